@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace agui {
+
+/// Milliseconds since the Unix epoch: the unit of every stored or sent timestamp.
+using unix_ms = std::int64_t;
+
+/// Source of wall-clock time. Policy code takes a time as a parameter; only the edges hold a clock.
+/// Implementations are safe to call from any thread.
+class clock {
+public:
+    virtual ~clock() = default;
+    [[nodiscard]] virtual unix_ms now() const = 0;
+};
+
+/// The machine's clock. The object lives as long as the program.
+[[nodiscard]] const clock& system_clock();
+
+/// A clock that stands still until it is moved; for tests and for replayed fixtures.
+class manual_clock final : public clock {
+public:
+    explicit manual_clock(unix_ms start = 1'700'000'000'000) noexcept : now_(start) {}
+    [[nodiscard]] unix_ms now() const override { return now_; }
+    void advance(std::chrono::milliseconds by) noexcept { now_ += by.count(); }
+
+private:
+    unix_ms now_;
+};
+
+} // namespace agui

@@ -1,0 +1,50 @@
+#include "session/base/error.hpp"
+
+#include <stdexcept>
+
+namespace agui {
+
+std::string_view to_string(errc code) noexcept {
+    switch (code) {
+    case errc::invalid_json:
+        return "invalid_json";
+    case errc::invalid_input:
+        return "invalid_input";
+    case errc::unsupported_protocol_version:
+        return "unsupported_protocol_version";
+    case errc::unknown_tool_call:
+        return "unknown_tool_call";
+    case errc::tool_name_mismatch:
+        return "tool_name_mismatch";
+    case errc::partial_tool_answers:
+        return "partial_tool_answers";
+    case errc::pending_tool_calls:
+        return "pending_tool_calls";
+    case errc::tool_name_clash:
+        return "tool_name_clash";
+    case errc::thread_busy:
+        return "thread_busy";
+    case errc::run_id_reused:
+        return "run_id_reused";
+    case errc::run_expired:
+        return "run_expired";
+    case errc::not_found:
+        return "not_found";
+    case errc::overloaded:
+        return "overloaded";
+    case errc::draining:
+        return "draining";
+    case errc::store_unavailable:
+        return "store_unavailable";
+    case errc::internal:
+        return "internal";
+    }
+    return "internal";
+}
+
+void throw_exception_from_error(const failure& error, const boost::source_location& where) {
+    (void)where; // The text is for a log; the position of value() says nothing about the cause.
+    throw std::runtime_error(std::string(to_string(error.code)) + ": " + error.detail);
+}
+
+} // namespace agui

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <boost/assert/source_location.hpp>
+#include <boost/system/result.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace agui {
+
+/// Why a request, a run or a store operation could not be carried out because of its input or of
+/// the state it met. Infrastructure that is broken in a way nobody can answer for, and bugs, are
+/// exceptions instead. Each value is one `error.code` of the HTTP surface (design section 5).
+enum class errc {
+    invalid_json,
+    invalid_input,                ///< A known field has a wrong type or value; `path` names it.
+    unsupported_protocol_version, ///< The peer declared a major version that is not served.
+    unknown_tool_call,            ///< Answer to a call that neither thread nor input holds.
+    tool_name_mismatch,           ///< Answer names another tool than its call.
+    partial_tool_answers,         ///< `tools.on_partial = "reject"` and not all calls answered.
+    pending_tool_calls,           ///< `tools.on_abandoned = "reject"` and calls are open.
+    tool_name_clash,              ///< Client tool named like a server tool, with "reject".
+    thread_busy,                  ///< Another run holds the thread; `active_run_id` names it.
+    run_id_reused,                ///< The runId was used with another body.
+    run_expired,                  ///< The run is known, its log is gone.
+    not_found,
+    overloaded,                   ///< A bound of the process is reached; try again later.
+    draining,                     ///< The process is shutting down.
+    store_unavailable,            ///< The store cannot be read or written.
+    internal,
+};
+
+/// The snake_case name that goes to the wire, e.g. "unknown_tool_call". Never empty.
+[[nodiscard]] std::string_view to_string(errc code) noexcept;
+
+/// An expected failure. `detail` is one sentence for the caller of the API: it names what was wrong
+/// and what would be right, and never holds a secret or an upstream's text.
+struct failure {
+    errc code = errc::internal;
+    std::string detail;
+    std::string path;          ///< JSON path into the request, as `messages[2].toolCallId`; or empty.
+    std::string active_run_id; ///< For thread_busy.
+};
+
+/// Lets result<T>::value() throw: std::runtime_error with code and detail.
+[[noreturn]] void
+throw_exception_from_error(const failure& error, const boost::source_location& where);
+
+template <class T>
+using result = boost::system::result<T, failure>;
+
+} // namespace agui

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui {
+
+/// critical: cannot serve. error: we failed a request or a run. warning: caused by a client or
+/// recovered from. info: lifecycle. debug: per event.
+enum class log_level { debug, info, warning, error, critical, off };
+
+[[nodiscard]] std::string_view to_string(log_level level) noexcept;
+
+/// One `key=value` of a log line. Views live for the call only.
+struct log_field {
+    std::string_view key;
+    std::string_view value;
+};
+
+/// Where log lines go. Implementations are safe to call from any thread. User content and secrets
+/// are never passed at any level above debug, secrets at none.
+class logger {
+public:
+    explicit logger(log_level threshold) noexcept : threshold_(threshold) {}
+    virtual ~logger() = default;
+    logger(const logger&) = delete;
+    logger& operator=(const logger&) = delete;
+
+    [[nodiscard]] bool enabled(log_level level) const noexcept { return level >= threshold_; }
+
+    void log(log_level level, std::string_view text, std::initializer_list<log_field> fields = {}) {
+        if (enabled(level)) {
+            write(level, text, fields);
+        }
+    }
+
+private:
+    virtual void
+    write(log_level level, std::string_view text, std::initializer_list<log_field> fields) = 0;
+
+    log_level threshold_;
+};
+
+/// Lines on standard error: `2026-01-02T03:04:05.678Z warning text key=value`. Control characters
+/// in values are escaped, so that a value cannot forge a line.
+[[nodiscard]] std::unique_ptr<logger> make_stderr_logger(log_level threshold);
+
+/// Drops everything.
+[[nodiscard]] logger& null_logger();
+
+/// Keeps the lines ("level text key=value …"), for tests.
+class memory_logger final : public logger {
+public:
+    memory_logger() : logger(log_level::debug) {}
+    [[nodiscard]] std::vector<std::string> lines() const;
+
+private:
+    void write(
+        log_level level, std::string_view text, std::initializer_list<log_field> fields
+    ) override;
+
+    mutable std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
+
+} // namespace agui

@@ -1,0 +1,30 @@
+#include "session/lease_table.hpp"
+
+#include <utility>
+
+namespace agui::session {
+
+result<void> lease_table::acquire(thread_key key, std::string run_id) {
+    const std::lock_guard lock(mutex_);
+    const auto [held, is_new] = runs_.try_emplace(std::move(key), std::move(run_id));
+    if (is_new) {
+        return {};
+    }
+    return failure{errc::thread_busy, "another run holds this thread", {}, held->second};
+}
+
+void lease_table::release(const thread_key& key, std::string_view run_id) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto held = runs_.find(key);
+    if (held != runs_.end() && held->second == run_id) {
+        runs_.erase(held);
+    }
+}
+
+std::string lease_table::holder(const thread_key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto held = runs_.find(key);
+    return held == runs_.end() ? std::string() : held->second;
+}
+
+} // namespace agui::session

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "session/log_page.hpp"
+#include "session/sqlite_db.hpp"
+#include "session/sqlite_runs.hpp"
+#include "session/store.hpp"
+
+#include "session/base/log.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+/// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run can be
+/// read without reading pages, what they hold is kept in memory as well, in one tail per run. When the
+/// tails reach a few megabytes they are folded: each is written as a row of its run, in small steps, and
+/// then the pages are deleted. Pages are read only when the store is opened.
+///
+/// Runs on the store's thread. Functions that write expect a transaction, except fold_step(). Throws
+/// sqlite_error.
+class sqlite_log {
+public:
+    sqlite_log(database& db, sqlite_runs& runs, agui::logger& log);
+
+    /// Reads the pages that a former process left; to be called once, before anything else. Runs of
+    /// which bytes are lost are marked.
+    void recover();
+
+    /// Looks up where a run's log ends; to be called before the transaction changes the run's record.
+    void open(std::int64_t run_number) { (void)tail_of(run_number); }
+    /// Makes the entries part of the transaction. False, without effect: there is no such run, or they do
+    /// not continue its log, because entries before them failed. `slice` must live until committed() or
+    /// rolled_back().
+    [[nodiscard]] bool stage(const log_slice& slice);
+    /// Writes what was staged.
+    void write_staged();
+    /// Deletes the logs of these runs.
+    void erase(const std::vector<std::int64_t>& run_numbers);
+
+    /// What the transaction staged and erased is so.
+    void committed() noexcept;
+    void rolled_back() noexcept;
+
+    [[nodiscard]] result<std::vector<log_entry>>
+    read(std::int64_t run_number, std::uint64_t after, std::size_t limit);
+    /// 0 if there are no entries.
+    [[nodiscard]] std::uint64_t last_sequence_of(std::int64_t run_number);
+
+    /// True while fold_step() has something to do.
+    [[nodiscard]] bool fold_pending() const noexcept;
+    /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does not
+    /// throw: after a failure, folding rests until a commit succeeds.
+    void fold_step() noexcept;
+
+private:
+    // The last part of a run's log: everything that no row of run_logs holds.
+    struct tail {
+        std::uint64_t end = 0;    ///< Last durable sequence.
+        std::uint64_t staged = 0; ///< Last sequence of the transaction that is going on.
+        log_slice entries;
+        std::size_t folded = 0; ///< How many of the entries a row holds.
+    };
+    using tail_map = std::unordered_map<std::int64_t, tail>;
+
+    tail* tail_of(std::int64_t run_number);
+    [[nodiscard]] std::uint64_t end_of_rows(std::int64_t run_number);
+    void write_page();
+    void recover_slice(const log_slice& slice, std::vector<std::int64_t>& damaged);
+    void keep(tail& target, const log_slice& slice);
+    void start_fold();
+    void fold_tails();
+    void delete_pages();
+
+    database& db_;
+    sqlite_runs& runs_;
+    agui::logger& log_;
+    statement add_page_;
+    statement delete_pages_;
+    statement add_run_log_;
+    statement read_run_log_;
+    statement end_of_run_log_;
+    statement erase_run_log_;
+
+    tail_map tails_;
+    tail_map folding_;
+    std::size_t tail_bytes_ = 0;
+    std::int64_t first_page_ = 1;
+    std::int64_t next_page_ = 1;
+    std::int64_t fold_through_ = 0; ///< Pages up to this one hold nothing but what is in folding_.
+    bool fold_wanted_ = false;
+    bool fold_rests_ = false;
+
+    log_page_writer page_;
+    std::vector<const log_slice*> staged_;
+    std::vector<std::int64_t> erased_;
+};
+
+} // namespace agui::session

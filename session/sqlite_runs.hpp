@@ -1,0 +1,68 @@
+#pragma once
+
+#include "session/sqlite_db.hpp"
+#include "session/store.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// Whether the log of a run can be read.
+enum class log_state {
+    kept,
+    dropped, ///< By drop_logs.
+    damaged, ///< Bytes of it are lost: nothing of it is served.
+};
+
+/// The table of runs. Runs on the store's thread; functions that write expect a transaction. Throws
+/// sqlite_error.
+class sqlite_runs {
+public:
+    explicit sqlite_runs(database& db);
+
+    [[nodiscard]] bool exists(std::int64_t thread, const std::string& run_id);
+    /// The number that the run gets.
+    std::int64_t add(std::int64_t thread, const run_record& run);
+    /// False: the thread has no run of that number. An empty input keeps the one that is stored. A run
+    /// that is active again writes a log again.
+    [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
+
+    [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
+    [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
+    /// Active runs that were begun before the store was opened, in order of begin.
+    [[nodiscard]] std::vector<store::orphan> orphans();
+
+    [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);
+    void erase_of_thread(std::int64_t thread);
+
+    struct log_position {
+        log_state state = log_state::kept;
+        std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
+    };
+    /// Nullopt: no such run.
+    [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
+    void set_log_state(std::int64_t number, log_state state);
+    /// For a loss that cannot be attributed: each active run may be concerned.
+    void mark_active_damaged();
+    /// At most `limit` ended runs whose logs are older and not yet dropped.
+    [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
+
+private:
+    database& db_;
+    std::int64_t last_before_open_;
+    statement exists_;
+    statement add_;
+    statement add_input_;
+    statement update_;
+    statement update_input_;
+    statement find_;
+    statement latest_;
+    statement log_of_;
+    statement set_log_state_;
+    statement with_log_;
+};
+
+} // namespace agui::session

@@ -1,0 +1,176 @@
+#include "session/sqlite_schema.hpp"
+
+#include <stdexcept>
+
+namespace agui::session {
+
+namespace {
+
+// Rows that grow with a conversation are clustered by thread (WITHOUT ROWID), so that loading one is a
+// range scan. What is large and seldom changes has tables of its own: SQLite rewrites whole rows.
+constexpr const char* schema_1 = R"sql(
+CREATE TABLE threads (
+  id INTEGER PRIMARY KEY,
+  principal TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  title TEXT NOT NULL,
+  archived INTEGER NOT NULL,
+  metadata TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  last_run_at INTEGER NOT NULL,
+  head INTEGER NOT NULL,
+  last_request_had_history INTEGER NOT NULL,
+  message_count INTEGER NOT NULL,
+  branch_count INTEGER NOT NULL,
+  event_count INTEGER NOT NULL,
+  UNIQUE (principal, thread_id)
+);
+CREATE INDEX threads_by_change ON threads (principal, archived, updated_at, id);
+
+CREATE TABLE thread_documents (
+  thread INTEGER PRIMARY KEY,
+  state TEXT,
+  offered_tools TEXT
+);
+
+CREATE TABLE messages (
+  thread INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  parent INTEGER,
+  run_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  PRIMARY KEY (thread, number)
+) WITHOUT ROWID;
+
+CREATE TABLE branches (
+  thread INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  tip INTEGER,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (thread, number)
+) WITHOUT ROWID;
+
+CREATE TABLE calls (
+  number INTEGER PRIMARY KEY,
+  thread INTEGER NOT NULL,
+  call_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  status TEXT NOT NULL,
+  made_in INTEGER,
+  UNIQUE (thread, call_id)
+);
+
+CREATE TABLE session_events (
+  thread INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  timestamp INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (thread, sequence)
+) WITHOUT ROWID;
+
+CREATE TABLE runs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  thread INTEGER NOT NULL,
+  run_id TEXT NOT NULL,
+  parent_run_id TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  status TEXT NOT NULL,
+  end_reason TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  last_sequence INTEGER NOT NULL,
+  log TEXT NOT NULL,
+  UNIQUE (thread, run_id)
+);
+CREATE INDEX runs_active ON runs (number) WHERE status = 'active';
+CREATE INDEX runs_with_log ON runs (ended_at) WHERE status <> 'active' AND log <> 'dropped';
+
+CREATE TABLE run_inputs (
+  run INTEGER PRIMARY KEY,
+  input TEXT NOT NULL
+);
+
+CREATE TABLE log_pages (
+  page INTEGER PRIMARY KEY,
+  slices BLOB NOT NULL
+);
+
+CREATE TABLE run_logs (
+  run INTEGER NOT NULL,
+  first_sequence INTEGER NOT NULL,
+  last_sequence INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  PRIMARY KEY (run, first_sequence)
+);
+)sql";
+
+void create_version_1(database& db) { db.execute(schema_1); }
+
+constexpr sqlite_migration all_migrations[] = {create_version_1};
+
+void check_owner(database& db) {
+    const std::int64_t application_id = db.integer("PRAGMA application_id");
+    const std::int64_t objects = db.integer("SELECT count(*) FROM sqlite_master");
+    if (application_id != sqlite_application_id && (application_id != 0 || objects != 0)) {
+        throw std::runtime_error("is the database of another program");
+    }
+}
+
+void migrate(database& db, std::span<const sqlite_migration> migrations) {
+    const auto newest = static_cast<std::int64_t>(migrations.size());
+    // One transaction for all: it also takes the write lock where there is nothing to migrate.
+    transaction change(db);
+    for (std::int64_t version = db.integer("PRAGMA user_version"); version < newest; ++version) {
+        migrations[static_cast<std::size_t>(version)](db);
+    }
+    db.execute("PRAGMA application_id = " + std::to_string(sqlite_application_id));
+    db.execute("PRAGMA user_version = " + std::to_string(newest));
+    change.commit();
+}
+
+void check_version(database& db, std::int64_t newest) {
+    const std::int64_t version = db.integer("PRAGMA user_version");
+    if (version > newest || version < 0) {
+        throw std::runtime_error(
+            "was written by a newer version of this program (schema " + std::to_string(version) +
+            ", known are those up to " + std::to_string(newest) + ")"
+        );
+    }
+}
+
+} // namespace
+
+std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migrations; }
+
+void open_schema(
+    database& db, session::durability durability, std::span<const sqlite_migration> migrations
+) {
+    // Long enough for a predecessor that is just closing.
+    db.execute("PRAGMA busy_timeout = 250");
+    // One process owns the store. Without shared memory a transaction needs no lock calls either.
+    db.execute("PRAGMA locking_mode = EXCLUSIVE");
+    check_owner(db);
+    check_version(db, static_cast<std::int64_t>(migrations.size()));
+    db.execute("PRAGMA journal_mode = WAL");
+    db.execute(
+        durability == session::durability::power ? "PRAGMA synchronous = FULL"
+                                                 : "PRAGMA synchronous = NORMAL"
+    );
+    // A checkpoint syncs on the thread that commits: seldom, at 16 MB of log.
+    db.execute("PRAGMA wal_autocheckpoint = 4000");
+    db.execute("PRAGMA journal_size_limit = 67108864");
+    db.execute("PRAGMA cache_size = -8192");
+    // Distributions turn on the overwriting of what is deleted; FAST does it only where it is free.
+    db.execute("PRAGMA secure_delete = FAST");
+    migrate(db, migrations);
+}
+
+} // namespace agui::session

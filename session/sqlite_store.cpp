@@ -1,0 +1,415 @@
+#include "session/store.hpp"
+
+#include "session/lease_table.hpp"
+#include "session/sqlite_db.hpp"
+#include "session/sqlite_log.hpp"
+#include "session/sqlite_runs.hpp"
+#include "session/sqlite_schema.hpp"
+#include "session/sqlite_threads.hpp"
+#include "session/sqlite_worker.hpp"
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Logs are dropped in portions, so that other calls come between.
+constexpr std::size_t dropped_at_once = 64;
+
+failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
+
+// The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is called
+// once on the store's thread, whatever the outcome, before the handler is posted to its executor.
+template <class T, class Work, class Settle, class Handler>
+class job final : public store_job {
+public:
+    job(Work work, Settle settle, Handler handler)
+        : work_(std::move(work)),
+          settle_(std::move(settle)),
+          handler_(std::move(handler)),
+          guard_(asio::make_work_guard(handler_)) {}
+
+    void execute() override {
+        error_ = nullptr;
+        try {
+            outcome_ = work_();
+        } catch (const std::logic_error&) {
+            // A bug of the caller, which gets it back.
+            error_ = std::current_exception();
+        }
+    }
+
+    bool succeeded() const noexcept override { return error_ == nullptr && outcome_.has_value(); }
+
+    void fail(failure reason) override {
+        error_ = nullptr;
+        outcome_ = std::move(reason);
+    }
+
+    void complete() noexcept override {
+        settle_();
+        const auto executor = guard_.get_executor();
+        asio::post(
+            executor, [handler = std::move(handler_), error = std::move(error_),
+                       outcome = std::move(outcome_)]() mutable {
+                std::move(handler)(std::move(error), std::move(outcome));
+            }
+        );
+        guard_.reset();
+    }
+
+private:
+    Work work_;
+    Settle settle_;
+    Handler handler_;
+    asio::executor_work_guard<asio::associated_executor_t<Handler>> guard_;
+    std::exception_ptr error_;
+    result<T> outcome_ = failure{};
+};
+
+enum class access { read, write };
+
+// Queues `work` and completes with what it returns.
+template <class T, class Work, class Settle>
+auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, result<T>)>(
+        [&worker, how](auto handler, Work queued, Settle settled) {
+            using job_type = job<T, Work, Settle, decltype(handler)>;
+            auto next = std::make_unique<job_type>(
+                std::move(queued), std::move(settled), std::move(handler)
+            );
+            if (how == access::read) {
+                worker.read(std::move(next));
+            } else {
+                worker.write(std::move(next));
+            }
+        },
+        asio::use_awaitable, std::move(work), std::move(settle)
+    );
+}
+
+void sort_variants(log_slice& slice) {
+    if (!std::ranges::is_sorted(slice.variants, {}, &std::pair<std::uint32_t, std::string>::first)) {
+        std::ranges::sort(slice.variants, {}, &std::pair<std::uint32_t, std::string>::first);
+    }
+}
+
+class sqlite_store final : public store {
+public:
+    explicit sqlite_store(const sqlite_settings& settings)
+        : log_(settings.logger == nullptr ? null_logger() : *settings.logger),
+          opened_(open(settings, sqlite_migrations())),
+          threads_(*opened_, log_),
+          runs_(*opened_),
+          run_log_(recovered(*opened_, runs_, log_)),
+          worker_(*opened_, *run_log_, log_, {.group_window = settings.group_window}) {}
+
+    asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
+        co_return leases_.acquire(std::move(key), std::move(run_id));
+    }
+
+    void release(const thread_key& key, std::string_view run_id) noexcept override {
+        leases_.release(key, run_id);
+    }
+
+    std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
+
+    asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
+    asio::awaitable<result<begun_run>>
+    begin(thread_key key, run_record run, changes change) override;
+    asio::awaitable<result<void>> commit(
+        thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
+    ) override;
+
+    void append_log(log_slice slice, std::shared_ptr<log_observer> observer) override {
+        if (!slice.ends.empty()) {
+            sort_variants(slice);
+            worker_.append(std::move(slice), std::move(observer));
+        }
+    }
+
+    bool keeps_logs() const noexcept override { return true; }
+
+    asio::awaitable<result<std::vector<log_entry>>>
+    read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
+    asio::awaitable<result<std::optional<run_record>>>
+    find_run(thread_key key, std::string run_id) override;
+    asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override;
+    asio::awaitable<result<thread_page>> list(thread_query query) override;
+    asio::awaitable<result<std::vector<session_event>>>
+    events(thread_key key, std::uint64_t after, std::size_t limit) override;
+    asio::awaitable<result<bool>> remove(thread_key key) override;
+    asio::awaitable<result<std::vector<orphan>>> orphans() override;
+    asio::awaitable<result<void>> drop_logs(unix_ms older_than) override;
+
+    void close() override { worker_.close(); }
+
+private:
+    static std::unique_ptr<database>
+    open(const sqlite_settings& settings, std::span<const sqlite_migration> migrations);
+    static std::unique_ptr<sqlite_log>
+    recovered(database& db, sqlite_runs& runs, agui::logger& log);
+
+    template <class T, class Work>
+    asio::awaitable<result<T>> read(Work work) {
+        return submit<T>(worker_, access::read, std::move(work), [] {});
+    }
+
+    template <class T, class Work>
+    asio::awaitable<result<T>> write(Work work) {
+        return submit<T>(worker_, access::write, std::move(work), [] {});
+    }
+
+    result<begun_run>
+    begin_now(const thread_key& key, const run_record& run, const changes& change);
+    result<void>
+    commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
+    result<bool> remove_now(const thread_key& key);
+    result<std::vector<orphan>> orphans_now();
+    result<bool> drop_some_logs(unix_ms older_than);
+
+    lease_table leases_;
+    agui::logger& log_;
+    std::unique_ptr<database> opened_;
+    sqlite_threads threads_;
+    sqlite_runs runs_;
+    std::unique_ptr<sqlite_log> run_log_;
+    sqlite_worker worker_; // Last: its thread uses all of the above.
+};
+
+std::string explain(const sqlite_error& error) {
+    switch (error.code() & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return "is in use by another process: a store belongs to one process alone";
+    case SQLITE_NOTADB:
+        return "is not an SQLite database";
+    default:
+        return std::string("cannot be opened: ") + error.what();
+    }
+}
+
+std::unique_ptr<database> sqlite_store::open(
+    const sqlite_settings& settings, std::span<const sqlite_migration> migrations
+) {
+    auto db = std::make_unique<database>(settings.path);
+    open_schema(*db, settings.durability, migrations);
+    return db;
+}
+
+std::unique_ptr<sqlite_log>
+sqlite_store::recovered(database& db, sqlite_runs& runs, agui::logger& log) {
+    auto run_log = std::make_unique<sqlite_log>(db, runs, log);
+    run_log->recover();
+    return run_log;
+}
+
+asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
+    auto thread = co_await read<std::optional<thread_record>>(
+        [this, key = std::move(key)]() -> result<std::optional<thread_record>> {
+            return threads_.load(key);
+        }
+    );
+    co_return thread;
+}
+
+asio::awaitable<result<begun_run>>
+sqlite_store::begin(thread_key key, run_record run, changes change) {
+    auto begun = co_await write<begun_run>(
+        [this, key = std::move(key), run = std::move(run), change = std::move(change)] {
+            return begin_now(key, run, change);
+        }
+    );
+    co_return begun;
+}
+
+result<begun_run>
+sqlite_store::begin_now(const thread_key& key, const run_record& run, const changes& change) {
+    std::optional<sqlite_threads::position> at = threads_.find(key);
+    if (!at) {
+        at = threads_.create(key, run.agent_id, change.at);
+    } else if (runs_.exists(at->thread, run.run_id)) {
+        return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+    }
+    threads_.apply(*at, change);
+    threads_.set_last_run(at->thread, run.started_at);
+    if (change.run && !runs_.update(at->thread, *change.run)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    return begun_run{runs_.add(at->thread, run)};
+}
+
+asio::awaitable<result<void>> sqlite_store::commit(
+    thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
+) {
+    if (log) {
+        sort_variants(*log);
+    }
+    auto settle = [this, key, run_id = std::move(release_run_id)] { leases_.release(key, run_id); };
+    auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log)] {
+        return commit_now(key, change, log);
+    };
+    auto committed =
+        co_await submit<void>(worker_, access::write, std::move(work), std::move(settle));
+    co_return committed;
+}
+
+result<void> sqlite_store::commit_now(
+    const thread_key& key, const changes& change, const std::optional<log_slice>& log
+) {
+    const std::optional<sqlite_threads::position> at = threads_.find(key);
+    if (!at) {
+        return not_found();
+    }
+    const bool has_entries = log && !log->ends.empty();
+    if (has_entries) {
+        run_log_->open(log->run_number);
+    }
+    threads_.apply(*at, change);
+    if (change.run && !runs_.update(at->thread, *change.run)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    // Last, because what is staged is not undone with the savepoint.
+    if (has_entries && !run_log_->stage(*log)) {
+        return failure{
+            errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
+        };
+    }
+    return {};
+}
+
+asio::awaitable<result<std::vector<log_entry>>>
+sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    auto entries = co_await read<std::vector<log_entry>>([this, run_number, after, limit] {
+        return run_log_->read(run_number, after, limit);
+    });
+    co_return entries;
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+sqlite_store::find_run(thread_key key, std::string run_id) {
+    auto run = co_await read<std::optional<run_record>>(
+        [this, key = std::move(key),
+         run_id = std::move(run_id)]() -> result<std::optional<run_record>> {
+            return runs_.find(key, run_id);
+        }
+    );
+    co_return run;
+}
+
+asio::awaitable<result<std::optional<run_record>>> sqlite_store::latest_run(thread_key key) {
+    auto run = co_await read<std::optional<run_record>>(
+        [this, key = std::move(key)]() -> result<std::optional<run_record>> {
+            return runs_.latest(key);
+        }
+    );
+    co_return run;
+}
+
+asio::awaitable<result<thread_page>> sqlite_store::list(thread_query query) {
+    auto page = co_await read<thread_page>([this, query = std::move(query)] {
+        return threads_.list(query);
+    });
+    if (page) {
+        for (thread_summary& summary : page->threads) {
+            summary.active_run_id = leases_.holder(summary.key);
+        }
+    }
+    co_return page;
+}
+
+asio::awaitable<result<std::vector<session_event>>>
+sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
+    auto page = co_await read<std::vector<session_event>>(
+        [this, key = std::move(key), after, limit]() -> result<std::vector<session_event>> {
+            return threads_.events(key, after, limit);
+        }
+    );
+    co_return page;
+}
+
+asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
+    auto removed =
+        co_await write<bool>([this, key = std::move(key)] { return remove_now(key); });
+    co_return removed;
+}
+
+result<bool> sqlite_store::remove_now(const thread_key& key) {
+    const std::optional<sqlite_threads::position> at = threads_.find(key);
+    if (!at) {
+        return false;
+    }
+    const std::vector<std::int64_t> runs = runs_.of_thread(at->thread);
+    runs_.erase_of_thread(at->thread);
+    threads_.erase(at->thread);
+    run_log_->erase(runs);
+    return true;
+}
+
+asio::awaitable<result<std::vector<store::orphan>>> sqlite_store::orphans() {
+    auto found = co_await read<std::vector<orphan>>([this] { return orphans_now(); });
+    co_return found;
+}
+
+result<std::vector<store::orphan>> sqlite_store::orphans_now() {
+    std::vector<orphan> found = runs_.orphans();
+    // A run of a former process that goes on here, under its old id, is not lost.
+    std::erase_if(found, [this](const orphan& lost) {
+        return leases_.holder(lost.key) == lost.run.run_id;
+    });
+    for (orphan& lost : found) {
+        lost.last_sequence = run_log_->last_sequence_of(lost.run.number);
+    }
+    return found;
+}
+
+asio::awaitable<result<void>> sqlite_store::drop_logs(unix_ms older_than) {
+    for (;;) {
+        const auto more = co_await write<bool>([this, older_than] {
+            return drop_some_logs(older_than);
+        });
+        if (!more) {
+            co_return more.error();
+        }
+        if (!*more) {
+            co_return result<void>();
+        }
+    }
+}
+
+result<bool> sqlite_store::drop_some_logs(unix_ms older_than) {
+    const std::vector<std::int64_t> runs = runs_.with_log_before(older_than, dropped_at_once);
+    for (const std::int64_t run : runs) {
+        runs_.set_log_state(run, log_state::dropped);
+    }
+    run_log_->erase(runs);
+    return runs.size() == dropped_at_once;
+}
+
+} // namespace
+
+std::unique_ptr<store> make_sqlite_store(const sqlite_settings& settings) {
+    try {
+        return std::make_unique<sqlite_store>(settings);
+    } catch (const sqlite_error& error) {
+        throw std::runtime_error(settings.path + ": " + explain(error));
+    } catch (const std::runtime_error& error) {
+        throw std::runtime_error(settings.path + ": " + error.what());
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,398 @@
+#include "session/sqlite_threads.hpp"
+
+#include "session/change_check.hpp"
+#include "session/list_cursor.hpp"
+#include "session/message_json.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+std::optional<std::int64_t> number_or_null(node_index node) {
+    return node == no_node ? std::nullopt : std::optional<std::int64_t>(node);
+}
+
+node_index node_or_none(const statement::rows& row, int column) {
+    return row.is_null(column) ? no_node : static_cast<node_index>(row.integer(column));
+}
+
+// What was accepted once must be readable again: a tool may have answered with bytes that are not
+// UTF-8, and the limits on input are not this reader's.
+result<json::value> parse(std::string_view text) {
+    json::parse_options options;
+    options.allow_invalid_utf8 = true;
+    options.max_depth = 1000;
+    boost::system::error_code ec;
+    json::value value = json::parse(text, ec, {}, options);
+    if (ec) {
+        return failure{errc::invalid_json, ec.message(), {}, {}};
+    }
+    return value;
+}
+
+json::object object_or_empty(std::string_view text) {
+    result<json::value> value = parse(text);
+    return value && value->is_object() ? std::move(value->get_object()) : json::object();
+}
+
+template <class Json>
+std::optional<std::string> serialized(const std::optional<Json>& value) {
+    return value ? std::optional(json::serialize(*value)) : std::nullopt;
+}
+
+// Messages that were left out are skipped by the branches that held them.
+class left_out {
+public:
+    explicit left_out(thread_record& record) : record_(record), missing_(record.nodes.size()) {}
+
+    void add(std::size_t number) {
+        missing_[number] = true;
+        any_ = true;
+    }
+
+    [[nodiscard]] node_index kept(node_index node) const {
+        while (node != no_node && missing_[node]) {
+            node = record_.nodes[node].parent;
+        }
+        return node;
+    }
+
+    void reconnect() {
+        for (stored_message& node : record_.nodes) {
+            node.parent = kept(node.parent);
+        }
+    }
+
+    [[nodiscard]] bool any() const noexcept { return any_; }
+
+private:
+    thread_record& record_;
+    std::vector<bool> missing_;
+    bool any_ = false;
+};
+
+} // namespace
+
+sqlite_threads::sqlite_threads(database& db, agui::logger& log)
+    : db_(db),
+      log_(log),
+      find_(
+          db, "SELECT id, message_count, branch_count, event_count FROM threads "
+              "WHERE principal = ? AND thread_id = ?"
+      ),
+      create_(
+          db, "INSERT INTO threads (principal, thread_id, agent_id, created_at, updated_at, title, "
+              "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
+              "branch_count, event_count) VALUES (?, ?, ?, ?, ?, '', 0, '{}', 0, 0, 0, 0, 0, 0)"
+      ),
+      update_(
+          db, "UPDATE threads SET head = coalesce(?, head), "
+              "last_request_had_history = coalesce(?, last_request_had_history), "
+              "agent_id = coalesce(?, agent_id), title = coalesce(?, title), "
+              "archived = coalesce(?, archived), metadata = coalesce(?, metadata), "
+              "updated_at = coalesce(?, updated_at), message_count = ?, branch_count = ?, "
+              "event_count = ? WHERE id = ?"
+      ),
+      update_documents_(
+          db, "INSERT INTO thread_documents (thread, state, offered_tools) VALUES (?1, ?2, ?3) "
+              "ON CONFLICT (thread) DO UPDATE SET state = coalesce(?2, state), "
+              "offered_tools = coalesce(?3, offered_tools)"
+      ),
+      update_last_run_(db, "UPDATE threads SET last_run_at = ? WHERE id = ?"),
+      add_message_(
+          db, "INSERT INTO messages (thread, number, parent, run_id, created_at, message) "
+              "VALUES (?, ?, ?, ?, ?, ?)"
+      ),
+      set_branch_(
+          db, "INSERT INTO branches (thread, number, tip, updated_at) VALUES (?1, ?2, ?3, ?4) "
+              "ON CONFLICT (thread, number) DO UPDATE SET tip = ?3, updated_at = ?4"
+      ),
+      set_call_(
+          db, "INSERT INTO calls (thread, call_id, name, run_id, owner, status, made_in) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (thread, call_id) DO UPDATE SET "
+              "name = ?3, run_id = ?4, owner = ?5, status = ?6, made_in = ?7"
+      ),
+      add_event_(
+          db, "INSERT INTO session_events (thread, sequence, type, run_id, timestamp, data) "
+              "VALUES (?, ?, ?, ?, ?, ?)"
+      ),
+      load_thread_(
+          db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
+              "head, last_request_had_history FROM threads WHERE id = ?"
+      ),
+      load_documents_(db, "SELECT state, offered_tools FROM thread_documents WHERE thread = ?"),
+      load_messages_(
+          db, "SELECT number, parent, run_id, created_at, message FROM messages "
+              "WHERE thread = ? ORDER BY number"
+      ),
+      load_branches_(
+          db, "SELECT number, tip, updated_at FROM branches WHERE thread = ? ORDER BY number"
+      ),
+      load_calls_(
+          db, "SELECT call_id, name, run_id, owner, status, made_in FROM calls "
+              "WHERE thread = ? ORDER BY number"
+      ),
+      load_events_(
+          db, "SELECT sequence, type, run_id, timestamp, data FROM session_events "
+              "WHERE thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) "
+              "AND sequence > ? ORDER BY sequence LIMIT ?"
+      ),
+      list_(
+          db, "SELECT id, thread_id, agent_id, title, metadata, created_at, updated_at, last_run_at "
+              "FROM threads WHERE principal = ?1 AND archived = ?2 "
+              "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
+              "ORDER BY updated_at DESC, id DESC LIMIT ?6"
+      ) {}
+
+std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& key) {
+    statement::rows row = find_.query(key.principal, key.thread_id);
+    if (!row.next()) {
+        return std::nullopt;
+    }
+    return position{
+        .thread = row.integer(0),
+        .message_count = static_cast<std::size_t>(row.integer(1)),
+        .branch_count = static_cast<std::size_t>(row.integer(2)),
+        .event_count = static_cast<std::uint64_t>(row.integer(3)),
+    };
+}
+
+sqlite_threads::position
+sqlite_threads::create(const thread_key& key, const std::string& agent_id, unix_ms at) {
+    create_.execute(key.principal, key.thread_id, agent_id, at, at);
+    return {.thread = db_.last_insert_id()};
+}
+
+void sqlite_threads::add_messages(const position& at, const changes& change) {
+    std::size_t number = at.message_count;
+    for (const stored_message& added : change.messages) {
+        const std::string text = json::serialize(to_json(added.message));
+        add_message_.execute(
+            at.thread, std::uint64_t{number}, number_or_null(added.parent), added.run_id,
+            added.created_at, text
+        );
+        ++number;
+    }
+}
+
+void sqlite_threads::apply(const position& at, const changes& change) {
+    check_change(at.message_count, at.branch_count, change);
+    add_messages(at, change);
+    std::size_t branch_count = at.branch_count;
+    for (const changes::branch_change& changed : change.branches) {
+        set_branch_.execute(
+            at.thread, changed.index, number_or_null(changed.value.tip), changed.value.updated_at
+        );
+        branch_count = std::max(branch_count, std::size_t{changed.index} + 1);
+    }
+    for (const call_record& call : change.calls) {
+        const std::string_view owner = call.owner == call_owner::server ? "server" : "external";
+        set_call_.execute(
+            at.thread, call.id, call.name, call.run_id, owner, to_string(call.status),
+            number_or_null(call.made_in)
+        );
+    }
+    std::uint64_t sequence = at.event_count;
+    for (const session_event& event : change.events) {
+        const std::string data = json::serialize(event.data);
+        add_event_.execute(
+            at.thread, ++sequence, event.type, event.run_id, event.timestamp, data
+        );
+    }
+    if (change.state || change.offered_tools) {
+        update_documents_.execute(
+            at.thread, serialized(change.state), serialized(change.offered_tools)
+        );
+    }
+    const std::optional<unix_ms> updated_at =
+        change.at == 0 ? std::nullopt : std::optional(change.at);
+    update_.execute(
+        change.head, change.last_request_had_history, change.agent_id, change.title, change.archived,
+        serialized(change.metadata), updated_at,
+        std::uint64_t{at.message_count + change.messages.size()}, std::uint64_t{branch_count},
+        sequence, at.thread
+    );
+}
+
+void sqlite_threads::set_last_run(std::int64_t thread, unix_ms at) {
+    update_last_run_.execute(at, thread);
+}
+
+void sqlite_threads::erase(std::int64_t thread) {
+    const std::string id = std::to_string(thread);
+    for (const char* table :
+         {"thread_documents", "messages", "branches", "calls", "session_events"}) {
+        db_.execute(std::string("DELETE FROM ") + table + " WHERE thread = " + id);
+    }
+    db_.execute("DELETE FROM threads WHERE id = " + id);
+}
+
+std::optional<thread_record> sqlite_threads::load(const thread_key& key) {
+    const std::optional<position> at = find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    thread_record record;
+    record.key = key;
+    {
+        statement::rows row = load_thread_.query(at->thread);
+        if (!row.next()) {
+            return std::nullopt;
+        }
+        record.agent_id = row.text(0);
+        record.title = row.text(1);
+        record.archived = row.integer(2) != 0;
+        record.metadata = object_or_empty(row.text(3));
+        record.created_at = row.integer(4);
+        record.updated_at = row.integer(5);
+        record.last_run_at = row.integer(6);
+        record.head = static_cast<std::uint32_t>(row.integer(7));
+        record.last_request_had_history = row.integer(8) != 0;
+    }
+    load_documents(at->thread, record);
+    load_branches(at->thread, record);
+    load_messages(at->thread, at->message_count, record);
+    load_calls(at->thread, record);
+    return record;
+}
+
+void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_documents_.query(thread);
+    if (!row.next()) {
+        return;
+    }
+    if (result<json::value> state = parse(row.text(0)); state) {
+        record.state = std::move(*state);
+    }
+    if (result<json::value> tools = parse(row.text(1)); tools && tools->is_array()) {
+        record.offered_tools = std::move(tools->get_array());
+    }
+}
+
+void sqlite_threads::load_messages(
+    std::int64_t thread, std::size_t count, thread_record& record
+) {
+    record.nodes.resize(count);
+    left_out damaged(record);
+    statement::rows row = load_messages_.query(thread);
+    for (std::size_t number = 0; number < count; ++number) {
+        if (!row.next() || row.integer(0) != static_cast<std::int64_t>(number)) {
+            throw std::runtime_error("a message of the thread is missing");
+        }
+        stored_message& node = record.nodes[number];
+        node.parent = node_or_none(row, 1);
+        if (node.parent != no_node && node.parent >= number) {
+            throw std::runtime_error("the messages of the thread are not a tree");
+        }
+        node.run_id = row.text(2);
+        node.created_at = row.integer(3);
+        const result<json::value> value = parse(row.text(4));
+        result<message> read = value ? message_from_json(*value) : result<message>(value.error());
+        if (read) {
+            node.message = std::move(*read);
+        } else {
+            node.message.role = role::activity;
+            damaged.add(number);
+            log_.log(
+                log_level::warning, "left out a stored message that cannot be read",
+                {{"thread", record.key.thread_id},
+                 {"message", std::to_string(number)},
+                 {"reason", read.error().detail}}
+            );
+        }
+    }
+    if (damaged.any()) {
+        damaged.reconnect();
+    }
+    for (branch& held : record.branches) {
+        if (held.tip != no_node && held.tip >= count) {
+            throw std::runtime_error("a branch of the thread ends in a message that is missing");
+        }
+        held.tip = damaged.kept(held.tip);
+    }
+}
+
+void sqlite_threads::load_branches(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_branches_.query(thread);
+    while (row.next()) {
+        record.branches.push_back({.tip = node_or_none(row, 1), .updated_at = row.integer(2)});
+    }
+}
+
+void sqlite_threads::load_calls(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_calls_.query(thread);
+    while (row.next()) {
+        call_record& call = record.calls.emplace_back();
+        call.id = row.text(0);
+        call.name = row.text(1);
+        call.run_id = row.text(2);
+        call.owner = row.text(3) == "server" ? call_owner::server : call_owner::external;
+        // A status that cannot be read must not make a call answerable.
+        call.status = call_status_from_string(row.text(4)).value_or(call_status::dead);
+        call.made_in = node_or_none(row, 5);
+    }
+}
+
+std::vector<session_event>
+sqlite_threads::events(const thread_key& key, std::uint64_t after, std::size_t limit) {
+    std::vector<session_event> page;
+    constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+    statement::rows row = load_events_.query(
+        key.principal, key.thread_id, std::min(after, largest),
+        std::min(std::uint64_t{limit}, largest)
+    );
+    while (row.next()) {
+        session_event& event = page.emplace_back();
+        event.sequence = static_cast<std::uint64_t>(row.integer(0));
+        event.type = row.text(1);
+        event.run_id = row.text(2);
+        event.timestamp = row.integer(3);
+        event.data = object_or_empty(row.text(4));
+    }
+    return page;
+}
+
+result<thread_page> sqlite_threads::list(const thread_query& query) {
+    const result<std::optional<list_cursor>> given = list_cursor_from_string(query.cursor);
+    if (!given) {
+        return given.error();
+    }
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    const list_cursor after = given->value_or(list_cursor{largest, largest});
+
+    thread_page page;
+    list_cursor last = after;
+    // One more than asked for tells whether there is a next page.
+    statement::rows row = list_.query(
+        query.principal, query.archived, query.agent_id, after.updated_at, after.number,
+        std::min(std::uint64_t{query.limit}, std::uint64_t{1'000'000}) + 1
+    );
+    while (row.next()) {
+        if (page.threads.size() == query.limit) {
+            page.next_cursor = to_string(last);
+            break;
+        }
+        thread_summary& summary = page.threads.emplace_back();
+        summary.key = {query.principal, std::string(row.text(1))};
+        summary.agent_id = row.text(2);
+        summary.title = row.text(3);
+        summary.archived = query.archived;
+        summary.metadata = object_or_empty(row.text(4));
+        summary.created_at = row.integer(5);
+        summary.updated_at = row.integer(6);
+        summary.last_run_at = row.integer(7);
+        last = {.updated_at = summary.updated_at, .number = row.integer(0)};
+    }
+    return page;
+}
+
+} // namespace agui::session

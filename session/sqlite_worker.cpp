@@ -1,0 +1,235 @@
+#include "session/sqlite_worker.hpp"
+
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+// Entries of one run that follow each other are queued as one slice up to this size.
+constexpr std::size_t merged_bytes_max = 1U << 20U;
+
+failure unavailable() { return {errc::store_unavailable, "the store cannot be written", {}, {}}; }
+
+// Undoes what one job wrote, unless it is kept; the transaction around it goes on.
+class savepoint {
+public:
+    explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT job"); }
+    void keep() { db_.execute("RELEASE job"); }
+    void undo() { db_.execute("ROLLBACK TO job; RELEASE job"); }
+
+private:
+    database& db_;
+};
+
+} // namespace
+
+sqlite_worker::sqlite_worker(
+    database& db, sqlite_log& log, agui::logger& logger, settings given
+)
+    : db_(db),
+      log_(log),
+      logger_(logger),
+      settings_(given),
+      thread_([this] { run(); }) {}
+
+sqlite_worker::~sqlite_worker() { close(); }
+
+void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closing_) {
+            if (writes_.empty()) {
+                oldest_write_ = std::chrono::steady_clock::now();
+            }
+            item* const back = writes_.empty() ? nullptr : &writes_.back();
+            const bool follows = back != nullptr && !back->job && back->observer == observer &&
+                                 back->entries.run_number == slice.run_number &&
+                                 last_sequence(back->entries) + 1 == slice.first_sequence &&
+                                 back->entries.frames.size() < merged_bytes_max;
+            if (follows) {
+                append_entries(back->entries, slice);
+            } else {
+                writes_.push_back({nullptr, std::move(slice), std::move(observer)});
+            }
+            if (std::exchange(sleeping_, false)) {
+                wake_.notify_one();
+            }
+            return;
+        }
+    }
+    if (observer) {
+        observer->on_failed();
+    }
+}
+
+void sqlite_worker::write(std::unique_ptr<store_job> job) { enqueue(std::move(job), false); }
+
+void sqlite_worker::read(std::unique_ptr<store_job> job) { enqueue(std::move(job), true); }
+
+void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closing_) {
+            if (is_read) {
+                reads_.push_back(std::move(job));
+            } else {
+                writes_.push_back({std::move(job), {}, nullptr});
+            }
+            urgent_ = true;
+            sleeping_ = false;
+            wake_.notify_one();
+            return;
+        }
+    }
+    job->fail(failure{errc::store_unavailable, "the store is closed", {}, {}});
+    job->complete();
+}
+
+void sqlite_worker::close() {
+    {
+        const std::lock_guard lock(mutex_);
+        closing_ = true;
+        wake_.notify_one();
+    }
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void sqlite_worker::run() noexcept {
+    (void)::pthread_setname_np(::pthread_self(), "agui-store");
+    work next;
+    while (take(next)) {
+        if (!next.writes.empty()) {
+            carry_out(next.writes);
+            next.writes.clear();
+        }
+        if (next.read) {
+            read_now(*next.read);
+            next.read.reset();
+        }
+        if (log_.fold_pending()) {
+            log_.fold_step();
+        }
+    }
+}
+
+// False: closed, and nothing is left to do.
+bool sqlite_worker::take(work& next) {
+    std::unique_lock lock(mutex_);
+    await_work(lock);
+    next.writes.swap(writes_);
+    urgent_ = false;
+    if (!reads_.empty()) {
+        next.read = std::move(reads_.front());
+        reads_.pop_front();
+    }
+    return !closing_ || !next.writes.empty() || next.read;
+}
+
+void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
+    while (writes_.empty() && reads_.empty() && !closing_ && !log_.fold_pending()) {
+        sleeping_ = true;
+        wake_.wait(lock);
+        sleeping_ = false;
+    }
+    // Entries that nobody waits for wait for company; those who add some need not wake anybody.
+    const auto deadline = oldest_write_ + settings_.group_window;
+    while (!writes_.empty() && !urgent_ && reads_.empty() && !closing_) {
+        if (wake_.wait_until(lock, deadline) == std::cv_status::timeout) {
+            break;
+        }
+    }
+}
+
+void sqlite_worker::carry_out(std::vector<item>& writes) {
+    item* const first = writes.data();
+    item* const last = first + writes.size();
+    if (try_transaction(first, last)) {
+        for (item& done : writes) {
+            tell(done);
+        }
+        return;
+    }
+    // Something of it may be at fault alone, or the trouble has passed.
+    for (item* unit = first; unit != last;) {
+        item* end = unit + 1;
+        while (!unit->job && end != last && !end->job) {
+            ++end;
+        }
+        carry_out_alone(unit, end);
+        unit = end;
+    }
+}
+
+void sqlite_worker::carry_out_alone(item* first, item* last) {
+    const bool done = try_transaction(first, last);
+    for (; first != last; ++first) {
+        if (!done && first->job) {
+            first->job->fail(unavailable());
+        }
+        first->accepted = first->accepted && done;
+        tell(*first);
+    }
+}
+
+bool sqlite_worker::try_transaction(item* first, item* last) {
+    try {
+        transaction all(db_);
+        for (item* next = first; next != last; ++next) {
+            execute(*next);
+        }
+        log_.write_staged();
+        all.commit();
+        log_.committed();
+    } catch (const std::exception& error) {
+        log_.rolled_back();
+        if (!std::exchange(failing_, true)) {
+            logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
+        }
+        return false;
+    }
+    if (std::exchange(failing_, false)) {
+        logger_.log(log_level::info, "the store can be written again");
+    }
+    return true;
+}
+
+void sqlite_worker::execute(item& next) {
+    if (!next.job) {
+        next.accepted = log_.stage(next.entries);
+        return;
+    }
+    savepoint own(db_);
+    next.job->execute();
+    if (next.job->succeeded()) {
+        own.keep();
+    } else {
+        own.undo();
+    }
+}
+
+void sqlite_worker::read_now(store_job& job) {
+    try {
+        job.execute();
+    } catch (const std::exception& error) {
+        logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});
+        job.fail(failure{errc::store_unavailable, "the store cannot be read", {}, {}});
+    }
+    job.complete();
+}
+
+void sqlite_worker::tell(item& done) noexcept {
+    if (done.job) {
+        done.job->complete();
+    } else if (done.observer) {
+        done.accepted ? done.observer->on_durable(last_sequence(done.entries))
+                      : done.observer->on_failed();
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "session/sqlite_db.hpp"
+#include "session/sqlite_log.hpp"
+#include "session/store.hpp"
+
+#include "session/base/log.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace agui::session {
+
+/// One call of the store, carried out on its thread.
+class store_job {
+public:
+    virtual ~store_job() = default;
+    /// Does the work. May be called a second time, after everything that the first one did was rolled
+    /// back. Throws what SQLite throws; other failures are kept for complete().
+    virtual void execute() = 0;
+    /// False: what execute() wrote must not stay.
+    [[nodiscard]] virtual bool succeeded() const noexcept = 0;
+    /// Replaces the outcome.
+    virtual void fail(failure reason) = 0;
+    /// Tells the caller; the last call.
+    virtual void complete() noexcept = 0;
+};
+
+/// The thread that owns the connection. Everything that is queued is written in one transaction, in the
+/// order of the calls, each job in a savepoint of its own; then observers and callers are told. If that
+/// transaction fails it is rolled back and each job is tried once more alone. Reads come after the writes
+/// that were queued before them, one between two transactions, so that they delay no commit for long.
+///
+/// append, write and read may be called from any thread.
+class sqlite_worker {
+public:
+    struct settings {
+        std::chrono::microseconds group_window;
+    };
+
+    /// What is given must outlive this and is used by its thread alone.
+    sqlite_worker(database& db, sqlite_log& log, agui::logger& logger, settings given);
+    ~sqlite_worker();
+    sqlite_worker(const sqlite_worker&) = delete;
+    sqlite_worker& operator=(const sqlite_worker&) = delete;
+
+    /// A short lock and a move; wakes the thread only if it sleeps without a time.
+    void append(log_slice slice, std::shared_ptr<log_observer> observer);
+    void write(std::unique_ptr<store_job> job);
+    void read(std::unique_ptr<store_job> job);
+
+    /// Carries out what is queued and ends the thread. Calls that follow fail.
+    void close();
+
+private:
+    // A write: a job, or log entries that nobody waits for but an observer.
+    struct item {
+        std::unique_ptr<store_job> job;
+        log_slice entries;
+        std::shared_ptr<log_observer> observer;
+        bool accepted = false;
+    };
+    struct work {
+        std::vector<item> writes;
+        std::unique_ptr<store_job> read;
+    };
+
+    void run() noexcept;
+    [[nodiscard]] bool take(work& next);
+    void await_work(std::unique_lock<std::mutex>& lock);
+    void enqueue(std::unique_ptr<store_job> job, bool is_read);
+
+    void carry_out(std::vector<item>& writes);
+    void carry_out_alone(item* first, item* last);
+    [[nodiscard]] bool try_transaction(item* first, item* last);
+    void execute(item& next);
+    void read_now(store_job& job);
+    static void tell(item& done) noexcept;
+
+    database& db_;
+    sqlite_log& log_;
+    agui::logger& logger_;
+    settings settings_;
+    bool failing_ = false; ///< The last transaction failed: logged once.
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::vector<item> writes_;
+    std::deque<std::unique_ptr<store_job>> reads_;
+    std::chrono::steady_clock::time_point oldest_write_;
+    bool urgent_ = false;  ///< A caller waits: no waiting for company.
+    bool sleeping_ = false; ///< The thread waits without a time.
+    bool closing_ = false;
+
+    std::jthread thread_; // Last: it uses all of the above.
+};
+
+} // namespace agui::session
