@@ -1,0 +1,339 @@
+#include "runner/http_exchange.hpp"
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using asio::ip::tcp;
+
+namespace {
+
+// A dozen tokens; memory per open stream is what decides how many streams a process can hold.
+constexpr std::size_t read_bytes = 4096;
+
+// A header may need more; matches the reader's own limit, with room for what follows it.
+constexpr std::size_t buffer_bytes_max = 128U << 10U;
+
+// Addresses of one name that are tried; a name with more of them is a load balancer's.
+constexpr std::size_t endpoints_max = 16;
+
+/// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not throw.
+bool cancelled(const asio::cancellation_state& state) noexcept {
+    return state.cancelled() != asio::cancellation_type::none;
+}
+
+const transport_failure line_too_long{
+    .what = transport_failure::kind::protocol, .detail = "a line of the answer is too long"
+};
+
+const transport_failure cancelled_before{
+    .what = transport_failure::kind::cancelled, .detail = "cancelled"
+};
+
+} // namespace
+
+http_exchange::http_exchange(
+    const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
+)
+    : watch(executor),
+      executor_(executor),
+      origin_(std::move(origin)),
+      buffer_(read_bytes) {}
+
+void http_exchange::expired() noexcept {
+    timed_out_ = true;
+    if (connection_) {
+        connection_->close();
+    }
+}
+
+/// Decides between what we did ourselves and what happened to us.
+///
+/// | cancelled | timed out | result    |
+/// |-----------|-----------|-----------|
+/// | yes       | any       | cancelled |
+/// | no        | yes       | timeout   |
+/// | no        | no        | `kind`    |
+transport_failure http_exchange::why(
+    transport_failure::kind kind, const error_code& ec, bool by_us
+) const {
+    if (by_us) {
+        return cancelled_before;
+    }
+    if (timed_out_) {
+        return {
+            .what = transport_failure::kind::timeout,
+            .detail = body_begun_ ? "nothing came within the idle timeout"
+                                  : "no connection or no answer within the timeout"
+        };
+    }
+    return {.what = kind, .detail = ec.message()};
+}
+
+transport_failure http_exchange::give_up(transport_failure why) {
+    disarm();
+    connection_.reset();
+    failure_ = why;
+    return why;
+}
+
+asio::awaitable<transport_result<http_exchange::endpoints>>
+http_exchange::resolve(time_point deadline) {
+    const http_url& url = origin_->url;
+    error_code ec;
+    const asio::ip::address address = asio::ip::make_address(url.host, ec);
+    if (!ec) {
+        co_return endpoints{tcp::endpoint(address, url.port)};
+    }
+
+    // getaddrinfo cannot be interrupted, and Asio reports a cancelled look-up only after it has returned.
+    // So the coroutine waits for a timer that the look-up cuts short; a look-up that comes too late
+    // finds nobody and drops its result. The system's resolver bounds how long that can be.
+    struct look_up {
+        explicit look_up(const asio::any_io_executor& executor)
+            : resolver(executor),
+              wake(executor) {}
+        tcp::resolver resolver;
+        asio::steady_timer wake;
+        error_code ec = asio::error::timed_out;
+        endpoints found;
+    };
+    const auto shared = std::make_shared<look_up>(executor_);
+    shared->wake.expires_at(deadline);
+    shared->resolver.async_resolve(
+        url.host, std::to_string(url.port), tcp::resolver::numeric_service,
+        [shared](const error_code& result, const tcp::resolver::results_type& entries) {
+            shared->ec = result;
+            for (const auto& entry : entries) {
+                shared->found.push_back(entry.endpoint());
+            }
+            shared->wake.cancel();
+        }
+    );
+    co_await shared->wake.async_wait(as_result);
+    if (cancelled(co_await asio::this_coro::cancellation_state)) {
+        co_return cancelled_before;
+    }
+    if (shared->ec == asio::error::timed_out) {
+        co_return transport_failure{
+            .what = transport_failure::kind::timeout, .detail = "the host was not looked up in time"
+        };
+    }
+    if (shared->ec) {
+        co_return why(transport_failure::kind::connect, shared->ec, false);
+    }
+    if (shared->found.size() > endpoints_max) {
+        shared->found.resize(endpoints_max);
+    }
+    co_return std::move(shared->found);
+}
+
+asio::awaitable<transport_result<void>> http_exchange::connect() {
+    const time_point deadline = deadline_sweep::clock::now() + origin_->settings.connect_timeout;
+    transport_result<endpoints> found = co_await resolve(deadline);
+    if (!found) {
+        co_return found.error();
+    }
+
+    // The time left is divided among the addresses left, so that one that swallows packets (IPv6
+    // without a route) does not use it up.
+    transport_failure last{.what = transport_failure::kind::connect, .detail = "no address"};
+    bool connected = false;
+    for (std::size_t i = 0; i < found->size() && !connected; ++i) {
+        connection_ = std::make_unique<http_connection>(executor_, origin_);
+        timed_out_ = false;
+        const auto now = deadline_sweep::clock::now();
+        arm(now + (deadline - now) / static_cast<int>(found->size() - i));
+        const auto [ec] = co_await connection_->socket().async_connect((*found)[i], as_result);
+        disarm();
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return give_up(cancelled_before);
+        }
+        connected = !ec && !timed_out_;
+        if (!connected) {
+            last = why(transport_failure::kind::connect, ec, false);
+        }
+    }
+    if (!connected) {
+        co_return give_up(last);
+    }
+    error_code ignored; // Without it, small requests are only slower.
+    connection_->socket().set_option(tcp::no_delay(true), ignored);
+
+    arm(deadline);
+    const auto [ec] = co_await connection_->handshake();
+    disarm();
+    const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+    if (ec || timed_out_ || by_us) {
+        co_return give_up(why(transport_failure::kind::tls, ec, by_us));
+    }
+    co_return transport_result<void>();
+}
+
+/// The time limit is for each piece that the peer takes, not for the whole body: a slow line may need
+/// long for an attachment.
+asio::awaitable<transport_result<void>>
+http_exchange::write(std::string_view head, std::string_view body) {
+    while (!head.empty() || !body.empty()) {
+        const std::array<asio::const_buffer, 2> pieces{
+            asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())
+        };
+        arm(deadline_sweep::clock::now() + origin_->settings.first_byte_timeout);
+        const auto [ec, written] = co_await connection_->write_some(pieces);
+        disarm();
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (ec || timed_out_ || by_us) {
+            co_return why(transport_failure::kind::lost, ec, by_us);
+        }
+        const std::size_t of_head = std::min(written, head.size());
+        head.remove_prefix(of_head);
+        body.remove_prefix(written - of_head);
+    }
+    co_return transport_result<void>();
+}
+
+asio::awaitable<transport_result<void>>
+http_exchange::perform(std::string_view head, std::string_view body) {
+    const transport_result<void> written = co_await write(head, body);
+    if (!written && written.error().what != transport_failure::kind::lost) {
+        co_return give_up(written.error());
+    }
+    // A server may answer (401, 413) and close without reading all of the body: that answer counts.
+    first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
+    while (!reader_.header_done()) {
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return give_up(cancelled_before);
+        }
+        if (!begin_read()) {
+            co_return give_up(line_too_long);
+        }
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            stale_ = !received_ && failed->what == transport_failure::kind::lost;
+            co_return give_up(*failed);
+        }
+        const auto step = reader_.read_header({buffer_.data() + begin_, end_ - begin_});
+        if (step.failed) {
+            co_return give_up(
+                {.what = transport_failure::kind::protocol, .detail = reader_.error()}
+            );
+        }
+        begin_ += step.consumed;
+    }
+    if (reader_.done()) {
+        complete();
+    }
+    co_return transport_result<void>();
+}
+
+asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
+    for (;;) {
+        if (failure_) {
+            co_return *failure_;
+        }
+        if (ended_) {
+            co_return std::string_view();
+        }
+        if (begin_ < end_) {
+            char* const first = buffer_.data() + begin_;
+            const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
+            if (step.failed) {
+                co_return give_up(
+                    {.what = transport_failure::kind::protocol, .detail = reader_.error()}
+                );
+            }
+            begin_ += step.consumed;
+            if (reader_.done()) {
+                complete();
+            }
+            if (step.body > 0) {
+                body_begun_ = true;
+                co_return std::string_view(first, step.body);
+            }
+            if (ended_) {
+                continue;
+            }
+        }
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return give_up(cancelled_before);
+        }
+        if (!begin_read()) {
+            co_return give_up(line_too_long);
+        }
+        // Awaited here and not in a function of its own: this is done for every token.
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            co_return give_up(*failed);
+        }
+    }
+}
+
+/// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header, of a
+/// chunk's size) does not fit.
+bool http_exchange::begin_read() {
+    if (begin_ > 0) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+    }
+    if (end_ == buffer_.size()) {
+        if (buffer_.size() >= buffer_bytes_max || reader_.header_done()) {
+            return false;
+        }
+        buffer_.resize(buffer_.size() * 2);
+    }
+    arm(
+        body_begun_ ? deadline_sweep::clock::now() + origin_->settings.idle_timeout
+                    : first_byte_deadline_
+    );
+    return true;
+}
+
+/// Takes what a read has brought. The end of the connection is no failure where it ends the response.
+std::optional<transport_failure>
+http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
+    const auto& [ec, received] = outcome;
+    disarm();
+    if (!by_us && !timed_out_) {
+        if (!ec) {
+            received_ = true;
+            end_ += received;
+            return std::nullopt;
+        }
+        // A TLS stream that ends without its closing alert may have been cut by anybody, so only the
+        // plain end of file is taken for the end of a response (RFC 9112, 9.8).
+        if (ec == asio::error::eof && reader_.end_of_connection()) {
+            complete();
+            return std::nullopt;
+        }
+    }
+    return why(transport_failure::kind::lost, ec, by_us);
+}
+
+void http_exchange::complete() {
+    ended_ = true;
+    disarm();
+    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() &&
+                          begin_ == end_ && connection_->socket().is_open();
+    if (reusable) {
+        connection_pool::of(executor_).give_back(origin_->id, std::move(connection_));
+    }
+    connection_.reset();
+}
+
+} // namespace agui::runner

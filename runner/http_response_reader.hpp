@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace agui::runner {
+
+/// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere; no I/O. Informational responses
+/// (1xx) before it are skipped, chunk extensions and trailers ignored.
+///
+/// The caller keeps the bytes: those that a step has not consumed are presented again, with more after
+/// them. A step that consumes nothing needs more bytes than it was given.
+class http_response_reader {
+public:
+    http_response_reader();
+    ~http_response_reader();
+    http_response_reader(http_response_reader&& other) noexcept;
+    http_response_reader& operator=(http_response_reader&& other) noexcept;
+
+    struct step {
+        std::size_t consumed = 0;
+        std::size_t body = 0; ///< Body bytes, moved to the begin of the bytes given.
+        bool failed = false;  ///< Not HTTP, or not HTTP that can be taken; error() says why.
+    };
+
+    /// Steps of the header, until header_done().
+    [[nodiscard]] step read_header(std::string_view bytes);
+
+    /// Steps of the body, after the header and until done(). Bytes after the body are not consumed.
+    [[nodiscard]] step read_body(std::span<char> bytes);
+
+    /// The connection has ended. True if that ends the response as well: it gave no length.
+    [[nodiscard]] bool end_of_connection();
+
+    [[nodiscard]] bool header_done() const noexcept;
+    [[nodiscard]] bool done() const noexcept;
+    /// After the end: another request may follow on the connection.
+    [[nodiscard]] bool keep_alive() const noexcept;
+    [[nodiscard]] int status() const noexcept;
+    /// Value of a field, empty if there is none; of several the first. `name` in lower case.
+    [[nodiscard]] std::string_view field(std::string_view name) const noexcept;
+    [[nodiscard]] const std::string& error() const noexcept;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace agui::runner

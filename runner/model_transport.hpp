@@ -1,0 +1,55 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/system/result.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+/// Why a transport could not go on.
+struct transport_failure {
+    enum class kind { connect, tls, timeout, lost, protocol, cancelled };
+    kind what = kind::connect;
+    std::string detail; ///< For the log only.
+};
+
+[[noreturn]] void
+throw_exception_from_error(const transport_failure& error, const boost::source_location& where);
+
+template <class T>
+using transport_result = boost::system::result<T, transport_failure>;
+
+struct transport_request {
+    std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
+    std::vector<std::pair<std::string, std::string>> headers; ///< Besides Host, lengths and Content-Type.
+    std::string body;   ///< JSON.
+};
+
+/// One answer. Destroying it before its end closes the connection below; after its end the connection
+/// goes back to the pool. Used from one coroutine.
+class transport_response {
+public:
+    virtual ~transport_response() = default;
+    [[nodiscard]] virtual int status() const noexcept = 0;
+    /// Value of a header, empty if there is none. `name` in lower case.
+    [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
+    /// The next bytes of the body, valid until the next call; an empty view at its end.
+    [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
+};
+
+/// Where requests to a model server go: a real one over HTTP, or a script.
+class model_transport {
+public:
+    virtual ~model_transport() = default;
+    /// Sends the request and returns once the answer's header is there. `request` must outlive the
+    /// await. Cancellation closes the connection and yields `cancelled`.
+    [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::unique_ptr<transport_response>>>
+    post(const transport_request& request) = 0;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "runner/model_provider.hpp"
+#include "runner/model_transport.hpp"
+#include "runner/openai_chat.hpp"
+
+#include <memory>
+
+namespace agui::runner {
+
+/// OpenAI Chat Completions over a transport. Status codes become model_failure kinds: 408, 429 and 5xx
+/// unavailable, other 4xx rejected. An upstream's error body reaches the failure's `detail` (for the
+/// log), at most 2 KiB of it.
+[[nodiscard]] std::unique_ptr<model_provider>
+make_openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings);
+
+} // namespace agui::runner

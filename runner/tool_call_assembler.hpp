@@ -1,0 +1,84 @@
+#pragma once
+
+#include "runner/model_provider.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// What one chunk of a streamed answer says about one call. Empty views: the chunk does not say.
+struct call_fragment {
+    std::optional<std::int64_t> index; ///< Negative counts as absent.
+    std::string_view id;
+    std::string_view name;
+    std::string_view arguments;
+};
+
+/// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
+/// that follow the dialect number their calls; of the others it accepts: no index, -1, the same index
+/// for every call, a new index for every fragment of one call, ids that are missing, late or made anew
+/// for every fragment, names that are late or repeated, `{}` as a placeholder before the arguments.
+class tool_call_assembler {
+public:
+    enum class status {
+        ok,
+        too_many_calls,
+        too_many_bytes,
+        nameless, ///< finish() only: a call was begun whose name never came.
+    };
+
+    explicit tool_call_assembler(model_sink& sink) : sink_(sink) {}
+
+    [[nodiscard]] status add(const call_fragment& fragment);
+
+    /// Passes on what was held back. Called once, after the last fragment.
+    [[nodiscard]] status finish();
+
+    /// Calls that the sink was told of.
+    [[nodiscard]] std::size_t count() const noexcept { return announced_; }
+
+    /// True if every call's arguments are empty or an object whose brackets are closed.
+    [[nodiscard]] bool all_closed() const noexcept;
+
+private:
+    /// Follows the brackets of an object that arrives in pieces.
+    class bracket_counter {
+    public:
+        void feed(std::string_view text) noexcept;
+        [[nodiscard]] bool empty() const noexcept { return !begun_; }
+        [[nodiscard]] bool closed() const noexcept { return begun_ && depth_ == 0; }
+
+    private:
+        std::int64_t depth_ = 0;
+        bool begun_ = false;
+        bool in_string_ = false;
+        bool escaped_ = false;
+    };
+
+    struct call {
+        std::optional<std::int64_t> index;
+        std::string id;
+        std::string name;
+        std::string held; ///< Arguments that the sink has not got yet.
+        std::optional<std::size_t> number; ///< The sink's, once it was told of the call.
+        bool started = false;              ///< The sink got arguments.
+        bracket_counter brackets;
+    };
+
+    [[nodiscard]] call* find(const call_fragment& fragment);
+    [[nodiscard]] static bool begins_anew(const call& known, const call_fragment& fragment);
+    void announce(call& which);
+    void pass_arguments(call& which, std::string_view arguments);
+
+    model_sink& sink_;
+    std::vector<call> calls_;
+    std::size_t announced_ = 0;
+    std::size_t argument_bytes_ = 0;
+};
+
+} // namespace agui::runner
