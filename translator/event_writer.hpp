@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace agui::translator {
+
+/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that a
+/// model server's broken bytes never make a broken frame. U+2028 and U+2029 need no escape in JSON.
+void append_json_string(std::string& out, std::string_view text);
+
+/// Appends a JSON value in one line. Integers stay integers; nulls are written as they are.
+void append_json(std::string& out, const boost::json::value& value);
+
+/// Writes one flat event object into a buffer that is reused: `{"type":…,` then members in the order of
+/// the calls. No DOM, no allocation once the buffer has grown.
+class event_writer {
+public:
+    /// Starts over: `{"type":"<type>"`.
+    void begin(std::string_view type);
+    void member(std::string_view key, std::string_view text);
+    void member(std::string_view key, std::int64_t number);
+    void member(std::string_view key, const boost::json::value& value);
+    /// `json` must be one JSON value.
+    void raw_member(std::string_view key, std::string_view json);
+    /// Closes the object; the view is valid until the next begin().
+    [[nodiscard]] std::string_view end();
+
+private:
+    void append_key(std::string_view key);
+
+    std::string buffer_;
+};
+
+} // namespace agui::translator

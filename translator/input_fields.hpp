@@ -1,0 +1,54 @@
+#pragma once
+
+#include "session/base/error.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What the readers of a request's parts share. Internal to this folder.
+namespace agui::translator {
+
+/// The member, or nullptr if it is absent or null: a null at an optional place says nothing.
+[[nodiscard]] const boost::json::value*
+find_member(const boost::json::object& object, std::string_view key) noexcept;
+
+/// invalid_input at `path`; `what` says what would be right (`must be a string`).
+[[nodiscard]] failure invalid_input(std::string path, std::string_view what);
+
+/// `messages` and 2 → `messages[2]`
+[[nodiscard]] std::string indexed(std::string_view path, std::size_t index);
+
+/// `messages[2]` and `id` → `messages[2].id`
+[[nodiscard]] std::string joined(std::string_view path, std::string_view key);
+
+/// The member's text; nullopt if it is absent or null; invalid_input if it is no string.
+[[nodiscard]] result<std::optional<std::string>>
+read_text(const boost::json::object& object, std::string_view key, std::string_view path);
+
+/// The member's text, with invalid_input if it is missing too.
+[[nodiscard]] result<std::string>
+read_required_text(const boost::json::object& object, std::string_view key, std::string_view path);
+
+/// The value as an array; invalid_input at `path` otherwise.
+[[nodiscard]] result<const boost::json::array*>
+read_array(const boost::json::value& value, std::string_view path);
+
+/// The value as an object; invalid_input at `path` otherwise.
+[[nodiscard]] result<const boost::json::object*>
+read_object(const boost::json::value& value, std::string_view path);
+
+/// Ids become keys, log fields and header values: bounded, and without control characters.
+[[nodiscard]] result<void>
+check_id(std::string_view id, std::string_view path, std::size_t max_bytes);
+
+/// Adds a note unless there are too many already: their number is the client's choice.
+void add_note(std::vector<std::string>& notes, std::string_view path, std::string_view what);
+
+} // namespace agui::translator

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "session/base/error.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace agui::translator {
+
+/// How a reader is spoken to, chosen by the version that it declared (design section 5).
+enum class projection {
+    undeclared, ///< Nothing declared: a client before 1.0, or behind a runtime that strips the version.
+    v1_0,
+    v1_1,       ///< What the log holds. Also for newer minors and for declarations that cannot be read.
+};
+
+/// errc::unsupported_protocol_version for a readable version of another major line.
+[[nodiscard]] result<projection>
+choose_projection(const std::optional<std::string_view>& declared);
+
+} // namespace agui::translator
