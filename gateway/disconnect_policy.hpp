@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace agui::gateway {
+
+/// `server.on_disconnect`: what becomes of a run when its last reader leaves.
+struct disconnect_policy {
+    enum class kind { go_on, cancel, grace };
+    kind what = kind::go_on;
+    std::chrono::seconds grace{0};
+};
+
+/// "continue", "cancel", "grace:SECONDS" (at most a day); nullopt for anything else.
+[[nodiscard]] std::optional<disconnect_policy> disconnect_policy_from_string(std::string_view text);
+
+} // namespace agui::gateway

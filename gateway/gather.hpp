@@ -1,0 +1,50 @@
+#pragma once
+
+#include "gateway/run_log.hpp"
+
+#include <boost/asio/buffer.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace agui::gateway {
+
+/// What one writev sends: a log's batch, the response head and the chunk framing around it. A fixed
+/// array, because it is filled for each token.
+class gather {
+public:
+    static constexpr std::size_t max_size = run_log::max_buffers + 4;
+
+    /// Precondition: fewer than max_size buffers were added since clear(). Empty ones are skipped.
+    void add(boost::asio::const_buffer buffer) noexcept {
+        if (buffer.size() > 0) {
+            buffers_[end_] = buffer;
+            ++end_;
+        }
+    }
+    void clear() noexcept { begin_ = end_ = 0; }
+    /// Drops the first `bytes` of what is left.
+    void consume(std::size_t bytes) noexcept {
+        while (begin_ < end_ && bytes >= buffers_[begin_].size()) {
+            bytes -= buffers_[begin_].size();
+            ++begin_;
+        }
+        if (bytes > 0) {
+            buffers_[begin_] += bytes;
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+    [[nodiscard]] const boost::asio::const_buffer* begin() const noexcept {
+        return buffers_.data() + begin_;
+    }
+    [[nodiscard]] const boost::asio::const_buffer* end() const noexcept {
+        return buffers_.data() + end_;
+    }
+
+private:
+    std::array<boost::asio::const_buffer, max_size> buffers_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/run_log.hpp"
+#include "translator/protocol_version.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace agui::gateway {
+
+/// A request that passed the framing, size and media type checks. Owned by the connection; handlers may
+/// take the body out of it.
+struct http_request {
+    std::string method;
+    std::string path;  ///< Percent-decoded, below base_path, without the query.
+    std::string query; ///< As sent, without '?'.
+    std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
+    std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
+    std::string body;
+    std::string principal; ///< Set by authentication.
+
+    /// The first header of that name (lower case), or empty.
+    [[nodiscard]] std::string_view header(std::string_view name) const noexcept;
+};
+
+struct http_reply {
+    int status = 200;
+    std::vector<std::pair<std::string, std::string>> headers; ///< Besides those every reply gets.
+    std::string content_type = "application/json";
+    std::string body;
+};
+
+/// Answers 200 text/event-stream with what a run's log holds, from a cursor to its end.
+struct stream_reply {
+    std::shared_ptr<run_log> log;
+    translator::projection projection = translator::projection::undeclared;
+    std::uint64_t after = 0;
+};
+
+using handler_reply = std::variant<http_reply, stream_reply>;
+
+/// Runs on the connection's executor. An exception becomes a bare 500.
+using http_handler = std::function<boost::asio::awaitable<handler_reply>(http_request&)>;
+
+} // namespace agui::gateway

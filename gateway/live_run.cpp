@@ -1,0 +1,203 @@
+#include "gateway/live_run.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include <exception>
+#include <utility>
+#include <variant>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_class;
+using runner::stop_reason;
+
+bool is_delta(const runner::runner_event& event) noexcept {
+    return std::holds_alternative<runner::text_delta>(event) ||
+           std::holds_alternative<runner::reasoning_delta>(event) ||
+           std::holds_alternative<runner::call_arguments>(event);
+}
+
+session::run_status status_of(stop_reason reason) noexcept {
+    switch (runner::class_of(reason)) {
+    case stop_class::success:
+        return session::run_status::finished;
+    case stop_class::stopped:
+        return session::run_status::cancelled;
+    case stop_class::failed:
+        return session::run_status::failed;
+    }
+    return session::run_status::failed;
+}
+
+} // namespace
+
+live_run::live_run(
+    boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
+    session::thread_key key, session::run_record record, settings options
+)
+    : executor_(std::move(executor)), store_(store), time_(time), logger_(log), key_(std::move(key)),
+      record_(std::move(record)), settings_(options),
+      log_(std::make_shared<run_log>(
+          executor_,
+          run_log::settings{
+              store.keeps_logs() ? &store : nullptr, record_.number, options.relaxed_durability}
+      )),
+      translator_(*log_, settings_.translation), timeout_(executor_), detached_timer_(executor_) {}
+
+void live_run::start(
+    runner::run_request request, runner::run_services services,
+    std::function<void(const std::shared_ptr<live_run>&)> on_end
+) {
+    on_end_ = std::move(on_end);
+    const std::weak_ptr<live_run> weak = weak_from_this();
+    log_->set_failure_handler([weak] {
+        if (const auto self = weak.lock()) {
+            self->stop(stop_reason::store_unavailable);
+        }
+    });
+    log_->set_last_reader_handler([weak] {
+        if (const auto self = weak.lock()) {
+            self->on_last_reader_left();
+        }
+    });
+    timeout_.expires_after(settings_.run_timeout);
+    timeout_.async_wait([weak](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self && !self->finished_) {
+            self->stop_.request(stop_reason::run_timeout);
+        }
+    });
+
+    translator_.set_time(time_.now());
+    translator_.start({key_.thread_id, record_.run_id, record_.parent_run_id});
+    boost::asio::co_spawn(
+        executor_, runner::run_agent(std::move(request), services, *this, stop_),
+        [self = shared_from_this()](std::exception_ptr thrown) {
+            // run_agent ends every run by itself; what it throws nevertheless must not leave readers waiting.
+            if (thrown || !self->finished_) {
+                self->end_without_store();
+            }
+        }
+    );
+}
+
+void live_run::stop(stop_reason reason) {
+    boost::asio::post(executor_, [self = shared_from_this(), reason] {
+        if (!self->finished_) {
+            self->stop_.request(reason);
+        }
+    });
+}
+
+void live_run::emit(const runner::runner_event& event) {
+    if (!is_delta(event)) {
+        translator_.set_time(time_.now());
+    }
+    translator_.translate(event);
+}
+
+boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
+    co_return co_await store_.commit(key_, std::move(change));
+}
+
+boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
+    timeout_.cancel();
+    detached_timer_.cancel();
+    translator_.set_time(time_.now());
+    translator_.finish(end);
+    end_in_record(end, change);
+    was_stopped_ = runner::class_of(end.reason) == stop_class::stopped;
+
+    std::optional<session::log_slice> terminal;
+    if (store_.keeps_logs()) {
+        terminal = log_->take_staged();
+    }
+    const result<void> stored =
+        co_await store_.commit(key_, std::move(change), std::move(terminal), record_.run_id);
+    finished_ = true;
+    if (!stored) {
+        logger_.log(
+            log_level::error, "the end of a run could not be stored", {{"run", record_.run_id}}
+        );
+        end_without_store();
+        co_return;
+    }
+    logger_.log(
+        log_level::info, "run ended",
+        {{"thread", key_.thread_id}, {"run", record_.run_id}, {"reason", record_.end_reason}}
+    );
+    on_end_(shared_from_this());
+    log_->publish_end();
+    ended_.set();
+}
+
+void live_run::end_in_record(const runner::run_end& end, session::changes& change) {
+    record_.status = status_of(end.reason);
+    record_.end_reason = runner::error_code(end.reason);
+    if (record_.end_reason.empty()) {
+        record_.end_reason =
+            end.reason == stop_reason::external_tool ? "external_tool" : "completed";
+    }
+    record_.ended_at = time_.now();
+    record_.last_sequence = log_->last_sequence();
+    change.run = record_;
+
+    session::session_event event;
+    event.type =
+        record_.status == session::run_status::failed ? "run.failed" : "run.finished";
+    event.run_id = record_.run_id;
+    event.timestamp = record_.ended_at;
+    event.data["reason"] = record_.end_reason;
+    change.events.push_back(std::move(event));
+}
+
+// The exception of P3: the client learns that what it saw last may not be there after a restart; recovery
+// writes the durable end then.
+void live_run::end_without_store() {
+    finished_ = true;
+    store_.release(key_, record_.run_id);
+    translator::event_writer writer;
+    writer.begin("RUN_ERROR");
+    writer.member("timestamp", time_.now());
+    writer.member("message", runner::describe(stop_reason::store_unavailable));
+    writer.member("code", runner::error_code(stop_reason::store_unavailable));
+    translator::wire_event terminal;
+    terminal.json = writer.end();
+    terminal.terminal = true;
+    on_end_(shared_from_this());
+    log_->end_without_store(terminal);
+    ended_.set();
+}
+
+void live_run::on_last_reader_left() {
+    if (finished_ || log_->reader_count() > 0) {
+        return;
+    }
+    detached_ = true;
+    switch (settings_.on_disconnect.what) {
+    case disconnect_policy::kind::cancel:
+        stop_.request(stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::grace:
+        leave_after(settings_.on_disconnect.grace, stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::go_on:
+        leave_after(settings_.detached, stop_reason::run_timeout);
+        break;
+    }
+}
+
+void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
+    detached_timer_.expires_after(after);
+    detached_timer_.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self && !self->finished_ && self->log_->reader_count() == 0) {
+            self->stop_.request(reason);
+        }
+    });
+}
+
+} // namespace agui::gateway

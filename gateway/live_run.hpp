@@ -1,0 +1,90 @@
+#pragma once
+
+#include "gateway/completion_event.hpp"
+#include "gateway/disconnect_policy.hpp"
+#include "gateway/run_log.hpp"
+#include "runner/agent_loop.hpp"
+#include "session/store.hpp"
+#include "translator/agui_translator.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace agui::gateway {
+
+/// One run from its begin to its end: translates the runner's events into its log, commits its changes,
+/// and carries out what ends it early. Lives on one executor; functions marked so may be called from any
+/// thread. Owned by shared_ptr: by the run service while it is active, and by its coroutine.
+class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
+public:
+    struct settings {
+        disconnect_policy on_disconnect;
+        std::chrono::seconds run_timeout{3600};
+        std::chrono::seconds detached{3600};
+        bool relaxed_durability = false;
+        translator::translator_settings translation;
+    };
+
+    live_run(
+        boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
+        session::thread_key key, session::run_record record, settings options
+    );
+
+    /// Writes RUN_STARTED and lets the agent loop go. `on_end` is called on the executor when the run has
+    /// ended and its thread is free, before its terminal event is visible.
+    void start(
+        runner::run_request request, runner::run_services services,
+        std::function<void(const std::shared_ptr<live_run>&)> on_end
+    );
+
+    /// Any thread. The first reason counts.
+    void stop(runner::stop_reason reason);
+    /// Any thread.
+    [[nodiscard]] completion_event& ended() noexcept { return ended_; }
+    [[nodiscard]] const session::thread_key& key() const noexcept { return key_; }
+    [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
+    [[nodiscard]] const std::shared_ptr<run_log>& log() const noexcept { return log_; }
+    /// Any thread. It had readers and has none any more.
+    [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
+    /// Any thread, once ended.
+    [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
+
+    // runner::run_sink
+    void emit(const runner::runner_event& event) override;
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
+    [[nodiscard]] boost::asio::awaitable<void>
+    finish(session::changes change, runner::run_end end) override;
+
+private:
+    void on_last_reader_left();
+    void leave_after(std::chrono::seconds after, runner::stop_reason reason);
+    void end_in_record(const runner::run_end& end, session::changes& change);
+    void end_without_store();
+
+    boost::asio::any_io_executor executor_;
+    session::store& store_;
+    const clock& time_;
+    logger& logger_;
+    session::thread_key key_;
+    session::run_record record_;
+    settings settings_;
+    std::shared_ptr<run_log> log_;
+    translator::agui_translator translator_;
+    runner::stop_source stop_;
+    boost::asio::steady_timer timeout_;
+    boost::asio::steady_timer detached_timer_;
+    std::function<void(const std::shared_ptr<live_run>&)> on_end_;
+    completion_event ended_;
+    std::atomic<bool> detached_{false};
+    std::atomic<bool> was_stopped_{false};
+    bool finished_ = false;
+};
+
+} // namespace agui::gateway

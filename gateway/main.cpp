@@ -1,0 +1,159 @@
+// The command line of agui-gateway. Exit status: 0 served and stopped, 1 failed while running, 2 the
+// command line or the configuration is wrong.
+
+#include "gateway/config.hpp"
+#include "gateway/demo.hpp"
+#include "gateway/server.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace agui;
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+/// For tools that ignore their cancellation; the process then ends over their heads.
+constexpr std::chrono::seconds patience_after_drain{5};
+
+struct command_line {
+    gateway::config_sources sources;
+    std::string listen;
+    bool demo = false;
+    bool check_config = false;
+    bool print_config = false;
+};
+
+/// A folder of its own below the system's temporary one, gone with the object.
+class temporary_folder {
+public:
+    temporary_folder() {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "agui-demo-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr) {
+            throw std::runtime_error("no temporary folder can be made");
+        }
+        path_ = pattern;
+    }
+    ~temporary_folder() { remove(); }
+    temporary_folder(const temporary_folder&) = delete;
+    temporary_folder& operator=(const temporary_folder&) = delete;
+
+    void remove() noexcept {
+        std::error_code ignored; // What cannot be removed is the system's to clean up.
+        std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+private:
+    std::string path_;
+};
+
+/// A connection is a descriptor: the usual soft limit of 1024 is a small fraction of what is allowed.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)::setrlimit(RLIMIT_NOFILE, &limit); // Without it fewer connections fit; accept() says so.
+    }
+}
+
+runner::script script_of(const gateway::model_config& model, bool demo) {
+    if (demo) {
+        return gateway::demo_script();
+    }
+    throw std::runtime_error(
+        "models." + model.name + ".script: transcripts are played by agui-replay serve"
+    );
+}
+
+int serve(gateway::config settings, bool demo, temporary_folder* folder) {
+    gateway::server_options options;
+    options.handle_signals = true;
+    options.demo_page = demo;
+    options.script_of = [demo](const gateway::model_config& model) {
+        return script_of(model, demo);
+    };
+    gateway::server server(std::move(settings), std::move(options));
+    server.start();
+    std::cout << "listening on " << server.url() << std::endl; // Read by scripts: flushed.
+    if (!server.wait_bounded(patience_after_drain)) {
+        std::cerr << "agui-gateway: something ignores its cancellation; leaving it behind\n";
+        if (folder != nullptr) {
+            folder->remove();
+        }
+        std::_Exit(0);
+    }
+    return 0;
+}
+
+int run(command_line arguments) {
+    std::optional<temporary_folder> folder;
+    if (arguments.demo) {
+        folder.emplace();
+        arguments.sources.text = gateway::demo_config(folder->path());
+    }
+    if (!arguments.listen.empty()) {
+        arguments.sources.overrides.push_back("server.listen=" + arguments.listen);
+    }
+    auto loaded = gateway::load_config(arguments.sources);
+    if (!loaded) {
+        for (const std::string& line : loaded.error().lines) {
+            std::cerr << line << '\n';
+        }
+        return exit_usage;
+    }
+    if (arguments.print_config) {
+        std::cout << gateway::print_config(*loaded);
+    }
+    if (arguments.check_config || arguments.print_config) {
+        return 0;
+    }
+    return serve(std::move(*loaded), arguments.demo, folder ? &*folder : nullptr);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // A peer that has closed is an error code of the write, not a signal.
+    std::signal(SIGPIPE, SIG_IGN);
+    command_line arguments;
+    CLI::App app{"AG-UI gateway: serves model servers to web apps as AG-UI event streams."};
+    app.name("agui-gateway");
+    auto* file = app.add_option("--config", arguments.sources.file, "TOML file to read")
+                     ->type_name("FILE");
+    app.add_option("--listen", arguments.listen, "Address to listen on, over the config's")
+        ->type_name("ADDR:PORT");
+    app.add_option("--set", arguments.sources.overrides, "Set a key, over the config's")
+        ->type_name("key.path=value")
+        ->allow_extra_args(false);
+    app.add_flag("--demo", arguments.demo, "Serve a scripted model and a page to try it")
+        ->excludes(file);
+    app.add_flag("--check-config", arguments.check_config, "Check the configuration and exit");
+    app.add_flag("--print-config", arguments.print_config, "Print the whole configuration and exit");
+    app.set_version_flag("--version", "agui-gateway " AGUI_VERSION);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : exit_usage;
+    }
+    try {
+        raise_descriptor_limit();
+        return run(std::move(arguments));
+    } catch (const std::exception& error) {
+        std::cerr << "agui-gateway: " << error.what() << '\n';
+        return exit_failed;
+    }
+}

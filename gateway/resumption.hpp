@@ -1,0 +1,62 @@
+#pragma once
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace agui::gateway {
+
+/// A coroutine that waits for something, and where it goes on. Moves only. Handlers are exchanged, never
+/// assigned: the move assignment of Boost 1.81's any_completion_handler wraps the handler in itself
+/// without end (fixed in Boost 1.82).
+class resumption {
+public:
+    resumption() = default;
+    resumption(
+        boost::asio::any_io_executor executor, boost::asio::any_completion_handler<void()>&& handler
+    )
+        : executor_(std::move(executor)), handler_(std::move(handler)) {}
+    resumption(resumption&&) noexcept = default;
+    resumption& operator=(resumption&& other) noexcept {
+        executor_ = std::move(other.executor_);
+        handler_.swap(other.handler_);
+        return *this;
+    }
+    resumption(const resumption&) = delete;
+    resumption& operator=(const resumption&) = delete;
+    ~resumption() = default;
+
+    /// Goes on later, on its executor.
+    void post() && {
+        const boost::asio::any_io_executor executor = executor_;
+        boost::asio::post(executor, call{std::move(handler_)});
+    }
+
+    /// Goes on at once if this thread runs its executor, otherwise later.
+    void dispatch() && {
+        const boost::asio::any_io_executor executor = executor_;
+        boost::asio::dispatch(executor, call{std::move(handler_)});
+    }
+
+private:
+    struct call {
+        explicit call(boost::asio::any_completion_handler<void()>&& given)
+            : handler(std::move(given)) {}
+        call(call&& other) noexcept : handler(std::move(other.handler)) {}
+        call(const call&) = delete;
+        call& operator=(const call&) = delete;
+        call& operator=(call&&) = delete;
+        ~call() = default;
+        void operator()() { std::move(handler)(); }
+
+        boost::asio::any_completion_handler<void()> handler;
+    };
+
+    boost::asio::any_io_executor executor_;
+    boost::asio::any_completion_handler<void()> handler_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,186 @@
+#pragma once
+
+#include "gateway/resumption.hpp"
+#include "session/base/error.hpp"
+#include "session/store.hpp"
+#include "translator/agui_translator.hpp"
+#include "translator/protocol_version.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::translator {
+class event_verifier;
+}
+
+namespace agui::gateway {
+
+/// The events of one run as finished SSE frames (`id: 7\ndata: {…}\n\n`), numbered from 1, appended once
+/// by the run and read by any number of readers.
+///
+/// An event is *visible* to readers once it is durable in the store (P3), or at once where the store
+/// keeps no logs or durability is relaxed. Frames are immutable and never move: a reader's buffers stay
+/// valid as long as it holds the log. Writer functions are called on the run's executor; reader functions
+/// and on_durable/on_failed from any thread. The mutex is held for a few instructions only.
+class run_log final : public translator::wire_sink,
+                      public session::log_observer,
+                      public std::enable_shared_from_this<run_log> {
+public:
+    struct settings {
+        session::store* store = nullptr; ///< nullptr: nothing is stored, events are visible at once.
+        std::int64_t run_number = 0;
+        bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
+    };
+
+    run_log(boost::asio::any_io_executor executor, settings options);
+    ~run_log() override;
+
+    /// The log of an ended run as the store has it: `entries` from sequence 1 to the terminal.
+    [[nodiscard]] static std::shared_ptr<run_log> restored(
+        boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries
+    );
+
+    // Writer.
+
+    /// Appends an event. It is handed to the store, and readers are woken, after the current handler of
+    /// the executor has returned: all events of one upstream read travel together. Once a terminal event
+    /// has been appended, entries wait for take_staged().
+    void on_event(const translator::wire_event& event) override;
+
+    /// Entries not handed to the store yet, the terminal included, for a commit that includes them.
+    [[nodiscard]] session::log_slice take_staged();
+
+    /// What take_staged() returned is durable: everything appended is visible, the log has ended.
+    void publish_end();
+
+    /// Ends the log with an event that the store does not hold, sent without `id:` (P3's exception).
+    /// What was not durable never becomes visible.
+    void end_without_store(const translator::wire_event& terminal);
+
+    [[nodiscard]] std::uint64_t last_sequence() const;
+
+    // Readers.
+
+    /// A place in the log, seen through a projection.
+    struct cursor {
+        translator::projection projection = translator::projection::v1_1;
+        std::uint64_t after = 0;  ///< Sequence of the last event that was read whole.
+        std::size_t offset = 0;   ///< Where the next one begins; filled in by the log.
+        bool placed = false;
+        bool tail_read = false;   ///< The event without a number was read.
+    };
+
+    /// Most buffers that read() gives at a time: they go into one writev.
+    static constexpr std::size_t max_buffers = 16;
+
+    struct batch {
+        std::vector<boost::asio::const_buffer> buffers; ///< Reused by the caller; empty: nothing visible.
+        std::size_t bytes = 0;
+        bool ended = false; ///< The cursor is at the end and nothing will follow.
+    };
+
+    /// Fills `out` with the next visible frames and moves the cursor behind them; about `max_bytes` at the
+    /// most (at least one event).
+    void read(cursor& at, std::size_t max_bytes, batch& out);
+
+    /// Where a reader waits. Lives as long as its reader; one wait at a time.
+    class waiter {
+    public:
+        explicit waiter(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+        [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
+            return executor_;
+        }
+
+    private:
+        friend class run_log;
+        boost::asio::any_io_executor executor_;
+        resumption resumption_;
+    };
+
+    /// Completes, on the waiter's executor, when more than `at` is visible, the log has ended, or
+    /// wake(waiter) is called. May complete without a reason: look again.
+    [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
+    void wake(waiter& who);
+
+    /// Counts a reader while it exists; `on_last_reader_left` fires when none is left.
+    class reader_token {
+    public:
+        explicit reader_token(std::shared_ptr<run_log> log);
+        ~reader_token();
+        reader_token(const reader_token&) = delete;
+        reader_token& operator=(const reader_token&) = delete;
+
+    private:
+        std::shared_ptr<run_log> log_;
+    };
+
+    /// Called once, on any thread, when the store has lost the log.
+    void set_failure_handler(std::function<void()> handler);
+    /// `handler` is called on the run's executor each time the last reader leaves a log that has not ended.
+    void set_last_reader_handler(std::function<void()> handler);
+    [[nodiscard]] std::size_t reader_count() const;
+    [[nodiscard]] bool ended() const;
+
+    // session::log_observer
+    void on_durable(std::uint64_t sequence) noexcept override;
+    void on_failed() noexcept override;
+
+private:
+    struct block {
+        std::unique_ptr<char[]> bytes;
+        std::size_t begin = 0; ///< Offset of its first byte in the log.
+        std::size_t size = 0;
+        std::size_t capacity = 0;
+    };
+    struct variant_entry {
+        std::uint64_t sequence;
+        std::optional<std::string> v1_0;       ///< Finished frame, empty: none.
+        std::optional<std::string> undeclared;
+    };
+
+    void append_bytes(std::string_view bytes);
+    void add_range(std::size_t from, std::size_t to, batch& out) const;
+    void schedule_flush();
+    void flush();
+    void make_visible(std::uint64_t sequence);
+    void take_waiters(std::vector<resumption>& ready);
+    static void resume(std::vector<resumption> ready);
+    void reader_left();
+    void verify(const translator::wire_event& event);
+
+    const boost::asio::any_io_executor executor_;
+    const settings settings_;
+    std::string frame_; ///< Reused for framing.
+
+    mutable std::mutex mutex_;
+    std::vector<block> blocks_;
+    std::size_t bytes_ = 0;
+    std::vector<std::uint32_t> ends_; ///< ends_[i]: offset behind event i + 1.
+    std::vector<variant_entry> variants_;
+    std::string tail_;                ///< The event without a number.
+    std::uint64_t staged_from_ = 1;   ///< First sequence not handed to the store.
+    std::uint64_t visible_ = 0;
+    bool flush_scheduled_ = false;
+    bool terminal_staged_ = false;
+    bool ended_ = false;
+    bool failed_ = false;
+    std::vector<waiter*> waiters_;
+    std::size_t readers_ = 0;
+    std::function<void()> on_last_reader_left_;
+    std::function<void()> on_failure_;
+
+    std::unique_ptr<translator::event_verifier> verifier_; ///< Debug builds.
+    std::unique_ptr<translator::event_verifier> undeclared_verifier_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,361 @@
+#include "gateway/server.hpp"
+
+#include "gateway/agui_route.hpp"
+#include "gateway/cancel_route.hpp"
+#include "gateway/connection_group.hpp"
+#include "gateway/health_routes.hpp"
+#include "gateway/listener.hpp"
+#include "gateway/router.hpp"
+#include "gateway/run_service.hpp"
+#include "gateway/server_parts.hpp"
+#include "gateway/static_files.hpp"
+#include "session/base/clock.hpp"
+#include "session/base/id.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+using steady = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+/// For replies that are on their way when the last run has ended.
+constexpr std::chrono::seconds closing_time{3};
+constexpr std::chrono::hours log_drop_period{1};
+
+/// One I/O thread: runs, connections and model calls that live here never leave it.
+struct io_thread {
+    asio::io_context context{1};
+    asio::executor_work_guard<asio::io_context::executor_type> work =
+        asio::make_work_guard(context);
+    std::unique_ptr<connection_group> connections;
+    std::thread thread;
+};
+
+std::size_t thread_count(std::uint32_t configured) {
+    return configured > 0 ? configured : std::max(1U, std::thread::hardware_concurrency());
+}
+
+} // namespace
+
+struct server::impl {
+    impl(config what, server_options options);
+
+    std::vector<route> make_routes();
+    void run_thread(io_thread& one);
+    void begin_stop();
+    asio::awaitable<void> drain(steady::time_point deadline);
+    asio::awaitable<void> drop_old_logs();
+    void watch_signals();
+    template <class Job>
+    void spawn(std::string_view what, Job job);
+
+    config settings;
+    server_options options;
+
+    // Destroyed in reverse: whoever uses the contexts goes before them.
+    std::unique_ptr<logger> own_log;
+    logger& log;
+    random_ids ids;
+    std::vector<std::unique_ptr<io_thread>> threads;
+    std::unique_ptr<session::store> store;
+    provider_map providers;
+    run_service runs;
+    router routes;
+    connection_services services;
+    std::unique_ptr<listener> door;
+    std::optional<asio::signal_set> signals;
+    std::optional<asio::steady_timer> log_timer;
+
+    std::atomic<std::size_t> open_connections{0};
+    std::atomic<bool> draining{false};
+    bool stopping = false; ///< Used on the first I/O thread.
+    bool started = false;
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool drained = false;           ///< Under mutex.
+    std::size_t threads_running = 0; ///< Under mutex.
+    bool closed = false;            ///< Used by the thread that waits.
+};
+
+server::impl::impl(config what, server_options given)
+    : settings(std::move(what)), options(std::move(given)),
+      // Where log lines go.
+      own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
+      log(options.log == nullptr ? *own_log : *options.log),
+      // Conversations.
+      store(make_store(settings.session)),
+      // Model servers.
+      providers(make_providers(settings, options)),
+      // Runs. Tools are complete before the first of them: the registry is read-only from here on.
+      runs(
+          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log},
+          make_run_settings(settings, providers)
+      ),
+      // What can be asked for.
+      routes(settings.server.base_path, make_routes()),
+      // What every connection needs.
+      services{routes, make_access(settings), make_connection_limits(settings.server), log} {
+    // I/O threads, not started yet, each with its connections.
+    const std::size_t count = thread_count(settings.server.threads);
+    for (std::size_t i = 0; i < count; ++i) {
+        auto one = std::make_unique<io_thread>();
+        one->connections = std::make_unique<connection_group>(
+            one->context.get_executor(), services, open_connections
+        );
+        threads.push_back(std::move(one));
+    }
+}
+
+std::vector<route> server::impl::make_routes() {
+    const http_handler run = make_agui_route(runs, settings.server.input);
+    const std::size_t depth = settings.server.input.max_json_depth;
+    std::vector<route> table{
+        {.method = "POST", .pattern = "/agui", .handler = run, .streams = true, .json = true},
+        {.method = "POST",
+         .pattern = "/agui/agents/{agentId}",
+         .handler = run,
+         .streams = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/agui/cancel",
+         .handler = make_cancel_route(runs, depth),
+         .json = true},
+        {.method = "GET",
+         .pattern = "/healthz",
+         .handler = make_health_route(),
+         .open = true,
+         .any_host = true},
+        {.method = "GET",
+         .pattern = "/readyz",
+         .handler = make_ready_route([this] { return draining.load(); }),
+         .open = true,
+         .any_host = true},
+        {.method = "GET", .pattern = "/version", .handler = make_version_route()},
+    };
+    // A page is loaded without a token; what it may do needs one all the same.
+    if (!settings.server.static_dir.empty()) {
+        table.push_back(
+            {.method = "GET",
+             .pattern = "/*",
+             .handler = make_static_route(settings.server.static_dir),
+             .open = true}
+        );
+    } else if (options.demo_page) {
+        table.push_back(
+            {.method = "GET",
+             .pattern = "/*",
+             .handler = make_static_route(embedded_page()),
+             .open = true}
+        );
+    }
+    return table;
+}
+
+// Everything that runs beside the connections ends by itself during a stop; an exception is a bug.
+template <class Job>
+void server::impl::spawn(std::string_view what, Job job) {
+    asio::co_spawn(
+        threads.front()->context, std::move(job),
+        [this, what](std::exception_ptr thrown) {
+            if (!thrown) {
+                return;
+            }
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const std::exception& error) {
+                log.log(log_level::critical, what, {{"error", error.what()}});
+            }
+        }
+    );
+}
+
+void server::impl::run_thread(io_thread& one) {
+    for (;;) {
+        try {
+            one.context.run();
+            break;
+        } catch (const std::exception& error) {
+            // The last boundary: one handler has failed, the others are served on.
+            log.log(log_level::critical, "unexpected exception", {{"error", error.what()}});
+        }
+    }
+    const std::lock_guard lock(mutex);
+    --threads_running;
+    changed.notify_all();
+}
+
+void server::impl::begin_stop() {
+    if (!stopping) {
+        stopping = true;
+        draining = true;
+        log.log(log_level::info, "draining");
+        runs.begin_drain();
+        const auto deadline = steady::now() + settings.server.drain;
+        spawn("drain failed", [this, deadline] { return drain(deadline); });
+        return;
+    }
+    const std::lock_guard lock(mutex);
+    if (!drained) {
+        spawn("drain failed", [this] { return runs.drain(steady::now()); });
+    }
+}
+
+// The way down: runs, then connections, then the threads, which end when nothing is left to do.
+asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
+    co_await runs.drain(deadline);
+    door->close();
+    if (signals) {
+        signals->cancel();
+    }
+    log_timer->cancel();
+    const auto last_moment = steady::now() + closing_time;
+    for (const auto& one : threads) {
+        asio::post(one->context, [group = one->connections.get(), last_moment] {
+            group->shut_down(last_moment);
+        });
+        one->work.reset();
+    }
+    const std::lock_guard lock(mutex);
+    drained = true;
+    changed.notify_all();
+}
+
+asio::awaitable<void> server::impl::drop_old_logs() {
+    using std::chrono::milliseconds;
+    const auto age = std::chrono::duration_cast<milliseconds>(settings.session.log_age).count();
+    while (!stopping) {
+        const auto dropped = co_await store->drop_logs(system_clock().now() - age);
+        if (!dropped) {
+            log.log(log_level::error, "old logs were not dropped");
+        }
+        if (stopping) {
+            co_return;
+        }
+        log_timer->expires_after(log_drop_period);
+        (void)co_await log_timer->async_wait(as_result); // Its cancellation is the end.
+    }
+}
+
+void server::impl::watch_signals() {
+    signals->async_wait([this](boost::system::error_code ec, int) {
+        if (!ec) {
+            begin_stop();
+            watch_signals();
+        }
+    });
+}
+
+server::server(config what, server_options options)
+    : impl_(std::make_unique<impl>(std::move(what), std::move(options))) {}
+
+server::~server() {
+    if (impl_->started && !impl_->closed) {
+        request_stop();
+        request_stop();
+    }
+    wait();
+}
+
+std::uint16_t server::start() {
+    impl& self = *impl_;
+    io_thread& first = *self.threads.front();
+
+    // Bind first: a second server on the same address must not touch the first one's store.
+    std::vector<listener::target> targets;
+    for (const auto& one : self.threads) {
+        targets.push_back(
+            {one->context.get_executor(),
+             [group = one->connections.get()](asio::ip::tcp::socket socket) {
+                 group->add(std::move(socket));
+             }}
+        );
+    }
+    self.door = std::make_unique<listener>(
+        first.context.get_executor(), parse_endpoint(self.settings.server.listen),
+        std::move(targets),
+        [&self] {
+            return self.open_connections.load(std::memory_order_relaxed) <
+                   self.settings.server.max_connections;
+        },
+        self.log
+    );
+    self.log_timer.emplace(first.context);
+    if (self.options.handle_signals) {
+        self.signals.emplace(first.context, SIGTERM, SIGINT);
+        self.watch_signals();
+    }
+
+    // From here on there are threads, and so an end that has to be waited for.
+    self.started = true;
+    self.threads_running = self.threads.size();
+    for (const auto& one : self.threads) {
+        one->thread = std::thread([&self, &one] { self.run_thread(*one); });
+    }
+    asio::co_spawn(first.context, self.runs.recover(), asio::use_future).get();
+    self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });
+    self.spawn("accepting connections failed", [&self] { return self.door->run(); });
+    return self.door->endpoint().port();
+}
+
+std::string server::url() const {
+    const asio::ip::tcp::endpoint where = impl_->door->endpoint();
+    const std::string address = where.address().to_string();
+    return "http://" + (where.address().is_v6() ? "[" + address + "]" : address) + ":" +
+           std::to_string(where.port());
+}
+
+void server::request_stop() {
+    asio::post(impl_->threads.front()->context, [self = impl_.get()] { self->begin_stop(); });
+}
+
+void server::wait() {
+    if (impl_->closed) {
+        return;
+    }
+    for (const auto& one : impl_->threads) {
+        if (one->thread.joinable()) {
+            one->thread.join();
+        }
+    }
+    impl_->store->close();
+    impl_->closed = true;
+}
+
+bool server::wait_bounded(std::chrono::milliseconds after_drain) {
+    impl& self = *impl_;
+    {
+        std::unique_lock lock(self.mutex);
+        const auto ended = [&self] { return self.threads_running == 0; };
+        self.changed.wait(lock, [&] { return self.drained || ended(); });
+        if (!self.changed.wait_for(lock, after_drain, ended)) {
+            return false;
+        }
+    }
+    wait();
+    return true;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "gateway/config.hpp"
+#include "runner/scripted_transport.hpp"
+#include "runner/tool_registry.hpp"
+#include "session/base/log.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace agui::gateway {
+
+/// What a program that embeds the server adds to its configuration.
+struct server_options {
+    runner::tool_registry tools; ///< C++ functions as server tools, besides the config's webhooks.
+    logger* log = nullptr;       ///< Outlives the server; nullptr: lines on standard error.
+    /// What a model with `provider = "scripted"` answers; needed if there is one.
+    std::function<runner::script(const model_config&)> script_of;
+    bool demo_page = false;      ///< Serve the built-in example page at `/`.
+    bool handle_signals = false; ///< SIGTERM and SIGINT call request_stop().
+};
+
+/// The gateway as an object: threads, store, models, tools, runs and routes, built in this order. The
+/// composition root, and the only place that reads the configuration. start() once, then wait().
+class server {
+public:
+    /// Opens the store and checks what can be checked without a network. Throws std::runtime_error (or
+    /// a class derived from it) naming what cannot be used.
+    explicit server(config what, server_options options = {});
+    /// Stops at once, if it still runs, and waits.
+    ~server();
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
+
+    /// Binds, ends what a former process left active, and serves. Returns the port, which matters where
+    /// the configured one is 0. Throws boost::system::system_error if the address cannot be used.
+    std::uint16_t start();
+
+    /// `http://127.0.0.1:8080`, without base_path. After start().
+    [[nodiscard]] std::string url() const;
+
+    /// Any thread, any number of times. The first call drains: new runs are refused, the others get
+    /// `server.drain_seconds` to end by themselves. The second ends them at once.
+    void request_stop();
+
+    /// Returns once everything has ended and the store is closed.
+    void wait();
+    /// The same, but gives up at some time after draining if something does not end, such as a tool that
+    /// ignores its cancellation. False: it gave up, and the process should end without destructors.
+    [[nodiscard]] bool wait_bounded(std::chrono::milliseconds after_drain);
+
+private:
+    struct impl;
+    std::unique_ptr<impl> impl_;
+};
+
+} // namespace agui::gateway

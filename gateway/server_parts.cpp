@@ -1,0 +1,160 @@
+#include "gateway/server_parts.hpp"
+
+#include "runner/http_transport.hpp"
+#include "runner/openai_provider.hpp"
+#include "runner/webhook_tool.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::gateway {
+namespace {
+
+std::shared_ptr<runner::model_transport>
+make_transport(const model_config& model, const server_options& options) {
+    if (model.provider == model_config::provider_kind::scripted) {
+        if (!options.script_of) {
+            throw std::runtime_error("models." + model.name + ".script: nothing here plays scripts");
+        }
+        return runner::make_scripted_transport(options.script_of(model));
+    }
+    runner::http_endpoint endpoint;
+    endpoint.base_url = model.base_url;
+    endpoint.headers = model.headers;
+    if (!model.api_key.value.empty()) {
+        endpoint.headers.emplace_back("Authorization", "Bearer " + model.api_key.value);
+    }
+    endpoint.connect_timeout = model.connect;
+    endpoint.first_byte_timeout = model.first_byte;
+    endpoint.idle_timeout = model.idle;
+    endpoint.ca_file = model.ca_file;
+    auto transport = runner::make_http_transport(std::move(endpoint));
+    if (!transport) {
+        throw std::runtime_error(
+            "models." + model.name + ".base_url: " + transport.error().detail
+        );
+    }
+    return std::move(*transport);
+}
+
+const model_config& find_model(const config& all, const std::string& name) {
+    const auto found = std::ranges::find(all.models, name, &model_config::name);
+    if (found == all.models.end()) {
+        throw std::runtime_error("agents.models: there is no [models." + name + "]");
+    }
+    return *found;
+}
+
+agent_entry
+make_agent(const config& all, const agent_config& agent, const provider_map& providers) {
+    agent_entry entry;
+    entry.settings.id = agent.id;
+    entry.settings.instructions = agent.instructions;
+    entry.settings.tool_patterns = agent.tools;
+    entry.settings.max_rounds = agent.max_rounds;
+    entry.settings.max_parallel_tools = agent.max_parallel_tools;
+    entry.settings.parameters = find_model(all, agent.model).parameters;
+    entry.model = providers.at(agent.model).get();
+    entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
+    for (const model_config& model : all.models) {
+        entry.models[model.name] = {providers.at(model.name).get(), model.parameters};
+    }
+    return entry;
+}
+
+} // namespace
+
+std::unique_ptr<session::store> make_store(const session_config& session) {
+    if (session.store == session_config::store_kind::memory) {
+        return session::make_memory_store();
+    }
+    session::sqlite_settings settings;
+    settings.path = session.sqlite_path;
+    settings.durability = session.durability;
+    return session::make_sqlite_store(settings);
+}
+
+provider_map make_providers(const config& all, const server_options& options) {
+    provider_map providers;
+    for (const model_config& model : all.models) {
+        runner::openai_settings settings;
+        settings.extra_body = model.extra_body;
+        settings.media_urls = model.media_urls;
+        settings.file_sources = model.file_sources;
+        providers[model.name] =
+            runner::make_openai_provider(make_transport(model, options), std::move(settings));
+    }
+    return providers;
+}
+
+const runner::tool_registry&
+add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
+    for (const webhook_config& tool : tools.webhooks) {
+        runner::webhook_settings settings;
+        settings.url = tool.url;
+        settings.headers = tool.headers;
+        for (const auto& [header, value] : tool.secret_headers) {
+            settings.headers.emplace_back(header, value.value);
+        }
+        settings.timeout = tool.timeout;
+        settings.max_result_bytes = tools.max_result_bytes;
+        auto function = runner::make_webhook_tool(std::move(settings));
+        if (!function) {
+            throw std::runtime_error(
+                "tools.webhook " + tool.definition.name + ": " + function.error().detail
+            );
+        }
+        registry.add(tool.definition, std::move(*function));
+    }
+    return registry;
+}
+
+run_service_settings make_run_settings(const config& all, const provider_map& providers) {
+    run_service_settings settings;
+    settings.history = all.session.history;
+    settings.reject_name_clash = all.tools.reject_name_clash;
+    for (const external_tool_config& tool : all.tools.external) {
+        settings.external_tools.push_back({tool.definition, tool.always});
+    }
+    settings.on_disconnect = all.server.on_disconnect;
+    settings.run_timeout = all.server.run_timeout;
+    settings.replay = all.session.replay;
+    settings.detached = all.server.detached;
+    settings.max_runs = all.server.max_runs;
+    settings.max_detached_runs = all.server.max_detached_runs;
+    settings.max_result_bytes = all.tools.max_result_bytes;
+    settings.relaxed_durability = all.session.durability == session::durability::relaxed;
+    settings.supersede_detached = all.session.supersede_detached;
+    settings.translation.usage = all.server.usage;
+    for (const agent_config& agent : all.agents) {
+        settings.agents[agent.id] = make_agent(all, agent, providers);
+    }
+    if (!settings.agents.contains(settings.default_agent) && !all.agents.empty()) {
+        settings.default_agent = all.agents.front().id;
+    }
+    return settings;
+}
+
+connection_limits make_connection_limits(const server_config& server) {
+    connection_limits limits;
+    limits.header = server.header;
+    limits.body = server.body;
+    limits.heartbeat = server.heartbeat;
+    limits.max_header_bytes = server.max_header_bytes;
+    limits.max_body_bytes = server.max_body_bytes;
+    limits.reader_buffer_bytes = server.reader_buffer_bytes;
+    return limits;
+}
+
+access_settings make_access(const config& all) {
+    access_settings access;
+    access.cors_origins = all.server.cors_origins;
+    access.allowed_hosts = effective_hosts(all.server);
+    if (all.auth && all.auth->kind == auth_config::mode::bearer) {
+        access.bearer_token = all.auth->token.value;
+    }
+    return access;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "gateway/config.hpp"
+#include "gateway/http_connection.hpp"
+#include "gateway/server.hpp"
+#include "runner/model_provider.hpp"
+#include "runner/tool_registry.hpp"
+#include "session/store.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace agui::gateway {
+
+// What class server is put together from: each function turns a part of the configuration into what a
+// layer below takes. Failures are std::runtime_error, naming the key.
+
+using provider_map = std::map<std::string, std::unique_ptr<runner::model_provider>, std::less<>>;
+
+[[nodiscard]] std::unique_ptr<session::store> make_store(const session_config& session);
+[[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
+/// The functions of the embedding program, the webhooks added to them.
+const runner::tool_registry&
+add_webhooks(runner::tool_registry& registry, const tools_config& tools);
+/// `providers` outlives the settings.
+[[nodiscard]] run_service_settings make_run_settings(const config& all, const provider_map& providers);
+[[nodiscard]] connection_limits make_connection_limits(const server_config& server);
+[[nodiscard]] access_settings make_access(const config& all);
+
+} // namespace agui::gateway
