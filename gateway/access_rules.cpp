@@ -11,7 +11,9 @@
 namespace agui::gateway {
 namespace {
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 std::string_view trim(std::string_view text) noexcept {
     const std::size_t begin = text.find_first_not_of(" \t");
@@ -121,9 +123,7 @@ http_reply preflight_reply(
 ) {
     const bool is_preflight = !request.header("access-control-request-method").empty();
     if (is_preflight && !origin_listed(request.header("origin"), origins)) {
-        return to_reply(
-            http_errc::forbidden, "This origin is not listed in server.cors_origins."
-        );
+        return to_reply(http_errc::forbidden, "This origin is not listed in server.cors_origins.");
     }
     http_reply reply;
     reply.status = 204;
@@ -149,7 +149,8 @@ bool is_json(const http_request& request) {
         }
         ++count;
         const std::size_t end = std::min(value.find(';'), value.size());
-        json = equal_ignoring_case(trim(std::string_view(value).substr(0, end)), "application/json");
+        json =
+            equal_ignoring_case(trim(std::string_view(value).substr(0, end)), "application/json");
         for_each_element(
             std::string_view(value).substr(end), ';',
             [&json](std::string_view parameter) {
@@ -158,7 +159,7 @@ bool is_json(const http_request& request) {
             }
         );
     }
-    return count == 1 && json;
+    return count == 1 && json && request.header("content-encoding").empty();
 }
 
 bool accepts_event_stream(const http_request& request) {

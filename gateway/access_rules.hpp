@@ -10,7 +10,8 @@
 
 namespace agui::gateway {
 
-/// What stands between a well-formed request and its handler. Values, set once; safe from any thread.
+/// What stands between a well-formed request and its handler. Values, set once; safe from any
+/// thread.
 struct access_settings {
     /// Exact origins (`https://app.example`) whose pages may read answers; empty: same origin only.
     std::vector<std::string> cors_origins;
@@ -19,14 +20,15 @@ struct access_settings {
     std::optional<std::string> bearer_token; ///< nullopt: everybody is let in.
 };
 
-/// True if `host` (a Host header's value) names one of `allowed`; an entry without a port allows any.
+/// True if `host` (a Host header's value) names one of `allowed`; an entry without a port allows
+/// any.
 [[nodiscard]] bool host_allowed(std::string_view host, const std::vector<std::string>& allowed);
 
 /// True if the Authorization header carries the token. Takes the same time wherever they differ.
 [[nodiscard]] bool bearer_accepted(std::string_view authorization, std::string_view token) noexcept;
 
-/// The headers that let a page of the request's origin read the answer; also on errors. Empty without
-/// an Origin, or for one that is not listed.
+/// The headers that let a page of the request's origin read the answer; also on errors. Empty
+/// without an Origin, or for one that is not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 cors_headers(const http_request& request, const std::vector<std::string>& origins);
 
@@ -35,10 +37,12 @@ cors_headers(const http_request& request, const std::vector<std::string>& origin
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 );
 
-/// True for exactly one Content-Type of application/json, at most with a charset=utf-8 parameter.
+/// True for exactly one Content-Type of application/json, at most with a charset=utf-8 parameter,
+/// and no Content-Encoding.
 [[nodiscard]] bool is_json(const http_request& request);
 
-/// False if the client says by Accept that it takes neither text/event-stream nor a range that holds it.
+/// False if the client says by Accept that it takes neither text/event-stream nor a range that
+/// holds it.
 [[nodiscard]] bool accepts_event_stream(const http_request& request);
 
 /// True for ASCII texts that are equal but for the case of letters.

@@ -27,7 +27,10 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
         if (!what.on_disconnect) {
             co_return to_reply(failure{
                 errc::invalid_input,
-                "X-On-Disconnect must be continue, cancel or grace:SECONDS.", {}, {}});
+                "X-On-Disconnect must be continue, cancel or grace:SECONDS.",
+                {},
+                {}
+            });
         }
     }
     stream_reply stream;
@@ -44,7 +47,9 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
 } // namespace
 
 http_handler make_agui_route(run_service& runs, translator::input_limits limits) {
-    return [&runs, limits](http_request& request) { return start_run(runs, limits, request); };
+    return [&runs, limits](http_request& request) {
+        return start_run(runs, limits, request);
+    };
 }
 
 } // namespace agui::gateway

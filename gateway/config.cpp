@@ -37,8 +37,7 @@ std::string quoted(std::string_view text) {
 /// The value of an override: TOML, or else a string as it stands, so that a shell needs no quotes.
 toml::table parse_override(std::string_view text) {
     try {
-        toml::table parsed =
-            toml::parse("value = " + std::string(text), std::string_view("--set"));
+        toml::table parsed = toml::parse("value = " + std::string(text), std::string_view("--set"));
         if (parsed.size() == 1) {
             return parsed;
         }
@@ -167,8 +166,8 @@ void read_agents(config_reader& root, config& all) {
         if (!ids.insert(agent.id).second) {
             table.problem("id", "is used twice");
         }
-        if (!agent.model.empty() && std::ranges::find(all.models, agent.model, &model_config::name) ==
-                                        all.models.end()) {
+        if (!agent.model.empty() &&
+            std::ranges::find(all.models, agent.model, &model_config::name) == all.models.end()) {
             table.problem("models", "there is no [models." + agent.model + "]");
         }
         all.agents.push_back(std::move(agent));

@@ -44,10 +44,12 @@ struct server_config {
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
+    std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
+    std::size_t max_bytes_of_bodies = 536'870'912; ///< Of all requests together; has no key.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
     std::size_t max_runs = 10'000;
@@ -84,8 +86,8 @@ struct external_tool_config {
 struct webhook_config {
     runner::tool_definition definition;
     std::string url;
-    header_list headers;                            ///< Values are taken for secrets.
-    std::map<std::string, secret> secret_headers;   ///< `header_env`, by header name.
+    header_list headers;                          ///< Values are taken for secrets.
+    std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     std::chrono::seconds timeout{30};
 };
 
@@ -134,8 +136,8 @@ struct config {
     std::vector<agent_config> agents;
 };
 
-/// Everything that is wrong with a configuration, one line each: `FILE:LINE:COLUMN: key: what is wrong`.
-/// Never holds a secret.
+/// Everything that is wrong with a configuration, one line each: `FILE:LINE:COLUMN: key: what is
+/// wrong`. Never holds a secret.
 struct config_problems {
     std::vector<std::string> lines;
 };
@@ -148,20 +150,21 @@ using config_result = boost::system::result<T, config_problems>;
 
 /// Where the configuration comes from, later ones over earlier ones.
 struct config_sources {
-    std::string file;                   ///< Path; empty: none.
-    std::string text;                   ///< TOML, where there is no file; for tests and programs.
-    std::vector<std::string> overrides; ///< `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
+    std::string file; ///< Path; empty: none.
+    std::string text; ///< TOML, where there is no file; for tests and programs.
+    std::vector<std::string>
+        overrides; ///< `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
 };
 
-/// Reads, overrides, validates, and resolves secrets. Relative paths in it are relative to the working
-/// directory. Reports all problems at once.
+/// Reads, overrides, validates, and resolves secrets. Relative paths in it are relative to the
+/// working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
 /// The configuration with every default spelled out, as TOML; secrets and header values masked.
 [[nodiscard]] std::string print_config(const config& what);
 
-/// The Host names that are served: those configured, or the loopback names and the listen address while
-/// listening on loopback. Empty: any.
+/// The Host names that are served: those configured, or the loopback names and the listen address
+/// while listening on loopback. Empty: any.
 [[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
 
 } // namespace agui::gateway

@@ -17,7 +17,9 @@ std::int64_t seconds(Duration duration) {
     return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-std::int64_t number(std::size_t value) { return static_cast<std::int64_t>(value); }
+std::int64_t number(std::size_t value) {
+    return static_cast<std::int64_t>(value);
+}
 
 toml::array strings(const std::vector<std::string>& values) {
     toml::array array;

@@ -17,9 +17,9 @@
 
 namespace agui::gateway {
 
-/// One table of a TOML document while it is read: typed access by key, every problem recorded with its
-/// key and position. A key that is never asked for is unknown; report_unknown() says so. Readers of one
-/// document share the list of problems.
+/// One table of a TOML document while it is read: typed access by key, every problem recorded with
+/// its key and position. A key that is never asked for is unknown; report_unknown() says so.
+/// Readers of one document share the list of problems.
 class config_reader {
 public:
     config_reader(const toml::table& table, std::string path, std::vector<std::string>& problems)
@@ -34,9 +34,8 @@ public:
     bool read(std::string_view key, std::vector<std::string>& value);
 
     template <class Integer>
-    bool read_number(
-        std::string_view key, Integer& value, std::int64_t lowest, std::int64_t highest
-    ) {
+    bool
+    read_number(std::string_view key, Integer& value, std::int64_t lowest, std::int64_t highest) {
         const auto number = integer(key, lowest, highest);
         if (number) {
             value = static_cast<Integer>(*number);
@@ -45,9 +44,8 @@ public:
     }
 
     template <class Duration>
-    bool read_seconds(
-        std::string_view key, Duration& value, std::int64_t lowest, std::int64_t highest
-    ) {
+    bool
+    read_seconds(std::string_view key, Duration& value, std::int64_t lowest, std::int64_t highest) {
         const auto number = integer(key, lowest, highest);
         if (number) {
             value = std::chrono::duration_cast<Duration>(std::chrono::seconds(*number));

@@ -41,9 +41,7 @@ void read_url(config_reader& table, std::string_view key, std::string& url) {
     if (!table.read(key, url)) {
         return;
     }
-    const std::size_t begin = url.starts_with("http://")    ? 7
-                              : url.starts_with("https://") ? 8
-                                                            : 0;
+    const std::size_t begin = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
     const std::string_view authority =
         std::string_view(url).substr(begin, url.find('/', begin) - begin);
     if (begin == 0 || authority.empty() || authority.find('@') != std::string_view::npos ||
@@ -84,9 +82,7 @@ void read_definition(config_reader& table, runner::tool_definition& definition) 
         table.problem("name", "is missing");
     } else if (!is_word(definition.name, "_.-") || definition.name.size() > 128 ||
                definition.name.starts_with("mcp__")) {
-        table.problem(
-            "name", "must be 1 to 128 of A-Z a-z 0-9 _ . - and not begin with mcp__"
-        );
+        table.problem("name", "must be 1 to 128 of A-Z a-z 0-9 _ . - and not begin with mcp__");
     }
     table.read("description", definition.description);
     std::string text;
@@ -134,6 +130,7 @@ void read_webhook(config_reader table, tools_config& tools) {
 
 void read_limits(config_reader& table, server_config& server) {
     table.read_number("max_body_bytes", server.max_body_bytes, 1024, gib);
+    server.max_bytes_of_bodies = std::max(server.max_bytes_of_bodies, 4 * server.max_body_bytes);
     table.read_number("max_header_bytes", server.max_header_bytes, 1024, 1 << 20);
     table.read_number("max_connections", server.max_connections, 1, 1'000'000);
     table.read_number("max_runs", server.max_runs, 1, 1'000'000);
@@ -390,7 +387,8 @@ void read_agent(config_reader& table, agent_config& agent) {
     table.read_number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
     table.read("overridable", agent.overridable);
     static constexpr std::string_view settable[] = {
-        "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"};
+        "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"
+    };
     for (const std::string& name : agent.overridable) {
         if (std::ranges::find(settable, name) == std::end(settable)) {
             table.problem("overridable", "holds \"" + name + "\", which no request can set");

@@ -27,8 +27,11 @@ connection_group::connection_group(
     asio::any_io_executor executor, const connection_services& services,
     std::atomic<std::size_t>& open_connections
 )
-    : executor_(std::move(executor)), services_(services), open_connections_(open_connections),
-      sweep_period_(sweep_period(services.limits)), now_(std::chrono::steady_clock::now()),
+    : executor_(std::move(executor)),
+      services_(services),
+      open_connections_(open_connections),
+      sweep_period_(sweep_period(services.limits)),
+      now_(std::chrono::steady_clock::now()),
       timer_(executor_) {}
 
 void connection_group::add(asio::ip::tcp::socket socket) {

@@ -14,9 +14,9 @@
 
 namespace agui::gateway {
 
-/// The connections of one I/O thread: owns them, looks at their deadlines a few times a second while
-/// there are any, and ends them. All functions are called on the group's executor. Outlives its
-/// connections: it may be destroyed once the executor's context has run out of work.
+/// The connections of one I/O thread: owns them, looks at their deadlines a few times a second
+/// while there are any, and ends them. All functions are called on the group's executor. Outlives
+/// its connections: it may be destroyed once the executor's context has run out of work.
 class connection_group {
 public:
     /// `open_connections` counts those of all groups.
@@ -28,7 +28,8 @@ public:
     /// Serves a connection until it ends. The socket belongs to the group's executor.
     void add(boost::asio::ip::tcp::socket socket);
 
-    /// Closes idle connections, lets others finish their reply, and aborts what is left at `deadline`.
+    /// Closes idle connections, lets others finish their reply, and aborts what is left at
+    /// `deadline`.
     void shut_down(std::chrono::steady_clock::time_point deadline);
 
 private:

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 namespace agui::gateway {
 namespace json = boost::json;
@@ -18,12 +19,13 @@ namespace {
 constexpr std::string_view tool_name = "change_background";
 constexpr std::chrono::milliseconds pace{30};
 
-constexpr std::array<std::string_view, 30> colour_names{
-    "lightblue", "lightgreen", "lightyellow", "darkblue", "darkgreen", "lavender", "turquoise",
-    "magenta",   "crimson",    "salmon",      "orange",   "yellow",    "purple",   "violet",
-    "indigo",    "maroon",     "silver",      "orchid",   "green",     "black",    "white",
-    "brown",     "beige",      "coral",       "khaki",    "blue",      "gold",     "grey",
-    "pink",      "teal"};
+constexpr std::array<std::string_view, 31> colour_names{
+    "beige",     "black",      "blue",        "brown",   "coral",  "crimson", "darkblue",
+    "darkgreen", "gold",       "green",       "grey",    "indigo", "khaki",   "lavender",
+    "lightblue", "lightgreen", "lightyellow", "magenta", "maroon", "orange",  "orchid",
+    "pink",      "purple",     "red",         "salmon",  "silver", "teal",    "turquoise",
+    "violet",    "white",      "yellow"
+};
 
 std::string lower(std::string_view text) {
     std::string result(text);
@@ -33,11 +35,14 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+bool is_hex(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
 
 /// A `#rrggbb` or `#rgb` in the text, or empty.
 std::string hex_colour(std::string_view text) {
-    for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+    for (std::size_t at = text.find('#'); at != std::string_view::npos;
+         at = text.find('#', at + 1)) {
         std::size_t digits = 0;
         while (at + 1 + digits < text.size() && is_hex(text[at + 1 + digits])) {
             ++digits;
@@ -49,19 +54,41 @@ std::string hex_colour(std::string_view text) {
     return {};
 }
 
+bool is_colour(std::string_view word) {
+    return std::ranges::find(colour_names, word) != colour_names.end();
+}
+
+/// The first colour that the text names, as one word or two ("light blue"), or empty.
+std::string named_colour(std::string_view text) {
+    std::string before;
+    std::string word;
+    for (std::size_t i = 0; i <= text.size(); ++i) {
+        if (i < text.size() && text[i] >= 'a' && text[i] <= 'z') {
+            word += text[i];
+            continue;
+        }
+        if (word.empty()) {
+            continue;
+        }
+        if (is_colour(before + word)) {
+            return before + word;
+        }
+        if (is_colour(word)) {
+            return word;
+        }
+        before = std::exchange(word, {});
+    }
+    return {};
+}
+
 /// What colour the text asks for; empty: it does not speak of colours.
 std::string wanted_colour(std::string_view text) {
     const std::string small = lower(text);
     if (std::string hex = hex_colour(small); !hex.empty()) {
         return hex;
     }
-    for (const std::string_view name : colour_names) {
-        if (small.find(name) != std::string::npos) {
-            return std::string(name);
-        }
-    }
-    if (small.find("red") != std::string::npos) {
-        return "red";
+    if (std::string name = named_colour(small); !name.empty()) {
+        return name;
     }
     const bool about_colours = small.find("background") != std::string::npos ||
                                small.find("colour") != std::string::npos ||
@@ -124,9 +151,11 @@ public:
 
     /// No id: servers that send none are common, and one made here could not be unique.
     void call(std::string_view arguments) {
-        add_call({{"index", 0},
-                  {"type", "function"},
-                  {"function", {{"name", tool_name}, {"arguments", ""}}}});
+        add_call(
+            {{"index", 0},
+             {"type", "function"},
+             {"function", {{"name", tool_name}, {"arguments", ""}}}}
+        );
         while (!arguments.empty()) {
             const std::string_view piece = arguments.substr(0, 5);
             add_call({{"index", 0}, {"function", {{"arguments", piece}}}});
@@ -142,7 +171,9 @@ public:
     }
 
 private:
-    void add_call(json::object call) { add({{"tool_calls", json::array{std::move(call)}}}, nullptr); }
+    void add_call(json::object call) {
+        add({{"tool_calls", json::array{std::move(call)}}}, nullptr);
+    }
 
     void add(json::object delta, const char* reason) {
         json::object choice{{"index", 0}, {"delta", std::move(delta)}};
@@ -152,7 +183,8 @@ private:
             {"object", "chat.completion.chunk"},
             {"created", 0},
             {"model", "demo"},
-            {"choices", json::array{std::move(choice)}}};
+            {"choices", json::array{std::move(choice)}}
+        };
         frames_.append("data: ").append(json::serialize(chunk)).append("\n\n");
     }
 
@@ -212,7 +244,9 @@ std::optional<runner::scripted_answer> answer_to(const runner::transport_request
 
 } // namespace
 
-runner::script demo_script() { return answer_to; }
+runner::script demo_script() {
+    return answer_to;
+}
 
 std::string demo_config(const std::string& folder) {
     return "[session]\n"

@@ -16,9 +16,13 @@ bool is_control(char c) noexcept {
     return byte < 0x20 || byte == 0x7f;
 }
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
 
-bool is_alpha(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_alpha(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 int hex_value(char c) noexcept {
     if (is_digit(c)) {
@@ -38,8 +42,8 @@ std::string to_lower(std::string_view text) {
     return lower;
 }
 
-/// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, no escapes, no
-/// list: nothing that could name two places.
+/// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, no
+/// escapes, no list: nothing that could name two places.
 bool is_valid_host(std::string_view host) noexcept {
     std::string_view port;
     if (host.starts_with('[')) {
@@ -165,7 +169,8 @@ std::variant<body_framing, framing_problem> check_framing(const request_head& he
             ++encodings;
             if (encodings > 1 || to_lower(value) != "chunked" || head.version != 11) {
                 return framing_problem{
-                    "Transfer-Encoding must be exactly \"chunked\", once, on HTTP/1.1."};
+                    "Transfer-Encoding must be exactly \"chunked\", once, on HTTP/1.1."
+                };
             }
             framing.chunked = true;
         } else if (name == "content-length") {
@@ -215,9 +220,8 @@ std::size_t chunked_decoder::feed(std::string_view bytes, std::string& body) {
             ++used;
             continue;
         }
-        const auto part = static_cast<std::size_t>(
-            std::min<std::uint64_t>(chunk_left_, bytes.size() - used)
-        );
+        const auto part =
+            static_cast<std::size_t>(std::min<std::uint64_t>(chunk_left_, bytes.size() - used));
         body.append(bytes.substr(used, part));
         used += part;
         chunk_left_ -= part;

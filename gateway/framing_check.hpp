@@ -48,26 +48,27 @@ struct framing_problem {
 /// Parses a complete head as scan_head() delimits it. Refuses what is not HTTP/1.0 or 1.1.
 [[nodiscard]] std::variant<request_head, framing_problem> parse_head(std::string_view block);
 
-/// Accepts a head only if its framing leaves no choice (quality bars C2; RFC 9112 sections 3.2, 6.3):
-/// Transfer-Encoding is exactly `chunked`, once, on HTTP/1.1 and without Content-Length; one
-/// Content-Length of at most 18 digits without a leading zero; exactly one valid Host (HTTP/1.0 may have
-/// none); an origin-form target. Pure.
+/// Accepts a head only if its framing leaves no choice (quality bars C2; RFC 9112
+/// sections 3.2, 6.3): Transfer-Encoding is exactly `chunked`, once, on HTTP/1.1 and without
+/// Content-Length; one Content-Length of at most 18 digits without a leading zero; exactly one
+/// valid Host (HTTP/1.0 may have none); an origin-form target. Pure.
 [[nodiscard]] std::variant<body_framing, framing_problem> check_framing(const request_head& head);
 
 /// Percent-decodes a path. False if an escape is malformed or stands for a control character.
 [[nodiscard]] bool decode_path(std::string_view encoded, std::string& decoded);
 
-/// Removes the framing of a chunked body (RFC 9112 section 7.1), strictly: CR LF line ends, hexadecimal
-/// sizes of at most 8 digits. Chunk extensions and trailers are dropped; their bytes are limited, so
-/// that they cannot carry more than the body does.
+/// Removes the framing of a chunked body (RFC 9112 section 7.1), strictly: CR LF line ends,
+/// hexadecimal sizes of at most 8 digits. Chunk extensions and trailers are dropped; their bytes
+/// are limited, so that they cannot carry more than the body does.
 class chunked_decoder {
 public:
     enum class state { need_more, complete, refused, too_large };
 
-    explicit chunked_decoder(std::size_t max_body_bytes) noexcept : max_body_bytes_(max_body_bytes) {}
+    explicit chunked_decoder(std::size_t max_body_bytes) noexcept
+        : max_body_bytes_(max_body_bytes) {}
 
-    /// Appends body bytes found in `bytes` to `body` and says how many bytes were used: all of them,
-    /// unless the body is complete or refused.
+    /// Appends body bytes found in `bytes` to `body` and says how many bytes were used: all of
+    /// them, unless the body is complete or refused.
     [[nodiscard]] std::size_t feed(std::string_view bytes, std::string& body);
     [[nodiscard]] state status() const noexcept { return state_; }
 

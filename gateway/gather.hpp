@@ -13,9 +13,10 @@ namespace agui::gateway {
 /// array, because it is filled for each token.
 class gather {
 public:
+    /// The response head, a chunk's head, a batch, its end, and the last chunk.
     static constexpr std::size_t max_size = run_log::max_buffers + 4;
 
-    /// Precondition: fewer than max_size buffers were added since clear(). Empty ones are skipped.
+    /// Precondition: fewer than max_size were added since clear(). Empty buffers are skipped.
     void add(boost::asio::const_buffer buffer) noexcept {
         if (buffer.size() > 0) {
             buffers_[end_] = buffer;

@@ -18,7 +18,9 @@ asio::awaitable<handler_reply> answer(int status, std::string body) {
 } // namespace
 
 http_handler make_health_route() {
-    return [](http_request&) { return answer(200, R"({"status":"ok"})"); };
+    return [](http_request&) {
+        return answer(200, R"({"status":"ok"})");
+    };
 }
 
 http_handler make_ready_route(std::function<bool()> draining) {

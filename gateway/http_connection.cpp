@@ -73,8 +73,8 @@ asio::awaitable<void> http_connection::run() {
     close();
 }
 
-// False: the connection is over. Otherwise reply_ is to be sent. What the request held is gone when it
-// returns, so that a stream does not carry it along.
+// False: the connection is over. Otherwise reply_ is to be sent. What the request held is gone when
+// it returns, so that a stream does not carry it along.
 asio::awaitable<bool> http_connection::take_request() {
     reply_ = std::monostate{};
     terms_ = reply_terms{};
@@ -92,8 +92,9 @@ asio::awaitable<bool> http_connection::take_request() {
         terms_.keep_alive = terms_.keep_alive && !has_body;
         co_return true;
     }
+    body_share share(services_.body_bytes);
     if (has_body) {
-        const bool received = co_await read_body(request, framing);
+        const bool received = co_await read_body(request, framing, share);
         if (!received) {
             co_return !std::holds_alternative<std::monostate>(reply_);
         }
@@ -103,11 +104,14 @@ asio::awaitable<bool> http_connection::take_request() {
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(*target, request);
-    if (auto* plain = std::get_if<http_reply>(&reply)) {
-        reply_ = std::move(*plain);
-    } else {
-        reply_ = std::move(std::get<stream_reply>(reply));
-    }
+    const auto* plain = std::get_if<http_reply>(&reply);
+    services_.log.log(
+        log_level::debug, "request",
+        {{"method", request.method},
+         {"path", request.path},
+         {"status", plain == nullptr ? "200" : std::to_string(plain->status)}}
+    );
+    std::visit([this](auto& value) { reply_ = std::move(value); }, reply);
     co_return true;
 }
 
@@ -154,9 +158,8 @@ asio::awaitable<std::size_t> http_connection::read_head() {
 }
 
 // Everything that can be decided before the body. nullptr: reply_ is the answer.
-const route* http_connection::examine(
-    std::string_view block, http_request& request, body_framing& framing
-) {
+const route*
+http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
     auto parsed = parse_head(block);
     if (const auto* problem = std::get_if<framing_problem>(&parsed)) {
         refuse_and_close(http_errc::bad_framing, problem->text);
@@ -228,14 +231,17 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     }
     // Also the guard against cross-site form posts: a form cannot send this type.
     if (match.target->json && !is_json(request)) {
-        refuse(http_errc::unsupported_media_type, "The Content-Type must be application/json.");
+        refuse(
+            http_errc::unsupported_media_type,
+            "The Content-Type must be application/json, without a Content-Encoding."
+        );
         return false;
     }
     return true;
 }
 
 asio::awaitable<bool>
-http_connection::read_body(http_request& request, const body_framing& framing) {
+http_connection::read_body(http_request& request, const body_framing& framing, body_share& share) {
     body_received_ = 0;
     enter(phase::body);
     if (in_.empty() && !terms_.http_1_0 &&
@@ -250,9 +256,10 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     }
     bool complete = false;
     if (framing.chunked) {
-        complete = co_await read_chunked_body(request.body);
+        complete = co_await read_chunked_body(request.body, share);
     } else {
-        complete = co_await read_plain_body(request.body, framing.length);
+        complete =
+            co_await read_plain_body(request.body, static_cast<std::size_t>(framing.length), share);
     }
     if (!complete && timed_out_) {
         refuse_and_close(http_errc::request_timeout, "The body did not arrive in time.");
@@ -261,25 +268,30 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
 }
 
 // The body grows with what arrives, not with what was announced.
-asio::awaitable<bool> http_connection::read_plain_body(std::string& body, std::uint64_t length) {
-    const auto size = static_cast<std::size_t>(length);
-    body = in_.substr(0, size);
+asio::awaitable<bool>
+http_connection::read_plain_body(std::string& body, std::size_t length, body_share& share) {
+    body = in_.substr(0, length);
     in_.erase(0, body.size());
-    while (body.size() < size) {
-        const std::size_t count =
-            co_await read_some(body, std::min(size - body.size(), body_read_bytes));
-        if (count == 0) {
-            co_return false;
+    while (hold(share, body.size())) {
+        if (body.size() == length) {
+            co_return true;
         }
-        body_received_ = body.size();
+        const std::size_t count =
+            co_await read_some(body, std::min(length - body.size(), body_read_bytes));
+        if (count == 0) {
+            break;
+        }
     }
-    co_return true;
+    co_return false;
 }
 
-asio::awaitable<bool> http_connection::read_chunked_body(std::string& body) {
+asio::awaitable<bool> http_connection::read_chunked_body(std::string& body, body_share& share) {
     chunked_decoder decoder(services_.limits.max_body_bytes);
     for (;;) {
         in_.erase(0, decoder.feed(in_, body));
+        if (!hold(share, body.size())) {
+            co_return false;
+        }
         switch (decoder.status()) {
         case chunked_decoder::state::complete:
             co_return true;
@@ -287,14 +299,11 @@ asio::awaitable<bool> http_connection::read_chunked_body(std::string& body) {
             refuse_and_close(http_errc::bad_framing, "The chunked body is malformed.");
             co_return false;
         case chunked_decoder::state::too_large:
-            refuse_and_close(
-                http_errc::body_too_large, "The body exceeds server.max_body_bytes."
-            );
+            refuse_and_close(http_errc::body_too_large, "The body exceeds server.max_body_bytes.");
             co_return false;
         case chunked_decoder::state::need_more:
             break;
         }
-        body_received_ = body.size();
         const std::size_t count = co_await read_some(in_, body_read_bytes);
         if (count == 0) {
             co_return false;
@@ -302,8 +311,17 @@ asio::awaitable<bool> http_connection::read_chunked_body(std::string& body) {
     }
 }
 
-asio::awaitable<handler_reply>
-http_connection::answer(const route& target, http_request& request) {
+// Counts what has been received of a body. False: there is no room for it, and reply_ says so.
+bool http_connection::hold(body_share& share, std::size_t bytes) {
+    body_received_ = bytes;
+    if (share.grow_to(bytes, services_.limits.max_bytes_of_bodies)) {
+        return true;
+    }
+    refuse_and_close(http_errc::overloaded, "Too many large requests at a time.");
+    return false;
+}
+
+asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {
     if (target.streams && !accepts_event_stream(request)) {
         co_return to_reply(http_errc::not_acceptable, "This path answers with text/event-stream.");
     }
@@ -361,7 +379,8 @@ void http_connection::sweep() {
         }
         if (elapsed >= allowed) {
             timed_out_ = true;
-            boost::system::error_code ignored; // Only a closed socket fails, and that read has ended.
+            boost::system::error_code
+                ignored; // Only a closed socket fails, and that read has ended.
             socket_.cancel(ignored);
         }
         return;

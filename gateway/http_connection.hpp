@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/access_rules.hpp"
+#include "gateway/body_share.hpp"
 #include "gateway/framing_check.hpp"
 #include "gateway/gather.hpp"
 #include "gateway/http_error.hpp"
@@ -12,6 +13,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,15 +28,17 @@ namespace agui::gateway {
 /// Bounds of one connection.
 struct connection_limits {
     std::chrono::milliseconds header{10'000}; ///< For a whole request head.
-    std::chrono::milliseconds body{60'000};   ///< For a body, plus the time that `min_body_rate` allows.
-    std::size_t min_body_rate = 16'384;       ///< Bytes a second.
-    std::chrono::milliseconds idle{75'000};   ///< Between two requests.
-    std::chrono::milliseconds stall{30'000};  ///< A write that makes no progress.
-    std::chrono::milliseconds linger{2'000};  ///< For the rest of a request that was refused.
+    std::chrono::milliseconds body{60'000
+    }; ///< For a body, plus the time that `min_body_rate` allows.
+    std::size_t min_body_rate = 16'384;      ///< Bytes a second.
+    std::chrono::milliseconds idle{75'000};  ///< Between two requests.
+    std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
+    std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
     std::chrono::milliseconds heartbeat{15'000};
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t reader_buffer_bytes = 1'048'576; ///< Handed to the kernel at a time.
+    std::size_t max_bytes_of_bodies = 536'870'912; ///< Held by all connections together.
+    std::size_t reader_buffer_bytes = 1'048'576;   ///< Handed to the kernel at a time.
 };
 
 /// What all connections share. References outlive them.
@@ -43,12 +47,13 @@ struct connection_services {
     access_settings access;
     connection_limits limits;
     logger& log;
+    std::atomic<std::size_t>& body_bytes; ///< Of all request bodies that are held at the moment.
 };
 
-/// One HTTP/1.1 connection: reads requests, one after the other, answers each with a reply or with a
-/// run's events. Lives on its socket's executor; every member is used there only. Deadlines are looked
-/// at by sweep(), called by the owner a few times a second, so that neither a token nor a write costs a
-/// timer.
+/// One HTTP/1.1 connection: reads requests, one after the other, answers each with a reply or with
+/// a run's events. Lives on its socket's executor; every member is used there only. Deadlines are
+/// looked at by sweep(), called by the owner a few times a second, so that neither a token nor a
+/// write costs a timer.
 class http_connection : public std::enable_shared_from_this<http_connection> {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -79,12 +84,16 @@ private:
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] bool admit(const router::found& match, http_request& request);
     [[nodiscard]] boost::asio::awaitable<bool>
-    read_body(http_request& request, const body_framing& framing);
-    [[nodiscard]] boost::asio::awaitable<bool> read_chunked_body(std::string& body);
-    [[nodiscard]] boost::asio::awaitable<bool> read_plain_body(std::string& body, std::uint64_t length);
+    read_body(http_request& request, const body_framing& framing, body_share& share);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    read_chunked_body(std::string& body, body_share& share);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    read_plain_body(std::string& body, std::size_t length, body_share& share);
+    [[nodiscard]] bool hold(body_share& share, std::size_t bytes);
     [[nodiscard]] boost::asio::awaitable<handler_reply>
     answer(const route& target, http_request& request);
-    [[nodiscard]] boost::asio::awaitable<std::size_t> read_some(std::string& into, std::size_t bytes);
+    [[nodiscard]] boost::asio::awaitable<std::size_t>
+    read_some(std::string& into, std::size_t bytes);
 
     [[nodiscard]] boost::asio::awaitable<bool> send_reply();
     [[nodiscard]] boost::asio::awaitable<bool> send_stream();
@@ -105,12 +114,12 @@ private:
     const time_point& now_;
 
     phase phase_ = phase::head;
-    time_point since_;            ///< When the phase began or last made progress.
+    time_point since_; ///< When the phase began or last made progress.
     std::size_t body_received_ = 0;
-    bool timed_out_ = false;      ///< The read that is under way was cancelled by sweep().
+    bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;
-    bool without_body_ = false;   ///< HEAD.
+    bool without_body_ = false; ///< HEAD.
 
     std::string in_; ///< Received, not used yet.
     reply_terms terms_;

@@ -3,6 +3,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -35,12 +36,79 @@ private:
 
 } // namespace
 
-/// What sweep() and the watch on the peer must reach while a stream is sent.
+/// A run's log on its way to the peer: what has been read of it, and what is being written.
 struct http_connection::event_stream {
+    event_stream(const stream_reply& what, asio::any_io_executor executor, const reply_terms& terms)
+        : log(*what.log),
+          token(what.log),
+          waiter(std::move(executor)),
+          chunked(!terms.http_1_0),
+          head(write_stream_head(terms)) {
+        at.projection = what.projection;
+        at.after = what.after;
+    }
+
+    /// Reads on. False: there is nothing to write yet.
+    bool read(std::size_t max_bytes) {
+        if (written) {
+            std::string().swap(head);
+        }
+        log.read(at, max_bytes, batch);
+        next = 0;
+        written = false;
+        beat = batch.bytes == 0 && !batch.ended && heartbeat_due;
+        heartbeat_due = false;
+        return batch.bytes > 0 || batch.ended || beat || !head.empty();
+    }
+
+    /// Fills `buffers` with the next writev of what was read. The response head leaves with the
+    /// first; a batch of long events can hold more buffers than one writev takes. False: nothing is
+    /// left.
+    bool write_next() {
+        buffers.clear();
+        if (written) {
+            return false;
+        }
+        const std::size_t bytes = beat ? heartbeat.size() : batch.bytes;
+        if (next == 0) {
+            buffers.add(asio::buffer(head));
+            if (chunked && bytes > 0) {
+                buffers.add(size_line.write(bytes));
+            }
+            if (beat) {
+                buffers.add(asio::buffer(heartbeat));
+            }
+        } else {
+            std::string().swap(head);
+        }
+        const std::size_t end = std::min(batch.buffers.size(), next + run_log::max_buffers);
+        for (; next < end; ++next) {
+            buffers.add(batch.buffers[next]);
+        }
+        written = next == batch.buffers.size();
+        if (written && chunked && bytes > 0) {
+            buffers.add(asio::buffer(crlf));
+        }
+        if (written && chunked && batch.ended) {
+            buffers.add(asio::buffer(last_chunk));
+        }
+        return !buffers.empty();
+    }
+
     run_log& log;
+    run_log::reader_token token;
     run_log::waiter waiter;
-    bool peer_left = false;
+    run_log::cursor at;
+    run_log::batch batch;
+    std::size_t next = 0; ///< The first buffer of the batch that is not in `buffers` yet.
+    bool written = false; ///< All that was read is in `buffers`, or has left.
+    gather buffers;
+    chunk_head size_line;
+    bool chunked;
+    std::string head; ///< Of the response; empty once it has left.
+    bool beat = false;
     bool heartbeat_due = false;
+    bool peer_left = false;
 };
 
 asio::awaitable<bool> http_connection::send_reply() {
@@ -58,80 +126,48 @@ asio::awaitable<bool> http_connection::send_reply() {
     } else {
         enter(phase::head);
     }
-    co_return written && terms_.keep_alive;
+    co_return written&& terms_.keep_alive;
 }
 
 // True: the stream is complete and the connection may serve another request.
 asio::awaitable<bool> http_connection::send_stream() {
     const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
-    const run_log::reader_token token(what.log);
-    event_stream stream{*what.log, run_log::waiter(socket_.get_executor())};
-    run_log::cursor at;
-    at.projection = what.projection;
-    at.after = what.after;
-    run_log::batch batch;
-    const bool chunked = !terms_.http_1_0;
-    terms_.keep_alive = terms_.keep_alive && chunked && !finishing_;
-    std::string head = write_stream_head(terms_);
-    chunk_head size_line;
-    gather buffers;
-
+    terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
+    event_stream stream(what, socket_.get_executor(), terms_);
     stream_ = &stream;
     watch_peer();
-    bool complete = false;
-    while (!complete && !stream.peer_left) {
-        what.log->read(at, services_.limits.reader_buffer_bytes, batch);
-        const bool beat = batch.bytes == 0 && stream.heartbeat_due && !batch.ended;
-        if (batch.bytes == 0 && !beat && !batch.ended && head.empty()) {
+    while (!stream.peer_left && !write_failed_) {
+        if (!stream.read(services_.limits.reader_buffer_bytes)) {
             phase_ = phase::streaming;
-            co_await what.log->wait(at, stream.waiter);
+            co_await stream.log.wait(stream.at, stream.waiter);
             continue;
         }
-        // Everything that is ready leaves in one write, the response head included.
-        buffers.clear();
-        buffers.add(asio::buffer(head));
-        const std::size_t bytes = beat ? heartbeat.size() : batch.bytes;
-        if (chunked && bytes > 0) {
-            buffers.add(size_line.write(bytes));
-        }
-        if (beat) {
-            buffers.add(asio::buffer(heartbeat));
-        }
-        for (const asio::const_buffer& frame : batch.buffers) {
-            buffers.add(frame);
-        }
-        if (chunked && bytes > 0) {
-            buffers.add(asio::buffer(crlf));
-        }
-        if (chunked && batch.ended) {
-            buffers.add(asio::buffer(last_chunk));
-        }
-        stream.heartbeat_due = false;
         since_ = now_;
-        if (!try_write(buffers)) {
-            const bool written = co_await write_rest(buffers);
-            if (!written) {
-                break;
+        bool written = true;
+        while (written && stream.write_next()) {
+            if (!try_write(stream.buffers)) {
+                written = co_await write_rest(stream.buffers);
             }
         }
-        if (!head.empty()) {
-            std::string().swap(head);
+        if (written && stream.batch.ended) {
+            break;
         }
-        complete = batch.ended;
     }
+    const bool complete = stream.batch.ended && !write_failed_ && !stream.peer_left;
     stream_ = nullptr;
     ++watch_;
-    if (complete && terms_.keep_alive && !finishing_) {
-        boost::system::error_code ignored; // Ends the watch; a closed socket has none.
-        socket_.cancel(ignored);
-        enter(in_.empty() ? phase::idle : phase::head);
-        co_return true;
+    if (!complete || !terms_.keep_alive || finishing_) {
+        co_return false;
     }
-    co_return false;
+    boost::system::error_code ignored; // Ends the watch; a closed socket has none.
+    socket_.cancel(ignored);
+    enter(in_.empty() ? phase::idle : phase::head);
+    co_return true;
 }
 
-// True: nothing is left to write. False: the kernel takes no more at the moment, or the write failed.
+// True: nothing is left to write. False: the kernel takes no more at the moment, or the write
+// failed.
 bool http_connection::try_write(gather& buffers) {
     while (!buffers.empty()) {
         boost::system::error_code ec;
@@ -194,8 +230,8 @@ void http_connection::watch_peer() {
     );
 }
 
-// A client that has closed its side has left. One that sends bytes has only been early with its next
-// request: they stay where they are, and the watch ends.
+// A client that has closed its side has left. One that sends bytes has only been early with its
+// next request: they stay where they are, and the watch ends.
 void http_connection::on_peer_readable() {
     char byte = 0;
     boost::system::error_code ec;

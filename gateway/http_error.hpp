@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// Refusals that concern the HTTP exchange itself; `errc` holds those of the request's meaning. Each
-/// value is one `error.code` of design section 5.
+/// Refusals that concern the HTTP exchange itself; `errc` holds those of the request's meaning.
+/// Each value is one `error.code` of design section 5.
 enum class http_errc {
     bad_framing,            ///< 400: head or body can be read in more than one way, or not at all.
     unauthorized,           ///< 401
@@ -25,8 +25,9 @@ enum class http_errc {
     overloaded,             ///< 503
 };
 
-/// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status that belongs to the code, and
-/// Retry-After where trying again may help. This and the next are the only places that know statuses.
+/// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status that belongs to the code,
+/// and Retry-After where trying again may help. This and the next are the only places that know
+/// statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

@@ -16,8 +16,8 @@
 
 namespace agui::gateway {
 
-/// A request that passed the framing, size and media type checks. Owned by the connection; handlers may
-/// take the body out of it.
+/// A request that passed the framing, size and media type checks. Owned by the connection; handlers
+/// may take the body out of it.
 struct http_request {
     std::string method;
     std::string path;  ///< Percent-decoded, below base_path, without the query.

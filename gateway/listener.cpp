@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace agui::gateway {
@@ -23,6 +24,7 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For how long no connection is accepted when the process has run out of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
+constexpr int accept_backlog = 4096;
 
 } // namespace
 
@@ -56,12 +58,29 @@ listener::listener(
     asio::any_io_executor executor, const tcp::endpoint& where, std::vector<target> targets,
     std::function<bool()> has_room, logger& log
 )
-    : acceptor_(std::move(executor)), targets_(std::move(targets)), has_room_(std::move(has_room)),
+    : acceptor_(std::move(executor)),
+      targets_(std::move(targets)),
+      has_room_(std::move(has_room)),
       log_(log) {
-    acceptor_.open(where.protocol());
-    acceptor_.set_option(tcp::acceptor::reuse_address(true));
-    acceptor_.bind(where);
-    acceptor_.listen(4096);
+    boost::system::error_code ec;
+    acceptor_.open(where.protocol(), ec);
+    if (!ec) {
+        acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+    }
+    if (!ec) {
+        acceptor_.bind(where, ec);
+    }
+    if (!ec) {
+        acceptor_.listen(accept_backlog, ec);
+    }
+    if (ec) {
+        // Made anew without the place in Asio where it arose, which what() would spell out.
+        const boost::system::error_code reason(ec.value(), ec.category());
+        throw boost::system::system_error(
+            reason, "cannot listen on " + where.address().to_string() + " port " +
+                        std::to_string(where.port())
+        );
+    }
     endpoint_ = acceptor_.local_endpoint();
 }
 

@@ -26,8 +26,8 @@ public:
         std::function<void(boost::asio::ip::tcp::socket)> add;
     };
 
-    /// Binds at once; throws boost::system::system_error if the address cannot be used. `has_room` is
-    /// asked for each connection; without room it gets a 503 and is closed.
+    /// Binds at once; throws boost::system::system_error if the address cannot be used. `has_room`
+    /// is asked for each connection; without room it gets a 503 and is closed.
     listener(
         boost::asio::any_io_executor executor, const boost::asio::ip::tcp::endpoint& where,
         std::vector<target> targets, std::function<bool()> has_room, logger& log

@@ -1,5 +1,5 @@
-// The command line of agui-gateway. Exit status: 0 served and stopped, 1 failed while running, 2 the
-// command line or the configuration is wrong.
+// The command line of agui-gateway. Exit status: 0 served and stopped, 1 failed while running, 2
+// the command line or the configuration is wrong.
 
 #include "gateway/config.hpp"
 #include "gateway/demo.hpp"
@@ -61,12 +61,14 @@ private:
     std::string path_;
 };
 
-/// A connection is a descriptor: the usual soft limit of 1024 is a small fraction of what is allowed.
+/// A connection is a descriptor: the usual soft limit of 1024 is a small fraction of what is
+/// allowed.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        (void)::setrlimit(RLIMIT_NOFILE, &limit); // Without it fewer connections fit; accept() says so.
+        (void
+        )::setrlimit(RLIMIT_NOFILE, &limit); // Without it fewer connections fit; accept() says so.
     }
 }
 
@@ -105,6 +107,10 @@ int run(command_line arguments) {
         folder.emplace();
         arguments.sources.text = gateway::demo_config(folder->path());
     }
+    if (!arguments.demo && arguments.sources.file.empty() && arguments.sources.overrides.empty()) {
+        std::cerr << "a configuration is needed: --config FILE, or --demo to look around\n";
+        return exit_usage;
+    }
     if (!arguments.listen.empty()) {
         arguments.sources.overrides.push_back("server.listen=" + arguments.listen);
     }
@@ -132,8 +138,8 @@ int main(int argc, char** argv) {
     command_line arguments;
     CLI::App app{"AG-UI gateway: serves model servers to web apps as AG-UI event streams."};
     app.name("agui-gateway");
-    auto* file = app.add_option("--config", arguments.sources.file, "TOML file to read")
-                     ->type_name("FILE");
+    auto* file =
+        app.add_option("--config", arguments.sources.file, "TOML file to read")->type_name("FILE");
     app.add_option("--listen", arguments.listen, "Address to listen on, over the config's")
         ->type_name("ADDR:PORT");
     app.add_option("--set", arguments.sources.overrides, "Set a key, over the config's")
@@ -142,7 +148,9 @@ int main(int argc, char** argv) {
     app.add_flag("--demo", arguments.demo, "Serve a scripted model and a page to try it")
         ->excludes(file);
     app.add_flag("--check-config", arguments.check_config, "Check the configuration and exit");
-    app.add_flag("--print-config", arguments.print_config, "Print the whole configuration and exit");
+    app.add_flag(
+        "--print-config", arguments.print_config, "Print the whole configuration and exit"
+    );
     app.set_version_flag("--version", "agui-gateway " AGUI_VERSION);
     try {
         app.parse(argc, argv);

@@ -16,12 +16,12 @@ struct reply_terms {
     std::vector<std::pair<std::string, std::string>> headers; ///< Those of CORS.
 };
 
-/// Status line and header lines of a plain reply, the empty line included. Content-Length is that of
-/// `reply.body`, unless the status allows none.
+/// Status line and header lines of a plain reply, the empty line included. Content-Length is that
+/// of `reply.body`, unless the status allows none.
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
-/// The same for an event stream: chunked, towards HTTP/1.0 ended by closing. Headers that keep caches,
-/// proxies and compressors from holding events back (protocol reference 6.1).
+/// The same for an event stream: chunked, towards HTTP/1.0 ended by closing. Headers that keep
+/// caches, proxies and compressors from holding events back (protocol reference 6.1).
 [[nodiscard]] std::string write_stream_head(const reply_terms& terms);
 
 } // namespace agui::gateway

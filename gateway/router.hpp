@@ -15,10 +15,10 @@ struct route {
     std::string_view method;
     std::string_view pattern;
     http_handler handler;
-    bool open = false;    ///< Served without authentication.
+    bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header names: probes use addresses.
-    bool streams = false; ///< Answers with an event stream: Accept is looked at.
-    bool json = false;    ///< Takes a JSON body.
+    bool streams = false;  ///< Answers with an event stream: Accept is looked at.
+    bool json = false;     ///< Takes a JSON body.
 };
 
 /// Chooses the route of a request. HEAD is served where GET is. Immutable, safe from any thread.

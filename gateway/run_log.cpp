@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace agui::gateway {
@@ -23,8 +24,11 @@ namespace {
 using translator::projection;
 
 // Blocks grow with the log: a short run stays small, a long one needs few blocks.
-constexpr std::size_t first_block_bytes = 1024;
+constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16 * 1024;
+
+// What deltas have in common ends with this.
+constexpr std::string_view delta_member = R"("delta":")";
 
 void append_number(std::string& out, std::uint64_t number) {
     std::array<char, 20> digits{};
@@ -39,6 +43,16 @@ void append_frame(std::string& out, std::uint64_t sequence, std::string_view jso
     out.append("\ndata: ");
     out.append(json);
     out.append("\n\n");
+}
+
+// The JSON of a finished frame.
+std::string_view json_of(std::string_view frame) {
+    constexpr std::string_view data = "\ndata: ";
+    const std::size_t begin = frame.find(data);
+    if (begin == std::string_view::npos || !frame.ends_with("\n\n")) {
+        throw std::runtime_error("a stored event is not a frame");
+    }
+    return frame.substr(begin + data.size(), frame.size() - begin - data.size() - 2);
 }
 
 std::string variant_frame(std::uint64_t sequence, std::string_view json) {
@@ -67,8 +81,7 @@ std::shared_ptr<run_log> run_log::restored(
     auto log = std::make_shared<run_log>(std::move(executor), settings{});
     const std::lock_guard lock(log->mutex_);
     for (const session::log_entry& entry : entries) {
-        log->append_bytes(entry.frame);
-        log->ends_.push_back(static_cast<std::uint32_t>(log->bytes_));
+        log->append_event(json_of(entry.frame));
         if (!entry.variants.empty()) {
             const boost::json::object both = boost::json::parse(entry.variants).as_object();
             variant_entry variant{entry.sequence, std::nullopt, std::nullopt};
@@ -81,7 +94,7 @@ std::shared_ptr<run_log> run_log::restored(
             log->variants_.push_back(std::move(variant));
         }
     }
-    log->visible_ = log->ends_.size();
+    log->visible_ = log->entries_.size();
     log->ended_ = true;
     return log;
 }
@@ -105,11 +118,8 @@ void run_log::verify(const translator::wire_event& event) {
 void run_log::on_event(const translator::wire_event& event) {
     verify(event);
     const std::lock_guard lock(mutex_);
-    const std::uint64_t sequence = ends_.size() + 1;
-    frame_.clear();
-    append_frame(frame_, sequence, event.json);
-    append_bytes(frame_);
-    ends_.push_back(static_cast<std::uint32_t>(bytes_));
+    const std::uint64_t sequence = entries_.size() + 1;
+    append_event(event.json);
     if (event.v1_0 || event.undeclared) {
         variant_entry variant{sequence, std::nullopt, std::nullopt};
         if (event.v1_0) {
@@ -124,6 +134,24 @@ void run_log::on_event(const translator::wire_event& event) {
     if (!terminal_staged_) {
         schedule_flush();
     }
+}
+
+void run_log::append_event(std::string_view json) {
+    std::uint32_t prefix = static_cast<std::uint32_t>(prefixes_.size());
+    if (prefixes_.empty() || !json.starts_with(prefixes_.back())) {
+        const std::size_t delta = json.find(delta_member);
+        if (delta == std::string_view::npos) {
+            prefix = 0;
+        } else {
+            prefixes_.emplace_back(json.substr(0, delta + delta_member.size()));
+            ++prefix;
+        }
+    }
+    if (prefix > 0) {
+        json.remove_prefix(prefixes_.back().size());
+    }
+    append_bytes(json);
+    entries_.push_back({static_cast<std::uint32_t>(bytes_), prefix});
 }
 
 void run_log::append_bytes(std::string_view bytes) {
@@ -158,8 +186,8 @@ void run_log::flush() {
             if (terminal_staged_ || ended_) {
                 return; // The terminal's commit makes everything visible.
             }
-            staged_from_ = ends_.size() + 1;
-            visible_ = ends_.size();
+            staged_from_ = entries_.size() + 1;
+            visible_ = entries_.size();
             take_waiters(ready);
         }
         resume(std::move(ready));
@@ -188,16 +216,9 @@ session::log_slice run_log::take_staged() {
     session::log_slice slice;
     slice.run_number = settings_.run_number;
     slice.first_sequence = staged_from_;
-    const std::size_t first = static_cast<std::size_t>(staged_from_) - 1;
-    const std::size_t from = first == 0 ? 0 : ends_[first - 1];
-    slice.frames.reserve(bytes_ - from);
-    batch whole;
-    add_range(from, bytes_, whole);
-    for (const boost::asio::const_buffer& part : whole.buffers) {
-        slice.frames.append(static_cast<const char*>(part.data()), part.size());
-    }
-    for (std::size_t i = first; i < ends_.size(); ++i) {
-        slice.ends.push_back(static_cast<std::uint32_t>(ends_[i] - from));
+    for (std::uint64_t sequence = staged_from_; sequence <= entries_.size(); ++sequence) {
+        write_frame(sequence, slice.frames);
+        slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
     }
     for (const variant_entry& variant : variants_) {
         if (variant.sequence >= staged_from_) {
@@ -214,7 +235,7 @@ session::log_slice run_log::take_staged() {
             );
         }
     }
-    staged_from_ = ends_.size() + 1;
+    staged_from_ = entries_.size() + 1;
     return slice;
 }
 
@@ -222,7 +243,7 @@ void run_log::publish_end() {
     std::vector<resumption> ready;
     {
         const std::lock_guard lock(mutex_);
-        visible_ = ends_.size();
+        visible_ = entries_.size();
         ended_ = true;
         take_waiters(ready);
     }
@@ -244,7 +265,7 @@ void run_log::end_without_store(const translator::wire_event& terminal) {
 
 std::uint64_t run_log::last_sequence() const {
     const std::lock_guard lock(mutex_);
-    return ends_.size();
+    return entries_.size();
 }
 
 void run_log::make_visible(std::uint64_t sequence) {
@@ -274,33 +295,39 @@ void run_log::resume(std::vector<resumption> ready) {
     }
 }
 
-void run_log::add_range(std::size_t from, std::size_t to, batch& out) const {
-    auto part = std::upper_bound(
-        blocks_.begin(), blocks_.end(), from,
-        [](std::size_t offset, const block& candidate) { return offset < candidate.begin; }
-    );
-    if (part != blocks_.begin()) {
-        --part;
+void run_log::copy_bytes(std::size_t from, std::size_t to, std::string& out) const {
+    // Readers are mostly at the end of the log: its last block is looked at first.
+    std::size_t index = blocks_.size();
+    while (index > 1 && blocks_[index - 1].begin > from) {
+        --index;
     }
     while (from < to) {
-        const std::size_t inside = from - part->begin;
-        const std::size_t count = std::min(part->size - inside, to - from);
-        out.buffers.emplace_back(part->bytes.get() + inside, count);
-        out.bytes += count;
+        const block& part = blocks_[index - 1];
+        const std::size_t inside = from - part.begin;
+        const std::size_t count = std::min(part.size - inside, to - from);
+        out.append(part.bytes.get() + inside, count);
         from += count;
-        ++part;
+        ++index;
     }
 }
 
-void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
-    out.buffers.clear();
-    out.bytes = 0;
-    const std::lock_guard lock(mutex_);
-    if (!at.placed) {
-        at.after = std::min<std::uint64_t>(at.after, ends_.size());
-        at.offset = at.after == 0 ? 0 : ends_[static_cast<std::size_t>(at.after) - 1];
-        at.placed = true;
+void run_log::write_frame(std::uint64_t sequence, std::string& out) const {
+    const auto index = static_cast<std::size_t>(sequence) - 1;
+    const entry& event = entries_[index];
+    out.append("id: ");
+    append_number(out, sequence);
+    out.append("\ndata: ");
+    if (event.prefix > 0) {
+        out.append(prefixes_[event.prefix - 1]);
     }
+    copy_bytes(index == 0 ? 0 : entries_[index - 1].end, event.end, out);
+    out.append("\n\n");
+}
+
+void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
+    out.text.clear();
+    const std::lock_guard lock(mutex_);
+    at.after = std::min<std::uint64_t>(at.after, entries_.size());
     auto variant = variants_.end();
     if (at.projection != projection::v1_1) {
         variant = std::upper_bound(
@@ -308,34 +335,30 @@ void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
             [](std::uint64_t after, const variant_entry& entry) { return after < entry.sequence; }
         );
     }
-    std::size_t run_begin = at.offset; // Of frames that are sent as they are.
-    while (at.after < visible_ && out.bytes + (at.offset - run_begin) < max_bytes &&
-           out.buffers.size() + 4 < max_buffers) {
-        const std::size_t end = ends_[static_cast<std::size_t>(at.after)];
+    while (at.after < visible_ && out.text.size() < max_bytes) {
         ++at.after;
+        const std::optional<std::string>* other = nullptr;
         if (variant != variants_.end() && variant->sequence == at.after) {
-            const auto& other =
-                at.projection == projection::v1_0 ? variant->v1_0 : variant->undeclared;
-            if (other) {
-                add_range(run_begin, at.offset, out);
-                if (!other->empty()) {
-                    out.buffers.emplace_back(other->data(), other->size());
-                    out.bytes += other->size();
-                }
-                run_begin = end;
-            }
+            other = at.projection == projection::v1_0 ? &variant->v1_0 : &variant->undeclared;
             ++variant;
         }
-        at.offset = end;
+        if (other != nullptr && other->has_value()) {
+            out.text.append(**other);
+        } else {
+            write_frame(at.after, out.text);
+        }
     }
-    add_range(run_begin, at.offset, out);
     const bool all_read = at.after >= visible_;
-    if (ended_ && all_read && !tail_.empty() && !at.tail_read) {
-        out.buffers.emplace_back(tail_.data(), tail_.size());
-        out.bytes += tail_.size();
+    if (ended_ && all_read && !at.tail_read) {
+        out.text.append(tail_);
         at.tail_read = true;
     }
     out.ended = ended_ && all_read;
+    out.bytes = out.text.size();
+    out.buffers.clear();
+    if (out.bytes > 0) {
+        out.buffers.emplace_back(out.text.data(), out.bytes);
+    }
 }
 
 boost::asio::awaitable<void> run_log::wait(const cursor& at, waiter& who) {

@@ -29,9 +29,11 @@ namespace agui::gateway {
 /// by the run and read by any number of readers.
 ///
 /// An event is *visible* to readers once it is durable in the store (P3), or at once where the store
-/// keeps no logs or durability is relaxed. Frames are immutable and never move: a reader's buffers stay
-/// valid as long as it holds the log. Writer functions are called on the run's executor; reader functions
-/// and on_durable/on_failed from any thread. The mutex is held for a few instructions only.
+/// keeps no logs or durability is relaxed. Writer functions are called on the run's executor; reader
+/// functions and on_durable/on_failed from any thread. The mutex is held for a few instructions only.
+///
+/// In memory a delta is kept without what it has in common with the deltas before it (type and id): a
+/// token costs its text and a few bytes, not a whole frame. Every read gives the same bytes.
 class run_log final : public translator::wire_sink,
                       public session::log_observer,
                       public std::enable_shared_from_this<run_log> {
@@ -74,20 +76,18 @@ public:
     /// A place in the log, seen through a projection.
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
-        std::uint64_t after = 0;  ///< Sequence of the last event that was read whole.
-        std::size_t offset = 0;   ///< Where the next one begins; filled in by the log.
-        bool placed = false;
-        bool tail_read = false;   ///< The event without a number was read.
+        std::uint64_t after = 0; ///< Sequence of the last event that was read.
+        bool tail_read = false;  ///< The event without a number was read.
     };
 
-    /// Most buffers that read() gives at a time: they go into one writev.
-    static constexpr std::size_t max_buffers = 16;
-
+    /// What one read() gives. Reused by its reader, who owns the bytes until the next read().
     struct batch {
-        std::vector<boost::asio::const_buffer> buffers; ///< Reused by the caller; empty: nothing visible.
-        std::size_t bytes = 0;
+        std::string text;   ///< Finished frames; empty: nothing more is visible.
         bool ended = false; ///< The cursor is at the end and nothing will follow.
+        std::vector<boost::asio::const_buffer> buffers; ///< The text, for a gather write.
+        std::size_t bytes = 0;
     };
+    static constexpr std::size_t max_buffers = 1;
 
     /// Fills `out` with the next visible frames and moves the cursor behind them; about `max_bytes` at the
     /// most (at least one event).
@@ -136,11 +136,17 @@ public:
     void on_failed() noexcept override;
 
 private:
+    /// A piece of the bytes of all events.
     struct block {
         std::unique_ptr<char[]> bytes;
-        std::size_t begin = 0; ///< Offset of its first byte in the log.
+        std::size_t begin = 0; ///< Offset of its first byte.
         std::size_t size = 0;
         std::size_t capacity = 0;
+    };
+    /// Where an event's own bytes end, and what stands in front of them.
+    struct entry {
+        std::uint32_t end;
+        std::uint32_t prefix; ///< Index into prefixes_ plus one; 0: nothing.
     };
     struct variant_entry {
         std::uint64_t sequence;
@@ -148,8 +154,10 @@ private:
         std::optional<std::string> undeclared;
     };
 
+    void append_event(std::string_view json);
     void append_bytes(std::string_view bytes);
-    void add_range(std::size_t from, std::size_t to, batch& out) const;
+    void copy_bytes(std::size_t from, std::size_t to, std::string& out) const;
+    void write_frame(std::uint64_t sequence, std::string& out) const;
     void schedule_flush();
     void flush();
     void make_visible(std::uint64_t sequence);
@@ -160,12 +168,12 @@ private:
 
     const boost::asio::any_io_executor executor_;
     const settings settings_;
-    std::string frame_; ///< Reused for framing.
 
     mutable std::mutex mutex_;
     std::vector<block> blocks_;
     std::size_t bytes_ = 0;
-    std::vector<std::uint32_t> ends_; ///< ends_[i]: offset behind event i + 1.
+    std::vector<entry> entries_;        ///< entries_[i]: event i + 1.
+    std::vector<std::string> prefixes_;
     std::vector<variant_entry> variants_;
     std::string tail_;                ///< The event without a number.
     std::uint64_t staged_from_ = 1;   ///< First sequence not handed to the store.

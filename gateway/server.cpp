@@ -74,6 +74,9 @@ struct server::impl {
     config settings;
     server_options options;
 
+    std::atomic<std::size_t> open_connections{0};
+    std::atomic<std::size_t> body_bytes{0};
+
     // Destroyed in reverse: whoever uses the contexts goes before them.
     std::unique_ptr<logger> own_log;
     logger& log;
@@ -88,20 +91,20 @@ struct server::impl {
     std::optional<asio::signal_set> signals;
     std::optional<asio::steady_timer> log_timer;
 
-    std::atomic<std::size_t> open_connections{0};
     std::atomic<bool> draining{false};
     bool stopping = false; ///< Used on the first I/O thread.
     bool started = false;
 
     std::mutex mutex;
     std::condition_variable changed;
-    bool drained = false;           ///< Under mutex.
+    bool drained = false;            ///< Under mutex.
     std::size_t threads_running = 0; ///< Under mutex.
-    bool closed = false;            ///< Used by the thread that waits.
+    bool closed = false;             ///< Used by the thread that waits.
 };
 
 server::impl::impl(config what, server_options given)
-    : settings(std::move(what)), options(std::move(given)),
+    : settings(std::move(what)),
+      options(std::move(given)),
       // Where log lines go.
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
@@ -117,7 +120,9 @@ server::impl::impl(config what, server_options given)
       // What can be asked for.
       routes(settings.server.base_path, make_routes()),
       // What every connection needs.
-      services{routes, make_access(settings), make_connection_limits(settings.server), log} {
+      services{
+          routes, make_access(settings), make_connection_limits(settings.server), log, body_bytes
+      } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server.threads);
     for (std::size_t i = 0; i < count; ++i) {
@@ -217,8 +222,12 @@ void server::impl::begin_stop() {
         spawn("drain failed", [this, deadline] { return drain(deadline); });
         return;
     }
-    const std::lock_guard lock(mutex);
-    if (!drained) {
+    bool over = false;
+    {
+        const std::lock_guard lock(mutex);
+        over = drained;
+    }
+    if (!over) {
         spawn("drain failed", [this] { return runs.drain(steady::now()); });
     }
 }
@@ -262,8 +271,8 @@ asio::awaitable<void> server::impl::drop_old_logs() {
 void server::impl::watch_signals() {
     signals->async_wait([this](boost::system::error_code ec, int) {
         if (!ec) {
+            watch_signals(); // First: a drain with nothing to wait for ends the watch at once.
             begin_stop();
-            watch_signals();
         }
     });
 }
@@ -348,7 +357,9 @@ bool server::wait_bounded(std::chrono::milliseconds after_drain) {
     impl& self = *impl_;
     {
         std::unique_lock lock(self.mutex);
-        const auto ended = [&self] { return self.threads_running == 0; };
+        const auto ended = [&self] {
+            return self.threads_running == 0;
+        };
         self.changed.wait(lock, [&] { return self.drained || ended(); });
         if (!self.changed.wait_for(lock, after_drain, ended)) {
             return false;

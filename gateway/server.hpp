@@ -23,20 +23,22 @@ struct server_options {
     bool handle_signals = false; ///< SIGTERM and SIGINT call request_stop().
 };
 
-/// The gateway as an object: threads, store, models, tools, runs and routes, built in this order. The
-/// composition root, and the only place that reads the configuration. start() once, then wait().
+/// The gateway as an object: threads, store, models, tools, runs and routes, built in this order.
+/// The composition root, and the only place that reads the configuration. start() once, then
+/// wait().
 class server {
 public:
-    /// Opens the store and checks what can be checked without a network. Throws std::runtime_error (or
-    /// a class derived from it) naming what cannot be used.
+    /// Opens the store and checks what can be checked without a network. Throws std::runtime_error
+    /// (or a class derived from it) naming what cannot be used.
     explicit server(config what, server_options options = {});
     /// Stops at once, if it still runs, and waits.
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
-    /// Binds, ends what a former process left active, and serves. Returns the port, which matters where
-    /// the configured one is 0. Throws boost::system::system_error if the address cannot be used.
+    /// Binds, ends what a former process left active, and serves. Returns the port, which matters
+    /// where the configured one is 0. Throws boost::system::system_error if the address cannot be
+    /// used.
     std::uint16_t start();
 
     /// `http://127.0.0.1:8080`, without base_path. After start().
@@ -48,8 +50,9 @@ public:
 
     /// Returns once everything has ended and the store is closed.
     void wait();
-    /// The same, but gives up at some time after draining if something does not end, such as a tool that
-    /// ignores its cancellation. False: it gave up, and the process should end without destructors.
+    /// The same, but gives up at some time after draining if something does not end, such as a tool
+    /// that ignores its cancellation. False: it gave up, and the process should end without
+    /// destructors.
     [[nodiscard]] bool wait_bounded(std::chrono::milliseconds after_drain);
 
 private:

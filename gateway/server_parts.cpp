@@ -15,7 +15,9 @@ std::shared_ptr<runner::model_transport>
 make_transport(const model_config& model, const server_options& options) {
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
-            throw std::runtime_error("models." + model.name + ".script: nothing here plays scripts");
+            throw std::runtime_error(
+                "models." + model.name + ".script: nothing here plays scripts"
+            );
         }
         return runner::make_scripted_transport(options.script_of(model));
     }
@@ -31,9 +33,7 @@ make_transport(const model_config& model, const server_options& options) {
     endpoint.ca_file = model.ca_file;
     auto transport = runner::make_http_transport(std::move(endpoint));
     if (!transport) {
-        throw std::runtime_error(
-            "models." + model.name + ".base_url: " + transport.error().detail
-        );
+        throw std::runtime_error("models." + model.name + ".base_url: " + transport.error().detail);
     }
     return std::move(*transport);
 }
@@ -140,9 +140,11 @@ connection_limits make_connection_limits(const server_config& server) {
     connection_limits limits;
     limits.header = server.header;
     limits.body = server.body;
+    limits.stall = server.stall;
     limits.heartbeat = server.heartbeat;
     limits.max_header_bytes = server.max_header_bytes;
     limits.max_body_bytes = server.max_body_bytes;
+    limits.max_bytes_of_bodies = server.max_bytes_of_bodies;
     limits.reader_buffer_bytes = server.reader_buffer_bytes;
     return limits;
 }

@@ -13,8 +13,8 @@
 
 namespace agui::gateway {
 
-// What class server is put together from: each function turns a part of the configuration into what a
-// layer below takes. Failures are std::runtime_error, naming the key.
+// What class server is put together from: each function turns a part of the configuration into what
+// a layer below takes. Failures are std::runtime_error, naming the key.
 
 using provider_map = std::map<std::string, std::unique_ptr<runner::model_provider>, std::less<>>;
 
@@ -24,7 +24,8 @@ using provider_map = std::map<std::string, std::unique_ptr<runner::model_provide
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools);
 /// `providers` outlives the settings.
-[[nodiscard]] run_service_settings make_run_settings(const config& all, const provider_map& providers);
+[[nodiscard]] run_service_settings
+make_run_settings(const config& all, const provider_map& providers);
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] access_settings make_access(const config& all);
 

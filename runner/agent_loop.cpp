@@ -10,7 +10,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 namespace agui::runner {
@@ -528,6 +531,23 @@ private:
     std::vector<token_usage> usage_;
 };
 
+boost::asio::awaitable<void>
+drive(std::unique_ptr<agent_run> run, std::string run_id, logger& log) {
+    stop_reason reason = stop_reason::error;
+    try {
+        reason = co_await run->run();
+    } catch (const std::exception& error) {
+        log.log(log_level::error, "run failed", {{"run", run_id}, {"detail", error.what()}});
+    }
+    try {
+        co_await run->finish(reason);
+    } catch (const std::exception& error) {
+        log.log(
+            log_level::critical, "a run could not be ended", {{"run", run_id}, {"detail", error.what()}}
+        );
+    }
+}
+
 } // namespace
 
 void stop_source::request(stop_reason reason) {
@@ -539,25 +559,15 @@ void stop_source::request(stop_reason reason) {
     signal_.emit(boost::asio::cancellation_type::terminal);
 }
 
+// The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would be held
+// twice for as long as the model streams.
 boost::asio::awaitable<void>
 run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop) {
-    const std::string run_id = request.run_id;
-    agent_run run(std::move(request), services, sink, stop);
-    stop_reason reason = stop_reason::error;
-    try {
-        reason = co_await run.run();
-    } catch (const std::exception& error) {
-        services.log.log(
-            log_level::error, "run failed", {{"run", run_id}, {"detail", error.what()}}
-        );
-    }
-    try {
-        co_await run.finish(reason);
-    } catch (const std::exception& error) {
-        services.log.log(
-            log_level::critical, "a run could not be ended", {{"run", run_id}, {"detail", error.what()}}
-        );
-    }
+    std::string run_id = request.run_id;
+    logger& log = services.log;
+    return drive(
+        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id), log
+    );
 }
 
 } // namespace agui::runner

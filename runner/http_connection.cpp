@@ -61,6 +61,19 @@ http_connection::write_some(const std::array<asio::const_buffer, 2>& from) {
     return tls_ ? tls_->async_write_some(from, as_result) : socket_.async_write_some(from, as_result);
 }
 
+boost::asio::awaitable<std::tuple<boost::system::error_code>> http_connection::readable() {
+    return socket_.async_wait(asio::ip::tcp::socket::wait_read, as_result);
+}
+
+http_connection::io_result http_connection::receive(boost::asio::mutable_buffer to) {
+    boost::system::error_code ec;
+    if (!socket_.non_blocking()) {
+        socket_.non_blocking(true, ec);
+    }
+    const std::size_t received = ec ? 0 : socket_.read_some(to, ec);
+    return {ec, received};
+}
+
 void http_connection::close() noexcept {
     boost::system::error_code ignored; // The socket is closed whatever close(2) says.
     socket_.close(ignored);

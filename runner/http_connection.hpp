@@ -59,6 +59,13 @@ public:
     [[nodiscard]] boost::asio::awaitable<io_result>
     write_some(const std::array<boost::asio::const_buffer, 2>& from);
 
+    /// True if readable() and receive() may be used: bytes come as they are, without TLS.
+    [[nodiscard]] bool plain() const noexcept { return !tls_; }
+    /// Completes when receive() has something to say.
+    [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> readable();
+    /// What is there now; would_block if nothing is.
+    [[nodiscard]] io_result receive(boost::asio::mutable_buffer to);
+
     /// What waits on the connection ends as aborted.
     void close() noexcept;
 

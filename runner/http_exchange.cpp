@@ -28,6 +28,13 @@ constexpr std::size_t buffer_bytes_max = 128U << 10U;
 // Addresses of one name that are tried; a name with more of them is a load balancer's.
 constexpr std::size_t endpoints_max = 16;
 
+// Where all plain streams of a thread read their bodies: what is read is used before the stream waits again,
+// so that a stream that waits holds no buffer.
+std::span<char> shared_buffer() {
+    thread_local std::vector<char> buffer(64U << 10U);
+    return buffer;
+}
+
 /// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not throw.
 bool cancelled(const asio::cancellation_state& state) noexcept {
     return state.cancelled() != asio::cancellation_type::none;
@@ -270,6 +277,20 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
         if (cancelled(co_await asio::this_coro::cancellation_state)) {
             co_return give_up(cancelled_before);
         }
+        if (connection_->plain()) {
+            arm_read();
+            const auto [ec] = co_await connection_->readable();
+            const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+            if (ec || by_us || timed_out_) {
+                disarm();
+                co_return give_up(why(transport_failure::kind::lost, ec, by_us));
+            }
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
+            }
+            continue;
+        }
         if (!begin_read()) {
             co_return give_up(line_too_long);
         }
@@ -281,6 +302,48 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             co_return give_up(*failed);
         }
     }
+}
+
+/// Reads what has arrived and decodes it. An empty view: there is no body in it.
+transport_result<std::string_view> http_exchange::read_shared() {
+    const std::span<char> shared = shared_buffer();
+    const std::size_t kept = end_ - begin_;
+    if (kept >= shared.size()) {
+        return give_up(line_too_long);
+    }
+    if (kept > 0) { // The buffer may have been given back, and memcpy takes no null pointer.
+        std::memcpy(shared.data(), buffer_.data() + begin_, kept);
+    }
+    const auto outcome =
+        connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
+    const auto& [ec, received] = outcome;
+    if (ec == asio::error::would_block) {
+        return std::string_view();
+    }
+    if (const auto failed = end_read(outcome, false)) {
+        return give_up(*failed);
+    }
+    if (ended_) {
+        return std::string_view();
+    }
+    const auto step = reader_.read_body(shared.first(kept + received));
+    if (step.failed) {
+        return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+    }
+    // What is left is mostly the line end behind a chunk; the room that the header needed is given back.
+    const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
+    if (rest.size() <= buffer_.capacity() / 4) {
+        std::vector<char>(rest.begin(), rest.end()).swap(buffer_);
+    } else {
+        buffer_.assign(rest.begin(), rest.end());
+    }
+    begin_ = 0;
+    end_ = rest.size();
+    if (reader_.done()) {
+        complete();
+    }
+    body_begun_ = body_begun_ || step.body > 0;
+    return std::string_view(shared.data(), step.body);
 }
 
 /// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header, of a
@@ -297,11 +360,15 @@ bool http_exchange::begin_read() {
         }
         buffer_.resize(buffer_.size() * 2);
     }
+    arm_read();
+    return true;
+}
+
+void http_exchange::arm_read() {
     arm(
         body_begun_ ? deadline_sweep::clock::now() + origin_->settings.idle_timeout
                     : first_byte_deadline_
     );
-    return true;
 }
 
 /// Takes what a read has brought. The end of the connection is no failure where it ends the response.

@@ -54,6 +54,8 @@ private:
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     write(std::string_view head, std::string_view body);
     [[nodiscard]] bool begin_read();
+    void arm_read();
+    [[nodiscard]] transport_result<std::string_view> read_shared();
     [[nodiscard]] std::optional<transport_failure>
     end_read(const http_connection::io_result& outcome, bool by_us);
     [[nodiscard]] transport_failure

@@ -109,6 +109,13 @@ private:
 };
 
 asio::awaitable<http_transport::outcome> http_transport::send(const transport_request& request) {
+    // For callers that do not let cancelled awaits throw.
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) {
+        co_return transport_failure{
+            .what = transport_failure::kind::cancelled, .detail = "cancelled"
+        };
+    }
     std::string head;
     if (!write_head(head, request)) {
         co_return transport_failure{

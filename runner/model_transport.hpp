@@ -38,7 +38,7 @@ public:
     [[nodiscard]] virtual int status() const noexcept = 0;
     /// Value of a header, empty if there is none. `name` in lower case.
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
-    /// The next bytes of the body, valid until the next call; an empty view at its end.
+    /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
 };
 

@@ -110,6 +110,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
     question.headers.emplace_back("Accept", "text/event-stream");
     question.body = write_openai_request(request, settings_);
     auto answered = co_await transport_->post(question);
+    question = {}; // A long history must not be held for as long as the model streams.
     if (!answered) {
         co_return from_transport(answered.error(), false);
     }

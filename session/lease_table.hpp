@@ -10,8 +10,8 @@
 
 namespace agui::session {
 
-/// Which run holds which thread in this process (P7). Safe to call from any thread; every call is one
-/// short lock.
+/// Which run holds which thread in this process (P7). Safe to call from any thread; every call is
+/// one short lock.
 class lease_table {
 public:
     /// errc::thread_busy, with the holder, if the thread is held: also by the same run.
@@ -28,14 +28,12 @@ private:
     std::map<thread_key, std::string> runs_;
 };
 
-/// Releases on every way out of a scope. What it refers to must outlive it; an empty run id releases
-/// nothing.
+/// Releases on every way out of a scope. What it refers to must outlive it; an empty run id
+/// releases nothing.
 class lease_return {
 public:
     lease_return(lease_table& table, const thread_key& key, const std::string& run_id) noexcept
-        : table_(table),
-          key_(key),
-          run_id_(run_id) {}
+        : table_(table), key_(key), run_id_(run_id) {}
     ~lease_return() { table_.release(key_, run_id_); }
     lease_return(const lease_return&) = delete;
     lease_return& operator=(const lease_return&) = delete;

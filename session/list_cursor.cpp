@@ -13,7 +13,9 @@ result<std::optional<list_cursor>> list_cursor_from_string(std::string_view text
     if (text.empty()) {
         return std::nullopt;
     }
-    const failure bad{errc::invalid_input, "cursor: is not one that a page ended with", "cursor", {}};
+    const failure bad{
+        errc::invalid_input, "cursor: is not one that a page ended with", "cursor", {}
+    };
     const char* const end = text.data() + text.size();
     list_cursor cursor;
     const auto first = std::from_chars(text.data(), end, cursor.updated_at);

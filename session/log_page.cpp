@@ -101,8 +101,9 @@ log_slice part_of(const log_slice& slice, std::size_t first, std::size_t last) {
 void copy_entries(
     const log_slice& slice, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries
 ) {
-    const std::size_t first =
-        after < slice.first_sequence ? 0 : static_cast<std::size_t>(after - slice.first_sequence + 1);
+    const std::size_t first = after < slice.first_sequence
+                                  ? 0
+                                  : static_cast<std::size_t>(after - slice.first_sequence + 1);
     auto variant = std::ranges::find_if(slice.variants, [first](const auto& held) {
         return held.first >= first;
     });
@@ -134,7 +135,8 @@ void append_payload(std::string& bytes, const log_slice& slice) {
 }
 
 std::optional<log_slice> slice_from_payload(
-    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count, std::string_view payload
+    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count,
+    std::string_view payload
 ) {
     log_slice slice;
     slice.run_number = run_number;
@@ -178,7 +180,8 @@ std::optional<log_slice> slice_from_payload(
 }
 
 std::uint64_t slice_checksum(
-    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count, std::string_view payload
+    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count,
+    std::string_view payload
 ) noexcept {
     hash sum;
     sum.add(static_cast<std::uint64_t>(run_number));

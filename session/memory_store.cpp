@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A thread with its runs and its journal. Its own lock, so that copying a long thread does not hold up
-// the others.
+// A thread with its runs and its journal. Its own lock, so that copying a long thread does not hold
+// up the others.
 struct entry {
     std::mutex mutex;
     bool removed = false;
@@ -27,7 +27,9 @@ struct entry {
     std::vector<session_event> events;
 };
 
-failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
+failure not_found() {
+    return {errc::not_found, "there is no such thread", {}, {}};
+}
 
 thread_summary summary_of(const thread_record& thread) {
     return {
@@ -193,7 +195,8 @@ private:
         return found == threads_.end() ? nullptr : found->second;
     }
 
-    // The map stays locked throughout: a removal of the thread comes before all of it or after all of it.
+    // The map stays locked throughout: a removal of the thread comes before all of it or after all
+    // of it.
     result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
         const std::lock_guard lock(mutex_);
         const auto known = threads_.find(key);
@@ -206,7 +209,8 @@ private:
             target->thread.agent_id = run.agent_id;
         }
         const std::lock_guard entry_lock(target->mutex);
-        if (std::ranges::find(target->runs, run.run_id, &run_record::run_id) != target->runs.end()) {
+        if (std::ranges::find(target->runs, run.run_id, &run_record::run_id) !=
+            target->runs.end()) {
             return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
         }
         store_changes(*target, change);
@@ -286,6 +290,8 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
 
 } // namespace
 
-std::unique_ptr<store> make_memory_store() { return std::make_unique<memory_store>(); }
+std::unique_ptr<store> make_memory_store() {
+    return std::make_unique<memory_store>();
+}
 
 } // namespace agui::session

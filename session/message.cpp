@@ -13,9 +13,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::pair<role, std::string_view> role_names[] = {
-    {role::developer, "developer"}, {role::system, "system"},
-    {role::user, "user"},           {role::assistant, "assistant"},
-    {role::tool, "tool"},           {role::activity, "activity"},
+    {role::developer, "developer"}, {role::system, "system"}, {role::user, "user"},
+    {role::assistant, "assistant"}, {role::tool, "tool"},     {role::activity, "activity"},
     {role::reasoning, "reasoning"},
 };
 
@@ -65,7 +64,8 @@ json::object bare(const json::object& part) {
     json::object copy = without_nulls(part);
     copy.erase("id");
     copy.erase("metadata");
-    if (json::value* source = copy.if_contains("source"); source != nullptr && source->is_object()) {
+    if (json::value* source = copy.if_contains("source");
+        source != nullptr && source->is_object()) {
         *source = without_nulls(source->get_object());
     }
     return copy;

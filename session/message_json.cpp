@@ -28,9 +28,7 @@ json::object to_json(const tool_call& call) {
     json::object object;
     object.emplace("id", call.id);
     object.emplace("type", "function");
-    object.emplace(
-        "function", json::object{{"name", call.name}, {"arguments", call.arguments}}
-    );
+    object.emplace("function", json::object{{"name", call.name}, {"arguments", call.arguments}});
     put(object, "encryptedValue", call.encrypted_value);
     put(object, "encryptedValueType", call.encrypted_value_type);
     return object;
@@ -40,9 +38,7 @@ json::object to_json(const tool_call& call) {
 class member_reader {
 public:
     member_reader(const json::object& object, std::string prefix, std::optional<failure>& error)
-        : object_(object),
-          prefix_(std::move(prefix)),
-          error_(error) {}
+        : object_(object), prefix_(std::move(prefix)), error_(error) {}
 
     /// The member, or null if it is absent or null.
     [[nodiscard]] const json::value* find(std::string_view key) const noexcept {
@@ -120,7 +116,8 @@ std::string indexed(std::string_view key, std::size_t index) {
     return std::string(key) + "[" + std::to_string(index) + "]";
 }
 
-content read_content(const json::value* value, member_reader& message, std::optional<failure>& error) {
+content
+read_content(const json::value* value, member_reader& message, std::optional<failure>& error) {
     if (value == nullptr) {
         return std::string();
     }

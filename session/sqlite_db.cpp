@@ -62,7 +62,9 @@ void database::begin() {
     begin_->execute();
 }
 
-void database::commit() { commit_->execute(); }
+void database::commit() {
+    commit_->execute();
+}
 
 void database::rollback() noexcept {
     if (in_transaction()) {
@@ -76,11 +78,17 @@ std::int64_t database::integer(const std::string& sql) {
     return row.next() ? row.integer(0) : 0;
 }
 
-std::int64_t database::last_insert_id() const noexcept { return sqlite3_last_insert_rowid(handle_); }
+std::int64_t database::last_insert_id() const noexcept {
+    return sqlite3_last_insert_rowid(handle_);
+}
 
-std::int64_t database::changed_rows() const noexcept { return sqlite3_changes64(handle_); }
+std::int64_t database::changed_rows() const noexcept {
+    return sqlite3_changes64(handle_);
+}
 
-bool database::in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
+bool database::in_transaction() const noexcept {
+    return sqlite3_get_autocommit(handle_) == 0;
+}
 
 statement::statement(database& db, std::string_view sql) : db_(db) {
     const int code = sqlite3_prepare_v3(
@@ -90,7 +98,9 @@ statement::statement(database& db, std::string_view sql) : db_(db) {
     check(code);
 }
 
-statement::~statement() { sqlite3_finalize(handle_); }
+statement::~statement() {
+    sqlite3_finalize(handle_);
+}
 
 void statement::check(int code) const {
     if (code != SQLITE_OK) {
@@ -149,7 +159,9 @@ void statement::bind(int index, blob_view value, lifetime how) {
     ));
 }
 
-void statement::bind_null(int index) { check(sqlite3_bind_null(handle_, index)); }
+void statement::bind_null(int index) {
+    check(sqlite3_bind_null(handle_, index));
+}
 
 std::int64_t statement::rows::integer(int column) const noexcept {
     return sqlite3_column_int64(owner_.handle_, column);
@@ -165,13 +177,15 @@ std::string_view statement::rows::text(int column) const {
         static_cast<const void*>(sqlite3_column_text(owner_.handle_, column))
     );
     const int size = sqlite3_column_bytes(owner_.handle_, column);
-    return data == nullptr ? std::string_view() : std::string_view(data, static_cast<std::size_t>(size));
+    return data == nullptr ? std::string_view()
+                           : std::string_view(data, static_cast<std::size_t>(size));
 }
 
 std::string_view statement::rows::blob(int column) const {
     const auto* data = static_cast<const char*>(sqlite3_column_blob(owner_.handle_, column));
     const int size = sqlite3_column_bytes(owner_.handle_, column);
-    return data == nullptr ? std::string_view() : std::string_view(data, static_cast<std::size_t>(size));
+    return data == nullptr ? std::string_view()
+                           : std::string_view(data, static_cast<std::size_t>(size));
 }
 
 } // namespace agui::session

@@ -93,9 +93,9 @@ public:
     statement(const statement&) = delete;
     statement& operator=(const statement&) = delete;
 
-    /// The rows of one use: next() steps to the first, then to each further one. The statement is free
-    /// for its next use when this goes out of scope; texts and blobs of a row live until then or until
-    /// the next call of next().
+    /// The rows of one use: next() steps to the first, then to each further one. The statement is
+    /// free for its next use when this goes out of scope; texts and blobs of a row live until then
+    /// or until the next call of next().
     class rows {
     public:
         explicit rows(statement& owner) noexcept : owner_(owner) {}

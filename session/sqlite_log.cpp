@@ -6,8 +6,8 @@ namespace agui::session {
 
 namespace {
 
-// Of all tails together, before they are folded: what a run's row holds grows with it, and so do the
-// memory, the pages on disk and the time to open after a crash.
+// Of all tails together, before they are folded: what a run's row holds grows with it, and so do
+// the memory, the pages on disk and the time to open after a crash.
 constexpr std::size_t fold_bytes = 8U << 20U;
 // One row of a run's log: what a reader from the middle has to read at least.
 constexpr std::size_t run_log_bytes = 256U << 10U;
@@ -17,7 +17,9 @@ constexpr std::int64_t fold_step_pages = 128;
 // A page is one BLOB, which SQLite limits to 10^9 bytes.
 constexpr std::size_t page_bytes_max = 16U << 20U;
 
-failure expired() { return {errc::run_expired, "the log of this run is gone", {}, {}}; }
+failure expired() {
+    return {errc::run_expired, "the log of this run is gone", {}, {}};
+}
 
 std::size_t bytes_of(const log_slice& slice) noexcept {
     return slice.frames.size() + slice.ends.size() * sizeof(std::uint32_t);
@@ -50,7 +52,8 @@ sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
               "WHERE run = ? AND last_sequence > ? ORDER BY first_sequence"
       ),
       end_of_run_log_(
-          db, "SELECT last_sequence FROM run_logs WHERE run = ? ORDER BY first_sequence DESC LIMIT 1"
+          db,
+          "SELECT last_sequence FROM run_logs WHERE run = ? ORDER BY first_sequence DESC LIMIT 1"
       ),
       erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
 
@@ -91,7 +94,8 @@ void sqlite_log::recover() {
         );
     }
     if (!unreadable_pages.empty()) {
-        // Ended runs notice their loss by the sequence numbers, active ones may have lost their end.
+        // Ended runs notice their loss by the sequence numbers, active ones may have lost their
+        // end.
         runs_.mark_active_damaged();
         for (const std::int64_t page : unreadable_pages) {
             db_.execute("DELETE FROM log_pages WHERE page = " + std::to_string(page));
@@ -303,7 +307,8 @@ void sqlite_log::fold_step() noexcept {
 }
 
 void sqlite_log::fold_tails() {
-    // What a tail has folded counts from the commit on: until then nothing is changed but `progress`.
+    // What a tail has folded counts from the commit on: until then nothing is changed but
+    // `progress`.
     std::vector<std::pair<std::int64_t, std::size_t>> progress;
     std::size_t bytes = 0;
     std::string payload;

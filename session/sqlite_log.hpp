@@ -14,13 +14,13 @@
 
 namespace agui::session {
 
-/// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run can be
-/// read without reading pages, what they hold is kept in memory as well, in one tail per run. When the
-/// tails reach a few megabytes they are folded: each is written as a row of its run, in small steps, and
-/// then the pages are deleted. Pages are read only when the store is opened.
+/// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run
+/// can be read without reading pages, what they hold is kept in memory as well, in one tail per
+/// run. When the tails reach a few megabytes they are folded: each is written as a row of its run,
+/// in small steps, and then the pages are deleted. Pages are read only when the store is opened.
 ///
-/// Runs on the store's thread. Functions that write expect a transaction, except fold_step(). Throws
-/// sqlite_error.
+/// Runs on the store's thread. Functions that write expect a transaction, except fold_step().
+/// Throws sqlite_error.
 class sqlite_log {
 public:
     sqlite_log(database& db, sqlite_runs& runs, agui::logger& log);
@@ -29,11 +29,12 @@ public:
     /// which bytes are lost are marked.
     void recover();
 
-    /// Looks up where a run's log ends; to be called before the transaction changes the run's record.
+    /// Looks up where a run's log ends; to be called before the transaction changes the run's
+    /// record.
     void open(std::int64_t run_number) { (void)tail_of(run_number); }
-    /// Makes the entries part of the transaction. False, without effect: there is no such run, or they do
-    /// not continue its log, because entries before them failed. `slice` must live until committed() or
-    /// rolled_back().
+    /// Makes the entries part of the transaction. False, without effect: there is no such run, or
+    /// they do not continue its log, because entries before them failed. `slice` must live until
+    /// committed() or rolled_back().
     [[nodiscard]] bool stage(const log_slice& slice);
     /// Writes what was staged.
     void write_staged();
@@ -51,8 +52,8 @@ public:
 
     /// True while fold_step() has something to do.
     [[nodiscard]] bool fold_pending() const noexcept;
-    /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does not
-    /// throw: after a failure, folding rests until a commit succeeds.
+    /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
+    /// not throw: after a failure, folding rests until a commit succeeds.
     void fold_step() noexcept;
 
 private:

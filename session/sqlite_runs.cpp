@@ -6,9 +6,9 @@ namespace agui::session {
 
 namespace {
 
-constexpr std::string_view run_columns =
-    "r.number, r.run_id, r.parent_run_id, r.agent_id, i.input, r.status, r.end_reason, r.started_at, "
-    "r.ended_at, r.last_sequence";
+constexpr std::string_view run_columns = "r.number, r.run_id, r.parent_run_id, r.agent_id, "
+                                         "i.input, r.status, r.end_reason, r.started_at, "
+                                         "r.ended_at, r.last_sequence";
 constexpr std::string_view of_thread_key =
     "WHERE r.thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) ";
 
@@ -85,8 +85,8 @@ bool sqlite_runs::exists(std::int64_t thread, const std::string& run_id) {
 
 std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
     add_.execute(
-        thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status),
-        run.end_reason, run.started_at, run.ended_at, run.last_sequence
+        thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason,
+        run.started_at, run.ended_at, run.last_sequence
     );
     const std::int64_t number = db_.last_insert_id();
     add_input_.execute(number, run.input);
@@ -95,8 +95,8 @@ std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
 
 bool sqlite_runs::update(std::int64_t thread, const run_record& run) {
     update_.execute(
-        run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason,
-        run.started_at, run.ended_at, run.last_sequence, run.number, thread
+        run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason, run.started_at,
+        run.ended_at, run.last_sequence, run.number, thread
     );
     if (db_.changed_rows() == 0) {
         return false;

@@ -26,8 +26,8 @@ public:
     [[nodiscard]] bool exists(std::int64_t thread, const std::string& run_id);
     /// The number that the run gets.
     std::int64_t add(std::int64_t thread, const run_record& run);
-    /// False: the thread has no run of that number. An empty input keeps the one that is stored. A run
-    /// that is active again writes a log again.
+    /// False: the thread has no run of that number. An empty input keeps the one that is stored. A
+    /// run that is active again writes a log again.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);

@@ -6,8 +6,9 @@ namespace agui::session {
 
 namespace {
 
-// Rows that grow with a conversation are clustered by thread (WITHOUT ROWID), so that loading one is a
-// range scan. What is large and seldom changes has tables of its own: SQLite rewrites whole rows.
+// Rows that grow with a conversation are clustered by thread (WITHOUT ROWID), so that loading one
+// is a range scan. What is large and seldom changes has tables of its own: SQLite rewrites whole
+// rows.
 constexpr const char* schema_1 = R"sql(
 CREATE TABLE threads (
   id INTEGER PRIMARY KEY,
@@ -112,7 +113,9 @@ CREATE TABLE run_logs (
 );
 )sql";
 
-void create_version_1(database& db) { db.execute(schema_1); }
+void create_version_1(database& db) {
+    db.execute(schema_1);
+}
 
 constexpr sqlite_migration all_migrations[] = {create_version_1};
 
@@ -146,9 +149,19 @@ void check_version(database& db, std::int64_t newest) {
     }
 }
 
+void use_wal(database& db) {
+    statement pragma(db, "PRAGMA journal_mode = WAL");
+    statement::rows row = pragma.query();
+    if (!row.next() || row.text(0) != "wal") {
+        throw std::runtime_error("is on a file system that cannot hold a write-ahead log");
+    }
+}
+
 } // namespace
 
-std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migrations; }
+std::span<const sqlite_migration> sqlite_migrations() noexcept {
+    return all_migrations;
+}
 
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
@@ -159,7 +172,7 @@ void open_schema(
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
     check_owner(db);
     check_version(db, static_cast<std::int64_t>(migrations.size()));
-    db.execute("PRAGMA journal_mode = WAL");
+    use_wal(db);
     db.execute(
         durability == session::durability::power ? "PRAGMA synchronous = FULL"
                                                  : "PRAGMA synchronous = NORMAL"

@@ -21,8 +21,8 @@ using sqlite_migration = void (*)(database&);
 
 /// Takes the file for this process alone, brings it to the last version and sets the connection up.
 /// Throws std::runtime_error, with a text for the operator, if another process has it, if it is not
-/// ours, or if it is of a newer version; a file that is refused is not changed. A migration that fails
-/// leaves the file at the version it had.
+/// ours, or if it is of a newer version; a file that is refused is not changed. A migration that
+/// fails leaves the file at the version it had.
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 );

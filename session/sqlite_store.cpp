@@ -30,10 +30,13 @@ namespace {
 // Logs are dropped in portions, so that other calls come between.
 constexpr std::size_t dropped_at_once = 64;
 
-failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
+failure not_found() {
+    return {errc::not_found, "there is no such thread", {}, {}};
+}
 
-// The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is called
-// once on the store's thread, whatever the outcome, before the handler is posted to its executor.
+// The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
+// called once on the store's thread, whatever the outcome, before the handler is posted to its
+// executor.
 template <class T, class Work, class Settle, class Handler>
 class job final : public store_job {
 public:
@@ -65,9 +68,8 @@ public:
         const auto executor = guard_.get_executor();
         asio::post(
             executor, [handler = std::move(handler_), error = std::move(error_),
-                       outcome = std::move(outcome_)]() mutable {
-                std::move(handler)(std::move(error), std::move(outcome));
-            }
+                       outcome = std::move(outcome_)](
+                      ) mutable { std::move(handler)(std::move(error), std::move(outcome)); }
         );
         guard_.reset();
     }
@@ -103,7 +105,9 @@ auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
 }
 
 void sort_variants(log_slice& slice) {
-    if (!std::ranges::is_sorted(slice.variants, {}, &std::pair<std::uint32_t, std::string>::first)) {
+    if (!std::ranges::is_sorted(
+            slice.variants, {}, &std::pair<std::uint32_t, std::string>::first
+        )) {
         std::ranges::sort(slice.variants, {}, &std::pair<std::uint32_t, std::string>::first);
     }
 }
@@ -203,9 +207,8 @@ std::string explain(const sqlite_error& error) {
     }
 }
 
-std::unique_ptr<database> sqlite_store::open(
-    const sqlite_settings& settings, std::span<const sqlite_migration> migrations
-) {
+std::unique_ptr<database>
+sqlite_store::open(const sqlite_settings& settings, std::span<const sqlite_migration> migrations) {
     auto db = std::make_unique<database>(settings.path);
     open_schema(*db, settings.durability, migrations);
     return db;
@@ -229,11 +232,10 @@ asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_
 
 asio::awaitable<result<begun_run>>
 sqlite_store::begin(thread_key key, run_record run, changes change) {
-    auto begun = co_await write<begun_run>(
-        [this, key = std::move(key), run = std::move(run), change = std::move(change)] {
-            return begin_now(key, run, change);
-        }
-    );
+    auto begun = co_await write<begun_run>([this, key = std::move(key), run = std::move(run),
+                                            change = std::move(change)] {
+        return begin_now(key, run, change);
+    });
     co_return begun;
 }
 
@@ -259,7 +261,9 @@ asio::awaitable<result<void>> sqlite_store::commit(
     if (log) {
         sort_variants(*log);
     }
-    auto settle = [this, key, run_id = std::move(release_run_id)] { leases_.release(key, run_id); };
+    auto settle = [this, key, run_id = std::move(release_run_id)] {
+        leases_.release(key, run_id);
+    };
     auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log)] {
         return commit_now(key, change, log);
     };
@@ -303,10 +307,8 @@ sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run(thread_key key, std::string run_id) {
     auto run = co_await read<std::optional<run_record>>(
-        [this, key = std::move(key),
-         run_id = std::move(run_id)]() -> result<std::optional<run_record>> {
-            return runs_.find(key, run_id);
-        }
+        [this, key = std::move(key), run_id = std::move(run_id)](
+        ) -> result<std::optional<run_record>> { return runs_.find(key, run_id); }
     );
     co_return run;
 }
@@ -343,8 +345,7 @@ sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 }
 
 asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
-    auto removed =
-        co_await write<bool>([this, key = std::move(key)] { return remove_now(key); });
+    auto removed = co_await write<bool>([this, key = std::move(key)] { return remove_now(key); });
     co_return removed;
 }
 
@@ -379,9 +380,8 @@ result<std::vector<store::orphan>> sqlite_store::orphans_now() {
 
 asio::awaitable<result<void>> sqlite_store::drop_logs(unix_ms older_than) {
     for (;;) {
-        const auto more = co_await write<bool>([this, older_than] {
-            return drop_some_logs(older_than);
-        });
+        const auto more =
+            co_await write<bool>([this, older_than] { return drop_some_logs(older_than); });
         if (!more) {
             co_return more.error();
         }

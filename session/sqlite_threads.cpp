@@ -147,10 +147,11 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "AND sequence > ? ORDER BY sequence LIMIT ?"
       ),
       list_(
-          db, "SELECT id, thread_id, agent_id, title, metadata, created_at, updated_at, last_run_at "
-              "FROM threads WHERE principal = ?1 AND archived = ?2 "
-              "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
-              "ORDER BY updated_at DESC, id DESC LIMIT ?6"
+          db,
+          "SELECT id, thread_id, agent_id, title, metadata, created_at, updated_at, last_run_at "
+          "FROM threads WHERE principal = ?1 AND archived = ?2 "
+          "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
+          "ORDER BY updated_at DESC, id DESC LIMIT ?6"
       ) {}
 
 std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& key) {
@@ -204,9 +205,7 @@ void sqlite_threads::apply(const position& at, const changes& change) {
     std::uint64_t sequence = at.event_count;
     for (const session_event& event : change.events) {
         const std::string data = json::serialize(event.data);
-        add_event_.execute(
-            at.thread, ++sequence, event.type, event.run_id, event.timestamp, data
-        );
+        add_event_.execute(at.thread, ++sequence, event.type, event.run_id, event.timestamp, data);
     }
     if (change.state || change.offered_tools) {
         update_documents_.execute(
@@ -216,8 +215,8 @@ void sqlite_threads::apply(const position& at, const changes& change) {
     const std::optional<unix_ms> updated_at =
         change.at == 0 ? std::nullopt : std::optional(change.at);
     update_.execute(
-        change.head, change.last_request_had_history, change.agent_id, change.title, change.archived,
-        serialized(change.metadata), updated_at,
+        change.head, change.last_request_had_history, change.agent_id, change.title,
+        change.archived, serialized(change.metadata), updated_at,
         std::uint64_t{at.message_count + change.messages.size()}, std::uint64_t{branch_count},
         sequence, at.thread
     );
@@ -278,9 +277,7 @@ void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) 
     }
 }
 
-void sqlite_threads::load_messages(
-    std::int64_t thread, std::size_t count, thread_record& record
-) {
+void sqlite_threads::load_messages(std::int64_t thread, std::size_t count, thread_record& record) {
     record.nodes.resize(count);
     left_out damaged(record);
     statement::rows row = load_messages_.query(thread);

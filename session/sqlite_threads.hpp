@@ -11,8 +11,8 @@
 
 namespace agui::session {
 
-/// The tables of threads, messages, branches, calls and journal entries. Runs on the store's thread;
-/// functions that write expect a transaction. Throws sqlite_error.
+/// The tables of threads, messages, branches, calls and journal entries. Runs on the store's
+/// thread; functions that write expect a transaction. Throws sqlite_error.
 class sqlite_threads {
 public:
     sqlite_threads(database& db, agui::logger& log);

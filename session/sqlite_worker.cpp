@@ -12,7 +12,9 @@ namespace {
 // Entries of one run that follow each other are queued as one slice up to this size.
 constexpr std::size_t merged_bytes_max = 1U << 20U;
 
-failure unavailable() { return {errc::store_unavailable, "the store cannot be written", {}, {}}; }
+failure unavailable() {
+    return {errc::store_unavailable, "the store cannot be written", {}, {}};
+}
 
 // Undoes what one job wrote, unless it is kept; the transaction around it goes on.
 class savepoint {
@@ -27,16 +29,12 @@ private:
 
 } // namespace
 
-sqlite_worker::sqlite_worker(
-    database& db, sqlite_log& log, agui::logger& logger, settings given
-)
-    : db_(db),
-      log_(log),
-      logger_(logger),
-      settings_(given),
-      thread_([this] { run(); }) {}
+sqlite_worker::sqlite_worker(database& db, sqlite_log& log, agui::logger& logger, settings given)
+    : db_(db), log_(log), logger_(logger), settings_(given), thread_([this] { run(); }) {}
 
-sqlite_worker::~sqlite_worker() { close(); }
+sqlite_worker::~sqlite_worker() {
+    close();
+}
 
 void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
     {
@@ -66,9 +64,13 @@ void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observ
     }
 }
 
-void sqlite_worker::write(std::unique_ptr<store_job> job) { enqueue(std::move(job), false); }
+void sqlite_worker::write(std::unique_ptr<store_job> job) {
+    enqueue(std::move(job), false);
+}
 
-void sqlite_worker::read(std::unique_ptr<store_job> job) { enqueue(std::move(job), true); }
+void sqlite_worker::read(std::unique_ptr<store_job> job) {
+    enqueue(std::move(job), true);
+}
 
 void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
     {

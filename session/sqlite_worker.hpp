@@ -21,8 +21,8 @@ namespace agui::session {
 class store_job {
 public:
     virtual ~store_job() = default;
-    /// Does the work. May be called a second time, after everything that the first one did was rolled
-    /// back. Throws what SQLite throws; other failures are kept for complete().
+    /// Does the work. May be called a second time, after everything that the first one did was
+    /// rolled back. Throws what SQLite throws; other failures are kept for complete().
     virtual void execute() = 0;
     /// False: what execute() wrote must not stay.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
@@ -32,10 +32,11 @@ public:
     virtual void complete() noexcept = 0;
 };
 
-/// The thread that owns the connection. Everything that is queued is written in one transaction, in the
-/// order of the calls, each job in a savepoint of its own; then observers and callers are told. If that
-/// transaction fails it is rolled back and each job is tried once more alone. Reads come after the writes
-/// that were queued before them, one between two transactions, so that they delay no commit for long.
+/// The thread that owns the connection. Everything that is queued is written in one transaction, in
+/// the order of the calls, each job in a savepoint of its own; then observers and callers are told.
+/// If that transaction fails it is rolled back and each job is tried once more alone. Reads come
+/// after the writes that were queued before them, one between two transactions, so that they delay
+/// no commit for long.
 ///
 /// append, write and read may be called from any thread.
 class sqlite_worker {
@@ -94,7 +95,7 @@ private:
     std::vector<item> writes_;
     std::deque<std::unique_ptr<store_job>> reads_;
     std::chrono::steady_clock::time_point oldest_write_;
-    bool urgent_ = false;  ///< A caller waits: no waiting for company.
+    bool urgent_ = false;   ///< A caller waits: no waiting for company.
     bool sleeping_ = false; ///< The thread waits without a time.
     bool closing_ = false;
 

@@ -11,8 +11,8 @@ namespace agui::session {
 namespace {
 
 constexpr std::pair<call_status, std::string_view> call_status_names[] = {
-    {call_status::open, "open"},         {call_status::pending, "pending"},
-    {call_status::answered, "answered"}, {call_status::dead, "dead"},
+    {call_status::open, "open"},           {call_status::pending, "pending"},
+    {call_status::answered, "answered"},   {call_status::dead, "dead"},
     {call_status::abandoned, "abandoned"}, {call_status::denied, "denied"},
 };
 
@@ -35,9 +35,8 @@ name_of(const std::pair<Enum, std::string_view> (&names)[Size], Enum value) noex
 }
 
 template <class Enum, std::size_t Size>
-std::optional<Enum> value_of(
-    const std::pair<Enum, std::string_view> (&names)[Size], std::string_view name
-) noexcept {
+std::optional<Enum>
+value_of(const std::pair<Enum, std::string_view> (&names)[Size], std::string_view name) noexcept {
     for (const auto& [known, known_name] : names) {
         if (known_name == name) {
             return known;
@@ -54,13 +53,17 @@ void require(bool holds, const char* what) {
 
 } // namespace
 
-std::string_view to_string(call_status value) noexcept { return name_of(call_status_names, value); }
+std::string_view to_string(call_status value) noexcept {
+    return name_of(call_status_names, value);
+}
 
 std::optional<call_status> call_status_from_string(std::string_view name) noexcept {
     return value_of(call_status_names, name);
 }
 
-std::string_view to_string(run_status value) noexcept { return name_of(run_status_names, value); }
+std::string_view to_string(run_status value) noexcept {
+    return name_of(run_status_names, value);
+}
 
 std::optional<run_status> run_status_from_string(std::string_view name) noexcept {
     return value_of(run_status_names, name);

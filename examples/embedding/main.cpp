@@ -1,0 +1,129 @@
+// The gateway inside a C++ program, with two tools that are C++ functions:
+//
+//   get_time           is executed here; the model gets its result within the same run
+//   change_background  says when it is called that the call is not for the server: the run ends,
+//                      whoever talks to /agui executes it and posts the result
+//
+// usage: embedding-example [CONFIG.toml]
+//
+// Without a configuration it listens on 127.0.0.1:8080, keeps everything in memory, and its model
+// is a script.
+
+#include "gateway/server.hpp"
+#include "scripted_model.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <utility>
+
+namespace {
+
+namespace json = boost::json;
+namespace gateway = agui::gateway;
+namespace runner = agui::runner;
+using boost::asio::awaitable;
+
+constexpr auto built_in_config = R"(
+[session]
+store = "memory:"
+
+[models.main]
+provider = "scripted"
+script = "built-in"
+
+[[agents]]
+id = "default"
+models = ["main"]
+)";
+
+// A tool is a coroutine: it may wait (for a socket, a timer) without holding a thread. It gets the
+// call by value, because it may outlive the run that made it. Arguments are an object already, but
+// a model wrote what is in it.
+awaitable<runner::tool_outcome> get_time(runner::tool_invocation call) {
+    const auto* zone = call.arguments.if_contains("zone");
+    if (zone != nullptr && *zone != "UTC") {
+        // An error is a result too: the model is told, and can try again.
+        co_return runner::tool_outcome{runner::tool_outcome::kind::error, "zone must be \"UTC\""};
+    }
+    const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::tm utc{};
+    ::gmtime_r(&now, &utc);
+    std::string text(sizeof "2026-01-01T00:00:00Z", '\0');
+    text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
+    co_return runner::tool_outcome{runner::tool_outcome::kind::result, text};
+}
+
+// What a tool cannot do on the server it hands to the caller. The same call could as well be
+// executed here for some threads and handed over for others: that is decided call by call.
+awaitable<runner::tool_outcome> change_background(runner::tool_invocation) {
+    co_return runner::tool_outcome{runner::tool_outcome::kind::external, ""};
+}
+
+// `parameters` is a JSON Schema, as model servers want it.
+runner::tool_definition define(std::string name, std::string description, json::value parameters) {
+    return {std::move(name), std::move(description), std::move(parameters)};
+}
+
+runner::tool_registry make_tools() {
+    runner::tool_registry tools;
+    tools.add(
+        define("get_time", "The current time.", json::parse(R"({
+            "type": "object",
+            "properties": {"zone": {"type": "string", "enum": ["UTC"]}}
+        })")),
+        get_time
+    );
+    tools.add(
+        define("change_background", "Changes the background colour of the page.", json::parse(R"({
+            "type": "object",
+            "properties": {"color": {"type": "string"}},
+            "required": ["color"]
+        })")),
+        change_background
+    );
+    return tools;
+}
+
+int run(const std::string& config_file) {
+    gateway::config_sources sources;
+    sources.file = config_file;
+    sources.text = config_file.empty() ? built_in_config : "";
+    auto config = gateway::load_config(sources);
+    if (!config) {
+        for (const auto& line : config.error().lines) {
+            std::cerr << line << '\n';
+        }
+        return 2;
+    }
+
+    gateway::server_options options;
+    options.tools = make_tools();
+    options.script_of = [](const gateway::model_config&) {
+        return embedding::scripted_model();
+    };
+    options.demo_page = true;
+    options.handle_signals = true; // SIGINT and SIGTERM let active runs end first.
+
+    gateway::server server{*std::move(config), std::move(options)};
+    server.start();
+    std::cout << "listening on " << server.url() << std::endl;
+    server.wait();
+    return 0;
+}
+
+} // namespace
+
+int main(int count, char** values) {
+    try {
+        return run(count > 1 ? values[1] : "");
+    } catch (const std::exception& failed) {
+        std::cerr << failed.what() << '\n';
+        return 1;
+    }
+}

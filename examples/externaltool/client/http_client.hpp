@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace externaltool {
+
+/// Where the gateway listens, taken apart.
+struct endpoint {
+    std::string host; ///< Without the brackets of an IPv6 address.
+    std::string port;
+    std::string authority; ///< As the Host header says it.
+    std::string target;
+};
+
+/// Of an http:// URL. Throws std::invalid_argument, whose text says what is wrong with it.
+[[nodiscard]] endpoint parse_url(std::string_view url);
+
+struct reply {
+    unsigned status = 0;
+    std::string content_type;
+    std::string body; ///< At most 64 KiB; empty where the body was an event stream.
+};
+
+/// POSTs JSON and returns when the answer has ended. The bytes of an event stream (status 200,
+/// text/event-stream) go to `on_stream` as they arrive, any other body into the reply.
+///
+/// Throws boost::system::system_error when the server cannot be reached, when the connection breaks
+/// before the answer is complete, and when nothing arrives for 60 seconds (the gateway sends a
+/// comment line after 15). What `on_stream` throws ends the exchange and comes through.
+[[nodiscard]] reply post_json(
+    const endpoint& where, std::string body, const std::function<void(std::string_view)>& on_stream
+);
+
+} // namespace externaltool

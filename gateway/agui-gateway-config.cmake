@@ -1,0 +1,8 @@
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(Boost 1.81 COMPONENTS json url)
+find_dependency(OpenSSL)
+find_dependency(SQLite3)
+find_dependency(spdlog)
+find_dependency(tomlplusplus)
+include("${CMAKE_CURRENT_LIST_DIR}/agui-gateway-targets.cmake")

@@ -1,0 +1,398 @@
+#include "proto-fixtures/replay/checker.hpp"
+
+#include "gateway/http_error.hpp"
+#include "proto-fixtures/replay/placeholders.hpp"
+#include "proto-fixtures/replay/stage.hpp"
+#include "proto-fixtures/replay/stream_reader.hpp"
+#include "session/message_json.hpp"
+#include "translator/run_input.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace agui::replay {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace {
+
+/// Journal entries of one thread that are looked at; no fixture comes near it.
+constexpr std::size_t journal_limit = 10'000;
+
+/// Plays the steps of one fixture and collects what differs.
+class player {
+public:
+    explicit player(const fixture& what) : fixture_(what), stage_(what.settings) {}
+
+    asio::awaitable<void> play() {
+        co_await stage_.open();
+        std::exception_ptr thrown;
+        try {
+            for (std::size_t i = 0; i < fixture_.steps.size() && !over_; ++i) {
+                co_await play(fixture_.steps[i], false);
+            }
+        } catch (...) {
+            thrown = std::current_exception(); // The stage must be closed all the same.
+        }
+        co_await stage_.close();
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    }
+
+    /// The time is up: what still runs ends as at a shutdown.
+    asio::awaitable<void> give_up() {
+        over_ = true;
+        report_.emplace_back("the fixture did not end in time; what ran was shut down");
+        stage_.service().begin_drain();
+        co_await stage_.service().drain(std::chrono::steady_clock::now());
+    }
+
+    [[nodiscard]] std::vector<std::string> take_report() { return std::move(report_); }
+
+private:
+    using outcome = result<std::shared_ptr<gateway::run_log>>;
+
+    asio::awaitable<void> play(const step& next, bool nested) {
+        stage_.time().advance(std::chrono::seconds(1));
+        if (const auto* request = std::get_if<request_step>(&next.what)) {
+            co_await play(*request, next.label, nested);
+        } else if (const auto* cancel = std::get_if<cancel_step>(&next.what)) {
+            co_await play(*cancel, next.label);
+        } else {
+            co_await stage_.close();
+            co_await stage_.open();
+        }
+    }
+
+    asio::awaitable<void> play(const request_step& request, const std::string& label, bool nested) {
+        if (!nested) {
+            stage_.model().expect(request.upstream);
+        }
+        const std::size_t logged = stage_.log().lines().size();
+        const json::value input = known_.fill(request.input);
+        const session::thread_key key{"", thread_of(input)};
+        const std::string before = request.error ? co_await stored(key) : std::string();
+
+        outcome answer = co_await post(input, request.on_disconnect);
+        if (!answer) {
+            compare_refusal(request, answer.error(), label);
+            if (request.error && co_await stored(key) != before) {
+                say(label, "the request was refused, but something of it was stored");
+            }
+        } else if (request.error) {
+            say(label, "expected status " + std::to_string(request.error->status) + " " +
+                           request.error->code + ", got a stream");
+            (void)co_await read_log(*answer, translator::projection::v1_1);
+        } else {
+            co_await compare_stream(request, *answer, projection_of(input), label);
+        }
+        if (!nested) {
+            compare_upstream(request, label);
+        }
+        co_await compare_journal(request, key, label);
+        compare_warnings(request, logged, label);
+    }
+
+    asio::awaitable<void> play(const cancel_step& cancel, const std::string& label) {
+        const bool cancelled =
+            co_await stage_.service().cancel({"", cancel.thread_id}, cancel.run_id);
+        if (cancelled != cancel.cancelled) {
+            say(label, std::string("expected cancelled: ") + (cancel.cancelled ? "true" : "false"));
+        }
+    }
+
+    asio::awaitable<outcome>
+    post(const json::value& input, std::optional<gateway::disconnect_policy> on_disconnect) {
+        auto read =
+            translator::read_run_input(json::serialize(input), stage_.config().server.input);
+        if (!read) {
+            co_return read.error();
+        }
+        gateway::run_service::request request;
+        request.input = std::move(*read);
+        request.on_disconnect = on_disconnect;
+        co_return co_await stage_.service().start(std::move(request));
+    }
+
+    asio::awaitable<void> compare_stream(
+        const request_step& request, std::shared_ptr<gateway::run_log> log,
+        translator::projection own, const std::string& label
+    ) {
+        bool interrupted = false;
+        const read_stream live =
+            co_await read_log(log, own, [&](std::size_t count) -> asio::awaitable<bool> {
+                if (!interrupted && !request.meanwhile.empty() &&
+                    count >= request.meanwhile_after) {
+                    interrupted = true;
+                    for (const step& next : request.meanwhile) {
+                        co_await play(next, true);
+                    }
+                }
+                co_return !request.leave_after || count < *request.leave_after;
+            });
+        say_all(label, live.problems);
+        if (!request.meanwhile.empty() && !interrupted) {
+            say(label, "the stream ended before the steps of `meanwhile` could be played");
+        }
+        if (!live.ended) {
+            // What the gateway does about a reader that left is queued on this executor.
+            co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+            for (const expected_events& expected : request.events) {
+                compare(expected, live.events, label);
+            }
+            co_return;
+        }
+        // Every kind of reader must get a sound stream, whichever of them the fixture spells out.
+        for (const translator::projection projection :
+             {translator::projection::v1_1, translator::projection::v1_0,
+              translator::projection::undeclared}) {
+            const read_stream again = co_await read_log(log, projection);
+            if (projection != own) {
+                say_all(label, again.problems);
+            } else if (again.events != live.events) {
+                say(label, "reading the log again gives other events than the live stream");
+            }
+            for (const expected_events& expected : request.events) {
+                if (expected.projection == projection) {
+                    compare(expected, again.events, label);
+                }
+            }
+        }
+    }
+
+    void compare(
+        const expected_events& expected, const std::vector<json::object>& got,
+        const std::string& label
+    ) {
+        const auto lines = compare_events(known_, expected.events, got);
+        if (differs(lines)) {
+            say(label, "the events differ from " + expected.label + " (- expected, + got):");
+            for (const std::string& line : render(lines)) {
+                report_.push_back("    " + line);
+            }
+        }
+    }
+
+    void
+    compare_refusal(const request_step& request, const failure& error, const std::string& label) {
+        const gateway::http_reply reply = gateway::to_reply(error);
+        const json::value body = json::parse(reply.body);
+        const json::object& got = body.as_object().at("error").as_object();
+        const std::string text = std::to_string(reply.status) + " " + reply.body;
+        if (!request.error) {
+            say(label, "refused with " + text);
+            return;
+        }
+        json::object expected{{"code", request.error->code}};
+        if (request.error->path) {
+            expected.emplace("path", *request.error->path);
+        }
+        const auto problem = known_.compare_members(expected, got);
+        if (problem || reply.status != request.error->status) {
+            say(label, "expected status " + std::to_string(request.error->status) + " " +
+                           json::serialize(expected) + ", got " + text);
+        }
+    }
+
+    void compare_upstream(const request_step& request, const std::string& label) {
+        const std::vector<std::string> asked = stage_.model().asked();
+        if (asked.size() != request.upstream.size()) {
+            say(label, "expected " + std::to_string(request.upstream.size()) +
+                           " model calls, got " + std::to_string(asked.size()));
+        }
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            if (i >= request.upstream.size()) {
+                report_.push_back("    + " + asked[i]);
+                continue;
+            }
+            if (!request.upstream[i].expect) {
+                continue;
+            }
+            const json::object& expected = *request.upstream[i].expect;
+            const json::value body = json::parse(asked[i]);
+            if (const auto problem = known_.compare_members(expected, body.as_object())) {
+                say(label, "model call " + std::to_string(i + 1) + " differs:");
+                report_.push_back("    - " + json::serialize(expected));
+                report_.push_back("    + " + asked[i]);
+                report_.push_back("    ! " + *problem);
+            }
+        }
+    }
+
+    asio::awaitable<void> compare_journal(
+        const request_step& request, const session::thread_key& key, const std::string& label
+    ) {
+        if (request.journal.empty()) {
+            co_return;
+        }
+        const auto events = co_await stage_.store().events(key, 0, journal_limit);
+        if (!events) {
+            say(label, "the session events cannot be read: " + events.error().detail);
+            co_return;
+        }
+        for (const auto& [type, expected] : request.journal) {
+            json::array got;
+            for (const session::session_event& event : *events) {
+                if (event.type == type) {
+                    got.push_back(concerned(event));
+                }
+            }
+            const json::array wanted(expected.begin(), expected.end());
+            if (const auto problem = known_.compare(wanted, got)) {
+                say(label, "session events " + type + " differ:");
+                report_.push_back("    - " + json::serialize(wanted));
+                report_.push_back("    + " + json::serialize(got));
+            }
+        }
+    }
+
+    /// The id that tells one entry of a type from another.
+    static json::value concerned(const session::session_event& event) {
+        for (const std::string_view member : {"toolCallId", "messageId"}) {
+            if (const json::value* id = event.data.if_contains(member)) {
+                return *id;
+            }
+        }
+        return json::value(event.run_id);
+    }
+
+    void
+    compare_warnings(const request_step& request, std::size_t logged, const std::string& label) {
+        if (!request.warnings) {
+            return;
+        }
+        std::vector<std::string> got;
+        const std::vector<std::string> lines = stage_.log().lines();
+        for (std::size_t i = logged; i < lines.size(); ++i) {
+            if (lines[i].starts_with("warning ")) {
+                got.push_back(lines[i]);
+            }
+        }
+        bool same = got.size() == request.warnings->size();
+        for (std::size_t i = 0; same && i < got.size(); ++i) {
+            same = got[i].find((*request.warnings)[i]) != std::string::npos;
+        }
+        if (same) {
+            return;
+        }
+        say(label, "the warnings differ:");
+        for (const std::string& text : *request.warnings) {
+            report_.push_back("    - " + text);
+        }
+        for (const std::string& line : got) {
+            report_.push_back("    + " + line);
+        }
+    }
+
+    /// All that a refused request must not change.
+    asio::awaitable<std::string> stored(const session::thread_key& key) {
+        const auto thread = co_await stage_.store().load(key);
+        if (!thread || !*thread) {
+            co_return "";
+        }
+        json::array all;
+        for (const session::stored_message& node : (*thread)->nodes) {
+            all.push_back(session::to_json(node.message));
+        }
+        for (const session::call_record& call : (*thread)->calls) {
+            all.push_back(json::string(call.id + " " + std::string(to_string(call.status))));
+        }
+        for (const session::branch& branch : (*thread)->branches) {
+            all.push_back(branch.tip);
+        }
+        all.push_back((*thread)->head);
+        all.push_back((*thread)->updated_at);
+        const auto run = co_await stage_.store().latest_run(key);
+        all.push_back(run && *run ? (*run)->number : 0);
+        co_return json::serialize(all);
+    }
+
+    static std::string thread_of(const json::value& input) {
+        const json::value* id = input.as_object().if_contains("threadId");
+        return id != nullptr && id->is_string() ? std::string(id->get_string()) : std::string();
+    }
+
+    static translator::projection projection_of(const json::value& input) {
+        const json::value* declared = input.as_object().if_contains("protocolVersion");
+        if (declared == nullptr || !declared->is_string()) {
+            return translator::projection::undeclared;
+        }
+        const std::string_view version = declared->get_string();
+        const auto projection = translator::choose_projection(version);
+        return projection ? *projection : translator::projection::undeclared;
+    }
+
+    void say(const std::string& label, const std::string& text) {
+        report_.push_back("  " + label + ": " + text);
+    }
+
+    void say_all(const std::string& label, const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+            say(label, text);
+        }
+    }
+
+    const fixture& fixture_;
+    stage stage_;
+    placeholders known_;
+    std::vector<std::string> report_;
+    bool over_ = false;
+};
+
+/// Runs handlers until `done`, or until the time is up. False: it is up.
+bool run_until(
+    asio::io_context& context, const bool& done, std::chrono::steady_clock::time_point deadline
+) {
+    while (!done && std::chrono::steady_clock::now() < deadline) {
+        // Nothing to wait for here means that the store's thread has the next word.
+        if (context.run_one_for(std::chrono::milliseconds(20)) == 0) {
+            context.restart();
+        }
+    }
+    return done;
+}
+
+} // namespace
+
+std::vector<std::string> check_fixture(const fixture& what, std::chrono::seconds limit) {
+    asio::io_context context{1};
+    player playing(what);
+    bool done = false;
+    std::exception_ptr thrown;
+    asio::co_spawn(context, playing.play(), [&](std::exception_ptr error) {
+        thrown = error;
+        done = true;
+    });
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    if (!run_until(context, done, deadline)) {
+        bool stopped = false;
+        asio::co_spawn(context, playing.give_up(), [&](std::exception_ptr) { stopped = true; });
+        const auto last = deadline + limit;
+        if (!run_until(context, stopped, last) || !run_until(context, done, last)) {
+            throw std::runtime_error(what.name + ": a run did not end at its shutdown either");
+        }
+    }
+    std::vector<std::string> report = playing.take_report();
+    if (thrown) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const std::exception& error) {
+            report.push_back(std::string("  stopped by an exception: ") + error.what());
+        }
+    }
+    return report;
+}
+
+} // namespace agui::replay

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "gateway/config.hpp"
+#include "gateway/run_service.hpp"
+#include "runner/scripted_transport.hpp"
+#include "runner/tool_registry.hpp"
+#include "translator/protocol_version.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace agui::replay {
+
+/// A fixture that cannot be used: the file and the member that is wrong, and what would be right.
+class fixture_error final : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// One answer of the model server, and what it is expected to be asked.
+struct model_turn {
+    std::string label; ///< The file it was read from, or what it does; for reports.
+    runner::scripted_answer answer;
+    std::optional<boost::json::object> expect; ///< Members that the request's body must have.
+};
+
+/// A tool that the server executes, with a canned outcome.
+struct canned_tool {
+    runner::tool_definition definition;
+    runner::tool_outcome outcome;
+    std::chrono::milliseconds delay{0};
+};
+
+/// The events that a reader of one projection sees.
+struct expected_events {
+    translator::projection projection = translator::projection::undeclared;
+    std::string label;
+    std::vector<boost::json::object> events;
+};
+
+struct expected_error {
+    int status = 0;
+    std::string code;
+    std::optional<std::string> path;
+};
+
+struct step;
+
+/// POST /agui.
+struct request_step {
+    boost::json::object input;
+    std::optional<gateway::disconnect_policy> on_disconnect;
+    std::vector<model_turn> upstream; ///< All model calls that the run makes, in order.
+    std::vector<expected_events>
+        events; ///< Empty together with `error`: the stream is not compared.
+    std::optional<expected_error> error; ///< The request is refused, and nothing is stored.
+    std::size_t meanwhile_after = 0;     ///< Events read before the steps of `meanwhile`.
+    std::vector<step> meanwhile;
+    std::optional<std::size_t> leave_after; ///< The reader goes away after that many events.
+    /// Session events of the thread so far: type to the ids they concern, in order.
+    std::map<std::string, std::vector<boost::json::value>> journal;
+    std::optional<std::vector<std::string>> warnings; ///< One text within each warning logged.
+};
+
+/// POST /agui/cancel.
+struct cancel_step {
+    std::string thread_id;
+    std::optional<std::string> run_id;
+    bool cancelled = false;
+};
+
+/// The process shuts down and starts again with the same database.
+struct restart_step {};
+
+struct step {
+    std::string label; ///< "step 2", "step 2.1": of `meanwhile`.
+    std::variant<request_step, cancel_step, restart_step> what;
+};
+
+/// The gateway that a fixture is played against.
+struct fixture_settings {
+    /// Its model is `[models.main]`, scripted; its agent is "default". Nothing needs the network.
+    gateway::config config;
+    std::vector<canned_tool> server_tools;
+};
+
+/// A transcript with what it must lead to; the format is described in proto-fixtures/README.md.
+struct fixture {
+    std::string name; ///< Of its folder.
+    std::filesystem::path folder;
+    std::string description;
+    std::vector<std::string> shows;
+    fixture_settings settings;
+    std::vector<step> steps;
+};
+
+/// Reads `folder`/fixture.json and the files that it names. Throws fixture_error.
+[[nodiscard]] fixture load_fixture(const std::filesystem::path& folder);
+
+/// The folders at or directly below `where` that hold a fixture.json, sorted by name. Throws
+/// fixture_error if there are none.
+[[nodiscard]] std::vector<std::filesystem::path> find_fixtures(const std::filesystem::path& where);
+
+} // namespace agui::replay

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::replay {
+
+/// The placeholders of one fixture and what they turned out to stand for.
+///
+/// `"$id:NAME"`: a non-empty string, the same one wherever NAME stands, and another one than any
+/// other NAME's. `"$time"`: an integer. `"$any"`: any value, but there must be one.
+/// `"$contains:TEXT"`: a string that holds TEXT. `"$absent"`, of a member: it must not be there.
+class placeholders {
+public:
+    /// Where and how `got` differs from `expected`; nullopt: it does not, and its ids are
+    /// remembered.
+    [[nodiscard]] std::optional<std::string>
+    compare(const boost::json::value& expected, const boost::json::value& got);
+
+    /// The same for the members that `expected` has; others may be there.
+    [[nodiscard]] std::optional<std::string>
+    compare_members(const boost::json::object& expected, const boost::json::object& got);
+
+    /// True if some choice of ids would make them equal: for the alignment of a diff.
+    [[nodiscard]] static bool
+    could_match(const boost::json::value& expected, const boost::json::value& got);
+
+    /// `value` with its `$id:` placeholders replaced. Throws fixture_error for one that is not
+    /// known yet.
+    [[nodiscard]] boost::json::value fill(const boost::json::value& value) const;
+
+private:
+    using names = std::map<std::string, std::string, std::less<>>;
+
+    std::optional<std::string> walk(
+        const boost::json::value& expected, const boost::json::value& got, const std::string& path
+    );
+    std::optional<std::string>
+    text(std::string_view expected, const boost::json::value& got, const std::string& path);
+    std::optional<std::string>
+    identifier(std::string_view name, std::string_view value, const std::string& path);
+
+    names value_of_;
+    names name_of_;
+};
+
+/// One line of a comparison of two lists.
+struct diff_line {
+    enum class kind { same, missing, unexpected, note };
+    kind what = kind::same;
+    std::string text;
+};
+
+/// Aligns the lists and compares them in order. No line but `same` ones: they agree.
+[[nodiscard]] std::vector<diff_line> compare_events(
+    placeholders& known, const std::vector<boost::json::object>& expected,
+    const std::vector<boost::json::object>& got
+);
+
+/// True if `lines` holds a difference.
+[[nodiscard]] bool differs(const std::vector<diff_line>& lines);
+
+/// "  same", "- expected", "+ got", "! why".
+[[nodiscard]] std::vector<std::string> render(const std::vector<diff_line>& lines);
+
+} // namespace agui::replay

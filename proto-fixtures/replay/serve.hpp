@@ -1,0 +1,28 @@
+#pragma once
+
+#include "proto-fixtures/replay/fixture.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::replay {
+
+/// Faults are of the model's streams: what the client sees is what the gateway makes of them.
+struct serve_options {
+    std::string listen = "127.0.0.1:8080";
+    std::vector<std::string>
+        cors_origins; ///< Of pages that are served elsewhere, besides the fixture's.
+    std::chrono::milliseconds pace{0};        ///< Wait before each frame.
+    std::optional<std::uint64_t> stall_after; ///< Frames; then nothing more.
+    std::optional<std::uint64_t> drop_after;  ///< Frames; then the connection is lost.
+    std::optional<std::uint64_t> repeat;      ///< This frame, from 0, is sent twice.
+};
+
+/// Serves the fixture's gateway until SIGINT or SIGTERM; prints the address. Returns the exit
+/// status. Throws std::exception where it cannot listen.
+[[nodiscard]] int serve(const fixture& what, const serve_options& options);
+
+} // namespace agui::replay

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "gateway/run_log.hpp"
+#include "translator/protocol_version.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::replay {
+
+/// A stream as a client reads it, and what is wrong with it whatever the fixture expects: framing,
+/// numbering, and the rules of translator::event_verifier.
+struct read_stream {
+    std::vector<boost::json::object> events;
+    std::vector<std::string> problems;
+    bool ended = false;
+};
+
+/// Called after each batch with the number of events read so far; false: read no further.
+using progress_handler = std::function<boost::asio::awaitable<bool>(std::size_t)>;
+
+/// Reads a log from its begin to its end, as a connection does.
+[[nodiscard]] boost::asio::awaitable<read_stream> read_log(
+    std::shared_ptr<gateway::run_log> log, translator::projection projection,
+    progress_handler progress = {}
+);
+
+} // namespace agui::replay

@@ -1,0 +1,136 @@
+# Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh.
+# Every figure is a median over the rounds, with the first and third quartile behind it.
+
+BEGIN {
+    FS = "\t"
+    count_names = split("direct nginx memory sqlite", names, " ")
+    title["direct"] = "direct"
+    title["nginx"] = "nginx"
+    title["memory"] = "gateway, memory:"
+    title["sqlite"] = "gateway, sqlite:"
+    limit_name["memory"] = "the gateway with memory"
+    limit_name["sqlite"] = "the gateway with sqlite"
+    ratio_limit["memory"] = 1.6
+    ratio_limit["sqlite"] = 2.5
+    kb_limit = 24
+    noise_limit = 5
+}
+
+# The number that a flat JSON object holds under a name; "" if it has none.
+function member(json, name,    at, rest) {
+    at = index(json, "\"" name "\":")
+    if (at == 0) {
+        return ""
+    }
+    rest = substr(json, at + length(name) + 3)
+    sub(/[,}].*/, "", rest)
+    return rest + 0
+}
+
+{
+    if ($1 > rounds) {
+        rounds = $1
+    }
+    measured[$2]++
+    cpu[$2, $1] = member($3, "cpu_us_per_token")
+    p50[$2, $1] = member($3, "latency_p50_us")
+    p99[$2, $1] = member($3, "latency_p99_us")
+    kb[$2, $1] = member($3, "kb_per_stream")
+    noise = member($3, "foreign_cpu_percent") + member($3, "steal_percent")
+    if (noise > noise_limit) {
+        noisy++
+    }
+    if (noise > noisiest) {
+        noisiest = noise
+    }
+    late = member($3, "mock_late_p99_us")
+    if (late > latest) {
+        latest = late
+    }
+}
+
+# Fills sample[1..n] in rising order with what a target has over its partner in the same round: nothing
+# ("itself"), the difference ("over") or the quotient ("by"). Returns n.
+function collect(values, target, how, partner,    round, n, i, value) {
+    n = 0
+    for (round = 1; round <= rounds; round++) {
+        if (!((target, round) in values) || values[target, round] == "") {
+            continue
+        }
+        value = values[target, round]
+        if (how != "itself") {
+            if (!((partner, round) in values)) {
+                continue
+            }
+            if (how == "by" && values[partner, round] + 0 == 0) {
+                continue
+            }
+            value = how == "by" ? value / values[partner, round] : value - values[partner, round]
+        }
+        for (i = n++; i >= 1 && sample[i] > value; i--) {
+            sample[i + 1] = sample[i]
+        }
+        sample[i + 1] = value
+    }
+    return n
+}
+
+# The quantile of sample[1..n], interpolated between neighbours.
+function quantile(n, part,    at, low) {
+    at = 1 + (n - 1) * part
+    low = int(at)
+    return low >= n ? sample[n] : sample[low] + (at - low) * (sample[low + 1] - sample[low])
+}
+
+function cell(n, decimals,    number) {
+    if (n == 0) {
+        return "-"
+    }
+    number = "%." decimals "f"
+    return sprintf(number " (" number "-" number ")", quantile(n, 0.5), quantile(n, 0.25), quantile(n, 0.75))
+}
+
+function verdict(n, limit) {
+    if (n == 0) {
+        return ""
+    }
+    return quantile(n, 0.5) <= limit ? "within" : "over"
+}
+
+END {
+    row = "%-18s %-20s %-18s %-20s %-22s %s\n"
+    printf row, "target", "CPU us/token", "x nginx", "added p50 us", "added p99 us", "KB/open stream"
+    for (i = 1; i <= count_names; i++) {
+        name = names[i]
+        if (!measured[name]) {
+            continue
+        }
+        if (name == "direct") {
+            printf row, title[name], "-", "-", "-", "-", "-"
+            continue
+        }
+        cpu_cell = cell(collect(cpu, name, "itself"), 1)
+        ratio_cell = name == "nginx" ? "1" : cell(collect(cpu, name, "by", "nginx"), 2)
+        p50_cell = cell(collect(p50, name, "over", "direct"), 0)
+        p99_cell = cell(collect(p99, name, "over", "direct"), 0)
+        printf row, title[name], cpu_cell, ratio_cell, p50_cell, p99_cell, cell(collect(kb, name, "itself"), 1)
+    }
+    print ""
+    if (measured["direct"]) {
+        printf "direct latency: p50 %s us, p99 %s us\n", cell(collect(p50, "direct", "itself"), 0), cell(collect(p99, "direct", "itself"), 0)
+    }
+    for (i = 1; i <= count_names; i++) {
+        name = names[i]
+        if (!(name in ratio_limit)) {
+            continue
+        }
+        n = collect(cpu, name, "by", "nginx")
+        ratio_verdict = verdict(n, ratio_limit[name])
+        n = collect(kb, name, "itself")
+        printf "limits of %s: CPU <= %.1f x nginx%s; memory <= %d KB per open stream%s\n", limit_name[name], \
+            ratio_limit[name], ratio_verdict == "" ? "" : " (" ratio_verdict ")", kb_limit, \
+            n == 0 ? "" : " (" verdict(n, kb_limit) ")"
+    }
+    printf "noise: %d of %d measurements with more than %d %% of the two cores taken by others (worst %.1f %%); model late p99 at most %.0f us\n", \
+        noisy, NR, noise_limit, noisiest, latest
+}

@@ -1,0 +1,248 @@
+#include "tests/bench/round.hpp"
+
+#include "tests/bench/clock.hpp"
+#include "tests/bench/sse_decoder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace agui::bench {
+namespace {
+
+constexpr std::size_t receive_bytes = 65'536;
+constexpr std::int64_t late_ns_max = 30 * ns_per_second;
+
+int check(int result, const char* what) {
+    if (result < 0) {
+        throw std::system_error(errno, std::generic_category(), what);
+    }
+    return result;
+}
+
+// One request on one connection of its own, and the check of its answer.
+struct stream {
+    std::int64_t start_ns = 0;
+    std::string unsent;
+    std::unique_ptr<event_checker> checker;
+    std::unique_ptr<sse_decoder> decoder;
+    int fd = -1;
+};
+
+std::string http_post(const round_plan& plan, std::string_view body) {
+    std::string request = "POST " + plan.path + " HTTP/1.1\r\nHost: " + plan.host + ":" +
+                          std::to_string(plan.port) +
+                          "\r\nAccept: text/event-stream\r\nContent-Type: application/json"
+                          "\r\nContent-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n";
+    return request.append(body);
+}
+
+stream make_stream(const round_plan& plan, std::int64_t number, token_times& times) {
+    // Unique among all streams of all rounds against one server.
+    const std::string mark = std::to_string(getpid()) + "-" + std::to_string(number);
+    event_checker::expectation expected{
+        .tokens = static_cast<std::uint32_t>(plan.tokens),
+        .interval_ns = plan.interval_ms * ns_per_ms,
+        .thread_id = "bench-thread-" + mark,
+        .run_id = "bench-run-" + mark,
+    };
+    const std::string prompt = "Count, please. [tokens=" + std::to_string(plan.tokens) +
+                               " interval_ms=" + std::to_string(plan.interval_ms) + "]";
+    stream made;
+    if (plan.agui) {
+        made.unsent = http_post(
+            plan, R"({"threadId":")" + expected.thread_id + R"(","runId":")" + expected.run_id +
+                      R"(","state":{},"messages":[{"id":"bench-message-)" + mark +
+                      R"(","role":"user","content":")" + prompt +
+                      R"("}],"tools":[],"context":[],"forwardedProps":{}})"
+        );
+        made.checker = std::make_unique<agui_checker>(std::move(expected), times);
+    } else {
+        made.unsent = http_post(
+            plan, R"({"model":"mock","stream":true,"stream_options":{"include_usage":true},)"
+                  R"("messages":[{"role":"user","content":")" +
+                      prompt + R"("}]})"
+        );
+        made.checker = std::make_unique<openai_checker>(std::move(expected), times);
+    }
+    made.decoder = std::make_unique<sse_decoder>(*made.checker);
+    return made;
+}
+
+} // namespace
+
+class round_runner::state {
+public:
+    state(const round_plan& plan, token_times& times)
+        : plan_(plan),
+          epoll_(check(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+          buffer_(receive_bytes) {
+        std::mt19937_64 random(std::random_device{}());
+        const std::int64_t slot_ns = plan.spread_ns / plan.streams;
+        std::uniform_int_distribution<std::int64_t> jitter(
+            0, std::max<std::int64_t>(slot_ns - 1, 0)
+        );
+        for (std::int64_t i = 0; i < plan.streams; ++i) {
+            streams_.push_back(make_stream(plan, i, times));
+            streams_.back().start_ns = i * slot_ns + jitter(random);
+        }
+    }
+
+    ~state() {
+        for (const stream& each : streams_) {
+            if (each.fd >= 0) {
+                close(each.fd);
+            }
+        }
+        close(epoll_);
+    }
+
+    state(const state&) = delete;
+    state& operator=(const state&) = delete;
+
+    void run() {
+        const std::int64_t begin_ns = now_ns();
+        const std::int64_t deadline_ns =
+            begin_ns + plan_.spread_ns + plan_.tokens * plan_.interval_ms * ns_per_ms + late_ns_max;
+        std::size_t next = 0;
+        std::array<epoll_event, 256> events{};
+        while (next < streams_.size() || open_ > 0) {
+            while (next < streams_.size() && begin_ns + streams_[next].start_ns <= now_ns()) {
+                open(next++);
+            }
+            const std::int64_t wake_ns =
+                next < streams_.size() ? begin_ns + streams_[next].start_ns : deadline_ns;
+            const timespec timeout = to_timespec(std::max<std::int64_t>(wake_ns - now_ns(), 0));
+            const int count = epoll_pwait2(
+                epoll_, events.data(), static_cast<int>(events.size()), &timeout, nullptr
+            );
+            if (count < 0 && errno != EINTR) {
+                check(count, "epoll_pwait2");
+            }
+            for (int i = 0; i < count; ++i) {
+                const epoll_event& event = events[static_cast<std::size_t>(i)];
+                on_ready(event.data.u64, event.events);
+            }
+            if (now_ns() > deadline_ns) {
+                throw void_round(
+                    std::to_string(open_) + " streams had not ended 30 s after their time"
+                );
+            }
+        }
+    }
+
+    [[nodiscard]] std::int64_t open_peak() const { return open_peak_; }
+
+private:
+    [[noreturn]] static void fail(std::size_t index, const std::string& what) {
+        throw void_round("stream " + std::to_string(index) + ": " + what);
+    }
+
+    void watch(std::size_t index, std::uint32_t interest, int operation) const {
+        epoll_event event{};
+        event.events = interest;
+        event.data.u64 = index;
+        check(epoll_ctl(epoll_, operation, streams_[index].fd, &event), "epoll_ctl");
+    }
+
+    void open(std::size_t index) {
+        stream& opened = streams_[index];
+        opened.fd = check(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
+        const int on = 1;
+        check(setsockopt(opened.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(plan_.port);
+        inet_pton(AF_INET, plan_.host.c_str(), &address.sin_addr);
+        if (connect(opened.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) < 0 &&
+            errno != EINPROGRESS) {
+            fail(index, std::string("connect: ") + std::strerror(errno));
+        }
+        watch(index, EPOLLIN | EPOLLOUT, EPOLL_CTL_ADD);
+        open_peak_ = std::max(open_peak_, ++open_);
+    }
+
+    void on_ready(std::size_t index, std::uint32_t events) {
+        if ((events & EPOLLOUT) != 0) {
+            send_request(index);
+        }
+        if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) {
+            receive(index);
+        }
+    }
+
+    void send_request(std::size_t index) {
+        stream& sending = streams_[index];
+        const ssize_t sent =
+            send(sending.fd, sending.unsent.data(), sending.unsent.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+            fail(index, std::string("send: ") + std::strerror(errno));
+        }
+        sending.unsent.erase(0, static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
+        if (sending.unsent.empty()) {
+            watch(index, EPOLLIN, EPOLL_CTL_MOD);
+        }
+    }
+
+    void receive(std::size_t index) {
+        stream& reading = streams_[index];
+        const ssize_t got = recv(reading.fd, buffer_.data(), buffer_.size(), 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        }
+        reading.checker->set_receive_time(now_ns());
+        if (got <= 0) {
+            fail(
+                index, std::string(got < 0 ? std::strerror(errno) : "connection closed") +
+                           " before the last chunk, after " +
+                           std::to_string(reading.checker->tokens_seen()) + " tokens"
+            );
+        }
+        if (!reading.decoder->feed({buffer_.data(), static_cast<std::size_t>(got)})) {
+            fail(index, reading.decoder->error());
+        }
+        if (reading.decoder->complete()) {
+            if (const std::string missing = reading.checker->at_end(); !missing.empty()) {
+                fail(index, missing);
+            }
+            close(std::exchange(reading.fd, -1));
+            --open_;
+        }
+    }
+
+    const round_plan plan_;
+    int epoll_;
+    std::vector<char> buffer_;
+    std::vector<stream> streams_;
+    std::int64_t open_ = 0;
+    std::int64_t open_peak_ = 0;
+};
+
+round_runner::round_runner(const round_plan& plan, token_times& times)
+    : state_(std::make_unique<state>(plan, times)) {}
+
+round_runner::~round_runner() = default;
+
+void round_runner::run() {
+    state_->run();
+}
+
+std::int64_t round_runner::open_peak() const {
+    return state_->open_peak();
+}
+
+} // namespace agui::bench

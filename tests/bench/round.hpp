@@ -1,0 +1,51 @@
+#pragma once
+
+#include "tests/bench/event_checker.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace agui::bench {
+
+// Arises when a round does not count: a stream that was cut, doubled, out of order or too late.
+class void_round : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// What the streams of a round are.
+struct round_plan {
+    std::string host; // numeric IPv4
+    std::uint16_t port = 0;
+    std::string path;
+    bool agui = false; // else OpenAI Chat Completions
+    std::int64_t streams = 0;
+    std::int64_t tokens = 0;
+    std::int64_t interval_ms = 0;
+    std::int64_t spread_ns = 0; // over which the starts are spread
+};
+
+// Opens the streams of a plan at their start times and reads them all to their ends, checking every
+// token. Blocking, on the caller's thread, with one connection a stream.
+class round_runner {
+public:
+    // The times outlive the runner.
+    round_runner(const round_plan& plan, token_times& times);
+    ~round_runner();
+    round_runner(const round_runner&) = delete;
+    round_runner& operator=(const round_runner&) = delete;
+
+    // Throws void_round at the first thing that is wrong, at the latest 30 s after the plan's end.
+    void run();
+
+    // The most streams that were open at a time.
+    [[nodiscard]] std::int64_t open_peak() const;
+
+private:
+    class state;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace agui::bench

@@ -1,0 +1,315 @@
+#!/usr/bin/env bash
+# Measures what one streamed token costs through nginx and through agui-gateway, beside no proxy at all,
+# and prints a table. Installs nothing. README.md says what the figures mean.
+set -u -o pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(cd "$here/../.." && pwd)
+
+usage() {
+    cat <<'USAGE'
+usage: tests/bench/run.sh [options]
+  --rounds N        rounds, each with every target once in random order (7)
+  --targets LIST    of direct,nginx,memory,sqlite (all four)
+  --build DIR       build folder that holds bin/ (build/release)
+  --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
+  --quick           smoke run: 2 rounds of 50 streams; its figures mean nothing
+Exit status: 0; 1 if a round was void or a target did not start; 2 for bad usage or a missing program.
+USAGE
+}
+
+stop_usage() {
+    echo "run.sh: $1" >&2
+    exit 2
+}
+
+rounds=7
+quick=
+streams=200
+tokens=100
+interval_ms=20
+spread_ms=2000
+targets=direct,nginx,memory,sqlite
+build=$repository/build/release
+json_file=
+server_core=0
+harness_core=1
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --rounds | --targets | --build | --json)
+        [ $# -ge 2 ] || stop_usage "$1 needs a value"
+        case $1 in
+        --rounds) rounds=$2 ;;
+        --targets) targets=$2 ;;
+        --build) build=$2 ;;
+        --json) json_file=$2 ;;
+        esac
+        shift 2
+        ;;
+    --quick)
+        quick=yes
+        rounds=2
+        streams=50
+        spread_ms=500
+        shift
+        ;;
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    *) stop_usage "unknown option $1 (--help lists them)" ;;
+    esac
+done
+
+[[ $rounds =~ ^[1-9][0-9]?$ ]] || stop_usage "--rounds must be a number from 1 to 99"
+IFS=, read -r -a target_list <<<"$targets"
+for target in "${target_list[@]}"; do
+    case $target in
+    direct | nginx | memory | sqlite) ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite" ;;
+    esac
+done
+
+wants() { [[ ",$targets," == *",$1,"* ]]; }
+
+load=$build/bin/bench-load
+mock=$build/bin/bench-model-mock
+gateway=$build/bin/agui-gateway
+missing=()
+command -v taskset >/dev/null || missing+=("taskset (Debian: util-linux)")
+if wants nginx; then
+    PATH=$PATH:/usr/sbin
+    command -v nginx >/dev/null || missing+=("nginx (Debian: nginx-light)")
+fi
+[ -x "$load" ] && [ -x "$mock" ] ||
+    missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
+if wants memory || wants sqlite; then
+    [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+    printf -v list '%s; ' "${missing[@]}"
+    stop_usage "missing: ${list%; }"
+fi
+[ "$(nproc)" -ge 2 ] || stop_usage "two cores are needed: one for the server, one for load and model"
+
+work=$(mktemp -d -t agui-bench.XXXXXX)
+mock_pid=
+target_pid=
+
+# Ends a process that this script started; kills it if it does not go within 10 s.
+end_process() {
+    local pid=$1 tries=0
+    kill -TERM "$pid" 2>/dev/null
+    while kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    kill -KILL "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+}
+
+clean_up() {
+    [ -n "$target_pid" ] && end_process "$target_pid"
+    [ -n "$mock_pid" ] && end_process "$mock_pid"
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# Prints a TCP port that nobody listens on, below the range of outgoing connections.
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 12000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo "$port"
+}
+
+# Succeeds once GET /readyz on the port answers 200; fails after 10 s or when the process has ended.
+wait_ready() {
+    local port=$1 pid=$2 tries=0 line
+    while [ $tries -lt 200 ] && kill -0 "$pid" 2>/dev/null; do
+        line=$(
+            exec 2>/dev/null
+            exec 3<>"/dev/tcp/127.0.0.1/$port" || exit 0
+            printf 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n\r\n' "$port" >&3
+            read -r -t 2 line <&3 && printf '%s' "$line"
+        )
+        [[ $line == "HTTP/1.1 200"* ]] && return 0
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    return 1
+}
+
+start_mock() {
+    local tries=0
+    taskset -c $harness_core "$mock" --port 0 >"$work/mock.log" 2>&1 &
+    mock_pid=$!
+    while ! grep -q '^listening on ' "$work/mock.log" && [ $tries -lt 100 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    mock_port=$(sed -n 's/^listening on .*://p' "$work/mock.log")
+    [ -n "$mock_port" ] || {
+        echo "run.sh: the model mock did not start: $(cat "$work/mock.log")" >&2
+        exit 1
+    }
+}
+
+write_nginx_config() {
+    cat >"$work/nginx.conf" <<CONFIG
+worker_processes 1;
+daemon off;
+pid $work/nginx.pid;
+error_log $work/target.log warn;
+events { worker_connections 4096; }
+http {
+    access_log off;
+    client_body_temp_path $work/nginx-body;
+    proxy_temp_path $work/nginx-proxy;
+    fastcgi_temp_path $work/nginx-fastcgi;
+    uwsgi_temp_path $work/nginx-uwsgi;
+    scgi_temp_path $work/nginx-scgi;
+    upstream model {
+        server 127.0.0.1:$mock_port;
+        keepalive 256;
+    }
+    server {
+        listen 127.0.0.1:$1;
+        location / {
+            proxy_pass http://model;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_buffering off;
+        }
+    }
+}
+CONFIG
+}
+
+write_gateway_config() {
+    cat >"$work/gateway.toml" <<CONFIG
+[server]
+listen = "127.0.0.1:$1"
+threads = 1
+
+[session]
+store = "$2"
+
+[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:$mock_port/v1"
+model = "mock"
+
+[[agents]]
+id = "default"
+models = ["main"]
+CONFIG
+}
+
+# Prints the pid of the one worker of an nginx master.
+nginx_worker() {
+    local stat fields
+    for stat in /proc/[0-9]*/stat; do
+        read -r -a fields <"$stat" 2>/dev/null || continue
+        if [ "${fields[1]}" = "(nginx)" ] && [ "${fields[3]}" = "$1" ]; then
+            echo "${fields[0]}"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Starts a fresh server. Sets target_pid (to end it), measured_pid, url and kind.
+start_target() {
+    local target=$1 port
+    target_pid=
+    : >"$work/target.log"
+    if [ "$target" = direct ]; then
+        # The mock stands in as the sampled process, so that the harness does the same work.
+        measured_pid=$mock_pid url=http://127.0.0.1:$mock_port/v1/chat/completions kind=openai
+        return 0
+    fi
+    port=$(free_port)
+    case $target in
+    nginx)
+        write_nginx_config "$port"
+        taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
+        ;;
+    memory | sqlite)
+        rm -f "$work"/bench.db*
+        if [ "$target" = memory ]; then
+            write_gateway_config "$port" "memory:"
+        else
+            write_gateway_config "$port" "sqlite:$work/bench.db"
+        fi
+        taskset -c $server_core "$gateway" --config "$work/gateway.toml" >>"$work/target.log" 2>&1 &
+        ;;
+    esac
+    target_pid=$!
+    wait_ready "$port" "$target_pid" || return 1
+    if [ "$target" = nginx ]; then
+        url=http://127.0.0.1:$port/v1/chat/completions kind=openai
+        measured_pid=$(nginx_worker "$target_pid") || return 1
+    else
+        url=http://127.0.0.1:$port/agui kind=agui measured_pid=$target_pid
+    fi
+}
+
+stop_target() {
+    [ -n "$target_pid" ] && end_process "$target_pid"
+    target_pid=
+}
+
+# Runs one target of one round: fresh server, warm-up, measurement. Appends to the results.
+run_target() {
+    local round=$1 target=$2 line
+    if ! start_target "$target"; then
+        echo "run.sh: $target did not start:" >&2
+        tail -n 5 "$work/target.log" >&2
+        stop_target
+        return 1
+    fi
+    local common=(--url "$url" --kind "$kind" --interval-ms "$interval_ms" --server-pid "$measured_pid")
+    if taskset -c $harness_core "$load" "${common[@]}" --streams 20 --tokens 20 --spread-ms 200 >/dev/null &&
+        line=$(taskset -c $harness_core "$load" "${common[@]}" --streams "$streams" --tokens "$tokens" \
+            --spread-ms "$spread_ms" --mock-pid "$mock_pid" --cores $server_core,$harness_core); then
+        printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/results"
+        stop_target
+        return 0
+    fi
+    echo "run.sh: round $round of $target does not count" >&2
+    tail -n 5 "$work/target.log" >&2
+    stop_target
+    return 1
+}
+
+start_mock
+: >"$work/results"
+failures=0
+for ((round = 1; round <= rounds; round++)); do
+    order=$(printf '%s\n' "${target_list[@]}" | shuf | tr '\n' ' ')
+    [ -t 2 ] && printf '\rround %d of %d: %s' "$round" "$rounds" "$order" >&2
+    for target in $order; do
+        run_target "$round" "$target" || failures=$((failures + 1))
+    done
+done
+[ -t 2 ] && printf '\r\033[K' >&2
+
+[ -z "$json_file" ] || cp "$work/results" "$json_file"
+model_name=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+echo "$(uname -sr), $(nproc) cores, ${model_name:-unknown CPU}; database on $(stat -f -c %T "$work")"
+echo "$rounds rounds, $streams streams of $tokens tokens, one token every $interval_ms ms, starts spread over $spread_ms ms"
+[ -z "$quick" ] || echo "smoke run: too few rounds and streams for its figures to mean anything"
+if grep -qsE '^(AGUI_SANITIZE:[A-Z]+=.+|AGUI_VERIFY_EVENTS:[A-Z]+=ON|CMAKE_BUILD_TYPE:[A-Z]+=Debug)$' "$build/CMakeCache.txt"; then
+    echo "the build in $build is a debug or sanitizer build: its gateway is not what users run"
+fi
+echo
+awk -f "$here/report.awk" "$work/results"
+if [ $failures -gt 0 ]; then
+    echo "$failures rounds were void or did not start" >&2
+    exit 1
+fi

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agui::bench {
+
+// Receives the events of one stream. The views are valid during the call only. An empty return
+// value accepts the event; any other text says what is wrong with it and ends the decoding.
+class event_sink {
+public:
+    virtual ~event_sink() = default;
+    [[nodiscard]] virtual std::string on_event(std::string_view id, std::string_view data) = 0;
+};
+
+// Incremental decoder of one HTTP/1.1 response whose body is a chunked SSE stream. Proxies cut and
+// join chunks as they like, so chunk framing is taken off before lines are looked for. Only status
+// 200, text/event-stream and chunked framing are accepted: anything else could not show that an end
+// is clean.
+class sse_decoder {
+public:
+    explicit sse_decoder(event_sink& sink) : sink_(sink) {}
+
+    // Takes the next bytes of the connection. Returns false once anything is wrong; error() says
+    // what.
+    [[nodiscard]] bool feed(std::string_view bytes);
+
+    // True once the last chunk and its trailer have arrived.
+    [[nodiscard]] bool complete() const { return part_ == part::complete; }
+    [[nodiscard]] const std::string& error() const { return error_; }
+
+private:
+    enum class part { header, chunk_size, chunk_data, chunk_end, trailer, complete };
+
+    bool fail(std::string message);
+    bool take_header_line(std::string_view line);
+    bool end_header();
+    bool take_chunk_size(std::string_view line);
+    bool take_protocol_line(std::string_view line);
+    bool take_body(std::string_view bytes);
+    bool take_event_line(std::string_view line);
+
+    event_sink& sink_;
+    part part_ = part::header;
+    std::string protocol_line_; // the part of a header, chunk-size or trailer line that has arrived
+    std::size_t chunk_left_ = 0;
+    bool status_seen_ = false;
+    bool chunked_ = false;
+    bool event_stream_ = false;
+    std::string event_line_; // the part of an SSE line that has arrived
+    std::string event_id_;
+    std::string event_data_;
+    bool has_data_ = false;
+    std::string error_;
+};
+
+} // namespace agui::bench

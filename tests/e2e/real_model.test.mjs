@@ -1,0 +1,158 @@
+// The hand-off with a real model server (llama.cpp). Runs with AGUI_REAL_MODEL=1; AGUI_KEEP_RAW names a folder
+// for the raw answers of the model server, to be kept as fixtures.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Agent, answer, background, cancel, clients, user } from './support/client.mjs';
+import { Gateway, stopAll } from './support/gateway.mjs';
+import { ModelServer } from './support/model.mjs';
+import { finishRecordings, recordAs } from './support/streams.mjs';
+
+const script = fileURLToPath(new URL('real-model.sh', import.meta.url));
+
+function freePort() {
+    return new Promise((resolve) => {
+        const server = net.createServer().listen(0, '127.0.0.1', () => {
+            const { port } = server.address();
+            server.close(() => resolve(port));
+        });
+    });
+}
+
+/// llama-server as a child process.
+class RealModel {
+    static async start() {
+        const model = new RealModel();
+        const port = await freePort();
+        model.url = `http://127.0.0.1:${port}`;
+        model.process = spawn(script, ['run', String(port)], { stdio: ['ignore', 'ignore', 'pipe'] });
+        model.ended = new Promise((resolve) => model.process.on('close', resolve));
+        let log = '';
+        model.process.stderr.on('data', (chunk) => (log = (log + chunk).slice(-4000)));
+        // The server tells of its readiness only when asked.
+        while (!(await model.healthy())) {
+            const pause = new Promise((resolve) => setTimeout(resolve, 100, 'waiting'));
+            assert.equal(await Promise.race([pause, model.ended]), 'waiting', `the model server did not start\n${log}`);
+        }
+        return model;
+    }
+
+    async healthy() {
+        try {
+            return (await fetch(`${this.url}/health`)).ok;
+        } catch {
+            return false;
+        }
+    }
+
+    async busySlots() {
+        const slots = await (await fetch(`${this.url}/slots`)).json();
+        return slots.filter((slot) => slot.is_processing).length;
+    }
+
+    async stop() {
+        this.process.kill('SIGTERM');
+        await this.ended;
+    }
+}
+
+describe('a real model server', { skip: process.env.AGUI_REAL_MODEL !== '1' && 'AGUI_REAL_MODEL=1 turns it on', timeout: 300_000 }, () => {
+    let real;
+    let model;
+    let gateway;
+    let agent;
+
+    before(async () => {
+        real = await RealModel.start();
+        model = await ModelServer.start({ upstream: real.url });
+        const limits = { model: 'smollm2', temperature: 0, max_output_tokens: 120, parallel_tool_calls: false };
+        gateway = await Gateway.start({
+            model,
+            config: {
+                model: limits,
+                agent: { overridable: ['tool_choice', 'max_output_tokens'] },
+            },
+        });
+    });
+    after(() => stopAll(gateway, model, real));
+    beforeEach((test) => {
+        recordAs(`real model ${test.name}`);
+        agent = new Agent(clients.at(-1), gateway);
+    });
+
+    function keepRaw(name, exchange) {
+        const folder = process.env.AGUI_KEEP_RAW;
+        if (!folder) return;
+        fs.mkdirSync(folder, { recursive: true });
+        fs.writeFileSync(path.join(folder, `${name}.sse`), Buffer.concat(exchange.raw));
+    }
+
+    it('streams a text', async () => {
+        agent.add(user('Say hello.'));
+
+        const run = await agent.run();
+
+        run.expectFinished();
+        assert.ok(run.text.length > 0);
+        assert.ok(run.of('TEXT_MESSAGE_CONTENT').length > 3, 'the text did not come token by token');
+        keepRaw('real-text', model.exchanges.at(-1));
+    });
+
+    it('hands a call over, takes its answer, and goes on with a second turn', async () => {
+        const required = { tools: [background], forwardedProps: { toolChoice: 'required' } };
+        agent.add(user('Make the page green.'));
+
+        const first = (await agent.run(required)).expectFinished();
+        keepRaw('real-handoff', model.exchanges.at(-1));
+        assert.equal(model.exchanges.at(-1).body.tool_choice, 'required');
+        assert.equal(first.calls[0].name, 'change_background');
+        assert.equal(typeof JSON.parse(first.calls[0].args), 'object');
+        assert.deepEqual(first.last.outcome, { type: 'success', pendingToolCallIds: first.calls.map((call) => call.id) });
+
+        agent.add(...first.calls.map((call) => answer(call.id, '{"status":"ok"}')));
+        const second = (await agent.run({ tools: [] })).expectFinished();
+        keepRaw('real-answer', model.exchanges.at(-1));
+        assert.ok(second.text.length > 0);
+        assert.deepEqual(model.exchanges.at(-1).conversation.map((message) => message.role),
+            ['user', 'assistant', ...first.calls.map(() => 'tool')]);
+
+        agent.add(user('Thank you.'));
+        const third = (await agent.run({ tools: [] })).expectFinished();
+        assert.ok(third.text.length > 0);
+        assert.equal(model.exchanges.at(-1).conversation.at(-2).role, 'assistant');
+    });
+
+    it('frees the slot of the model server when a run is stopped in the middle', async (test) => {
+        agent.add(user('Tell a very long story about a lighthouse keeper.'));
+        let freed;
+        let seen = 0;
+        const stopAndWatch = async () => {
+            assert.equal(await real.busySlots(), 1);
+            const begin = performance.now();
+            assert.deepEqual(await cancel(gateway, agent.threadId), { cancelled: true });
+            const answered = performance.now() - begin;
+            while ((await real.busySlots()) > 0);
+            return { answered, freed: performance.now() - begin };
+        };
+        const run = await agent.run({
+            forwardedProps: { max_output_tokens: 4000 },
+            onEvent: (event) => {
+                if (event.type === 'TEXT_MESSAGE_CONTENT' && ++seen === 5) freed = stopAndWatch();
+            },
+        });
+        run.expectFinished();
+        assert.deepEqual(run.last.outcome, { type: 'cancelled' });
+        const times = await freed;
+        assert.ok(times.freed < 1000, `the slot was busy for ${times.freed} ms after the stop (P9: one second)`);
+        test.diagnostic(`stop: answered after ${times.answered.toFixed(0)} ms, slot free after ${times.freed.toFixed(0)} ms`);
+    });
+    it('left only valid streams and valid requests to the model server', () => {
+        finishRecordings();
+        model.checkRequests();
+    });
+});

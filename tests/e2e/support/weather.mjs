@@ -1,0 +1,50 @@
+// The HTTP service behind the server tool get_weather: answers with the city it was asked for.
+
+import http from 'node:http';
+
+export class WeatherService {
+    static async start() {
+        const service = new WeatherService();
+        service.calls = [];
+        service.server = http.createServer(async (request, response) => {
+            let text = '';
+            for await (const chunk of request) text += chunk;
+            const call = JSON.parse(text);
+            service.calls.push(call);
+            const { city } = call.arguments;
+            if (city === 'Atlantis') {
+                response.writeHead(500).end('no such city');
+                return;
+            }
+            if (city === 'Limbo') {
+                // Never answers: the caller has to give up.
+                service.limbo?.(response);
+                return;
+            }
+            response.writeHead(200, { 'Content-Type': 'application/json' });
+            response.end(JSON.stringify({ sky: 'clear', city }));
+        });
+        await new Promise((resolve) => service.server.listen(0, '127.0.0.1', resolve));
+        return service;
+    }
+
+    /// Resolves to the response object of the next call for Limbo, once it has arrived.
+    nextInLimbo() {
+        return new Promise((resolve) => (this.limbo = resolve));
+    }
+
+    /// The entry of [[tools.webhook]].
+    get tool() {
+        return {
+            name: 'get_weather',
+            description: 'The weather in a city.',
+            parameters: '{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}',
+            url: `http://127.0.0.1:${this.server.address().port}/weather`,
+        };
+    }
+
+    async stop() {
+        this.server.closeAllConnections();
+        await new Promise((resolve) => this.server.close(resolve));
+    }
+}

@@ -1,0 +1,386 @@
+#include "gateway/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+// The smallest configuration that serves.
+constexpr const char* minimal = R"(
+[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:4010/v1"
+model = "gpt-test"
+)";
+
+config_result<config> load(const std::string& text, std::vector<std::string> overrides = {}) {
+    return load_config({.file = {}, .text = text, .overrides = std::move(overrides)});
+}
+
+/// The only problem of a configuration; fails the test if it has none or several.
+std::string problem_of(const std::string& text, std::vector<std::string> overrides = {}) {
+    const auto loaded = load(text, std::move(overrides));
+    if (loaded) {
+        ADD_FAILURE() << "accepted: " << text;
+        return {};
+    }
+    EXPECT_EQ(loaded.error().lines.size(), 1U) << text;
+    return loaded.error().lines.front();
+}
+
+class ConfigFile : public ::testing::Test {
+protected:
+    ConfigFile() {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "agui-config-XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+    }
+    ~ConfigFile() override { std::filesystem::remove_all(folder_); }
+
+    std::string write(const std::string& name, const std::string& content) {
+        const std::filesystem::path path = folder_ / name;
+        std::ofstream(path, std::ios::binary) << content;
+        return path.string();
+    }
+
+private:
+    std::filesystem::path folder_;
+};
+
+class ConfigSecret : public ConfigFile {
+protected:
+    ConfigSecret() {
+        ::setenv("AGUI_TEST_KEY", "sk-canary", 1);
+        ::unsetenv("AGUI_TEST_ABSENT");
+    }
+    ~ConfigSecret() override { ::unsetenv("AGUI_TEST_KEY"); }
+};
+
+TEST(Config, HasTheDocumentedDefaults) {
+    const config all = load(minimal).value();
+
+    EXPECT_EQ(all.server.listen, "127.0.0.1:8080");
+    EXPECT_EQ(all.server.max_body_bytes, 33'554'432U);
+    EXPECT_EQ(all.server.heartbeat, std::chrono::seconds(15));
+    EXPECT_EQ(all.server.on_disconnect.what, disconnect_policy::kind::go_on);
+    EXPECT_EQ(all.server.run_timeout, std::chrono::seconds(3600));
+    EXPECT_EQ(all.server.drain, std::chrono::seconds(25));
+    EXPECT_EQ(all.server.max_connections, 20'000U);
+    EXPECT_EQ(all.server.max_runs, 10'000U);
+    EXPECT_EQ(all.server.max_detached_runs, 1'000U);
+    EXPECT_EQ(all.server.reader_buffer_bytes, 1'048'576U);
+    EXPECT_EQ(all.server.header, std::chrono::seconds(10));
+    EXPECT_EQ(all.server.body, std::chrono::seconds(60));
+    EXPECT_EQ(all.server.max_header_bytes, 32'768U);
+    EXPECT_EQ(all.server.input.max_json_depth, 64U);
+    EXPECT_EQ(all.server.input.max_messages, 10'000U);
+    EXPECT_EQ(all.server.input.max_client_tools, 128U);
+    EXPECT_EQ(all.server.input.max_tool_schema_bytes, 65'536U);
+    EXPECT_EQ(all.session.store, session_config::store_kind::sqlite);
+    EXPECT_EQ(all.session.sqlite_path, "agui.db");
+    EXPECT_EQ(all.session.durability, session::durability::process);
+    EXPECT_EQ(all.session.replay, std::chrono::seconds(600));
+    EXPECT_EQ(all.session.log_age, std::chrono::hours(7 * 24));
+    EXPECT_TRUE(all.session.supersede_detached);
+    EXPECT_EQ(all.tools.max_result_bytes, 1'048'576U);
+    EXPECT_FALSE(all.auth);
+}
+
+TEST(Config, MakesADefaultAgentOfTheOnlyModel) {
+    const config all = load(minimal).value();
+
+    ASSERT_EQ(all.agents.size(), 1U);
+    EXPECT_EQ(all.agents[0].id, "default");
+    EXPECT_EQ(all.agents[0].model, "main");
+    EXPECT_EQ(all.agents[0].max_rounds, 10U);
+}
+
+TEST(Config, ReadsEveryTable) {
+    const config all = load(R"(
+[server]
+listen = "127.0.0.1:0"
+on_disconnect = "grace:30"
+cors_origins = ["https://app.example"]
+usage = "totals"
+[session]
+store = "memory:"
+history = "client"
+durability = "power"
+client_history = "delta"
+on_busy_detached = "reject"
+log_days = 2
+[tools]
+on_partial = "wait"
+on_abandoned = "reject"
+on_name_clash = "reject"
+[[tools.external]]
+name = "change_background"
+description = "Changes it."
+parameters = '{"type":"object"}'
+when = "advertised"
+[[tools.webhook]]
+name = "get_weather"
+url = "http://127.0.0.1:9000/weather"
+timeout_seconds = 5
+[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:4010/v1/"
+model = "gpt-test"
+temperature = 0.5
+max_output_tokens = 100
+tool_choice = "required"
+parallel_tool_calls = false
+extra_body = { top_k = 3, stop = ["a"] }
+media_urls = []
+[models.other]
+provider = "scripted"
+script = "somewhere"
+[[agents]]
+id = "writer"
+models = ["other"]
+instructions = "Write."
+max_rounds = 3
+max_parallel_tools = 2
+tools = ["get_*"]
+overridable = ["model", "temperature"]
+loop_detection = "off"
+)")
+                           .value();
+
+    EXPECT_EQ(all.server.on_disconnect.what, disconnect_policy::kind::grace);
+    EXPECT_EQ(all.server.on_disconnect.grace, std::chrono::seconds(30));
+    EXPECT_EQ(all.session.store, session_config::store_kind::memory);
+    EXPECT_EQ(all.session.history.mode, session::history_mode::client);
+    EXPECT_EQ(all.session.history.on_partial, session::on_partial::wait);
+    EXPECT_EQ(all.session.history.on_abandoned, session::on_abandoned::reject);
+    EXPECT_EQ(all.session.history.client_history, session::client_history::delta);
+    EXPECT_EQ(all.session.durability, session::durability::power);
+    EXPECT_EQ(all.session.log_age, std::chrono::hours(48));
+    EXPECT_FALSE(all.session.supersede_detached);
+    EXPECT_TRUE(all.tools.reject_name_clash);
+    ASSERT_EQ(all.tools.external.size(), 1U);
+    EXPECT_FALSE(all.tools.external[0].always);
+    EXPECT_EQ(all.tools.external[0].definition.parameters.at("type").as_string(), "object");
+    ASSERT_EQ(all.tools.webhooks.size(), 1U);
+    EXPECT_EQ(all.tools.webhooks[0].timeout, std::chrono::seconds(5));
+    ASSERT_EQ(all.models.size(), 2U);
+    const model_config& model = all.models[0];
+    EXPECT_EQ(model.base_url, "http://127.0.0.1:4010/v1");
+    EXPECT_EQ(model.parameters.temperature, 0.5);
+    EXPECT_EQ(model.parameters.max_output_tokens, 100);
+    EXPECT_EQ(model.parameters.tool_choice->kind, runner::tool_choice::mode::required);
+    EXPECT_EQ(model.parameters.parallel_tool_calls, false);
+    EXPECT_EQ(model.extra_body.at("top_k").as_int64(), 3);
+    EXPECT_TRUE(model.media_urls.empty());
+    ASSERT_EQ(all.agents.size(), 1U);
+    EXPECT_EQ(all.agents[0].id, "writer");
+    EXPECT_EQ(all.agents[0].tools, std::vector<std::string>{"get_*"});
+    EXPECT_EQ(all.agents[0].max_rounds, 3U);
+}
+
+TEST_F(ConfigFile, NamesFileLineColumnAndKeyOfAProblem) {
+    const std::string path = write("agui.toml", std::string("[server]\nlisten = 7\n") + minimal);
+
+    const auto loaded = load_config({.file = path, .text = {}, .overrides = {}});
+
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().lines.front(), path + ":2:10: server.listen: must be a string");
+}
+
+TEST_F(ConfigFile, NamesThePlaceWhereItIsNoToml) {
+    const std::string path = write("agui.toml", "[server]\nlisten = \n");
+
+    const auto loaded = load_config({.file = path, .text = {}, .overrides = {}});
+
+    ASSERT_FALSE(loaded);
+    EXPECT_TRUE(loaded.error().lines.front().starts_with(path + ":2:")) << loaded.error().lines[0];
+}
+
+TEST(Config, SaysThatAFileCannotBeRead) {
+    const auto loaded = load_config({.file = "no/such/file.toml", .text = {}, .overrides = {}});
+
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().lines.front(), "no/such/file.toml: cannot be read");
+}
+
+TEST(Config, ReportsAllProblemsAtOnce) {
+    const auto loaded = load(R"(
+colour = "blue"
+[server]
+heartbeat_seconds = 0
+max_conections = 5
+[session]
+on_busy = "enqueue"
+[models.main]
+provider = "openai"
+base_url = "ftp://model"
+model = "m"
+)");
+
+    ASSERT_FALSE(loaded);
+    const std::vector<std::string> expected{
+        "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
+        "config:5:18: server.max_conections: unknown key",
+        "config:7:11: session.on_busy: only \"reject\" is supported by this version",
+        "config:10:12: models.main.base_url: must be an http:// or https:// URL without user, "
+        "query "
+        "and fragment",
+        "config:2:10: colour: unknown key",
+    };
+    EXPECT_EQ(loaded.error().lines, expected);
+}
+
+TEST(Config, RefusesWhatWouldBeWithoutEffect) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"session.store=postgres://db", "postgres is not supported"},
+        {"session.on_busy=supersede", "only \"reject\" is supported"},
+        {"session.lease_seconds=30", "not supported by this version"},
+        {"session.log_max_bytes=1", "not supported by this version"},
+        {"models.main.provider=anthropic", "not supported by this version"},
+        {"models.main.provider=agui", "not supported by this version"},
+        {"mcp_servers.0.name=files", "not supported by this version"},
+    };
+    for (const auto& [text, expected] : cases) {
+        SCOPED_TRACE(text);
+        const std::string problem = problem_of(minimal, {text});
+        EXPECT_NE(problem.find(expected), std::string::npos) << problem;
+        EXPECT_NE(problem.find(text.substr(0, text.find_first_of(".="))), std::string::npos);
+    }
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    for (const char* key :
+         {"loop_detection = \"warn\"", "loop_threshold = 3", "max_history_messages = 5",
+          "max_history_tokens = 5"}) {
+        SCOPED_TRACE(key);
+        const std::string problem = problem_of(agent + key + "\n");
+        EXPECT_NE(problem.find("supported by this version"), std::string::npos) << problem;
+    }
+}
+
+TEST(Config, OverridesByKeyPath) {
+    const config all =
+        load(
+            minimal, {"server.listen=127.0.0.1:0", "server.max_runs=7",
+                      "session.store=memory:", "agents.0.id=helper", "agents.0.models=[\"main\"]",
+                      "server.cors_origins=[\"http://localhost:3000\"]"}
+        )
+            .value();
+
+    EXPECT_EQ(all.server.listen, "127.0.0.1:0");
+    EXPECT_EQ(all.server.max_runs, 7U);
+    EXPECT_EQ(all.session.store, session_config::store_kind::memory);
+    EXPECT_EQ(all.server.cors_origins, std::vector<std::string>{"http://localhost:3000"});
+    ASSERT_EQ(all.agents.size(), 1U);
+    EXPECT_EQ(all.agents[0].id, "helper");
+}
+
+TEST(Config, NamesTheOverrideThatIsWrong) {
+    EXPECT_EQ(
+        problem_of(minimal, {"server.max_runs=many"}),
+        "--set: server.max_runs: must be a whole number from 1 to 1000000"
+    );
+    EXPECT_EQ(problem_of(minimal, {"server.maxruns=1"}), "--set: server.maxruns: unknown key");
+    EXPECT_EQ(problem_of(minimal, {"server"}), "--set: server: must have the form key.path=value");
+    EXPECT_EQ(
+        problem_of(minimal, {"models.main.model.name=x"}),
+        "--set: models.main.model.name: there is no such place"
+    );
+}
+
+TEST(Config, DemandsAuthOffLoopback) {
+    const std::string problem = problem_of(minimal, {"server.listen=0.0.0.0:8080"});
+
+    EXPECT_NE(problem.find("auth: a table [auth] is needed"), std::string::npos) << problem;
+    EXPECT_TRUE(load(minimal, {"server.listen=0.0.0.0:8080", "auth.mode=none"}));
+    EXPECT_TRUE(load(minimal, {"server.listen=[::1]:8080"}));
+}
+
+TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {
+    const std::string key_file = write("key", "sk-canary-file\n");
+
+    const config all = load(
+                           minimal, {"models.main.api_key_env=AGUI_TEST_KEY",
+                                     "models.main.headers.x-team=sk-canary-header",
+                                     "auth.mode=bearer", "auth.token_file=" + key_file}
+    )
+                           .value();
+
+    EXPECT_EQ(all.models[0].api_key.value, "sk-canary");
+    EXPECT_EQ(all.auth->token.value, "sk-canary-file");
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("api_key_env = 'AGUI_TEST_KEY'"), std::string::npos) << printed;
+}
+
+TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
+    EXPECT_EQ(
+        problem_of(minimal, {"models.main.api_key_env=AGUI_TEST_ABSENT"}),
+        "--set: models.main.api_key_env: the environment variable AGUI_TEST_ABSENT is not set"
+    );
+    EXPECT_EQ(
+        problem_of(minimal, {"models.main.api_key_file=no/such/file"}),
+        "--set: models.main.api_key_file: must be a readable file that holds one line"
+    );
+    EXPECT_EQ(
+        problem_of(minimal, {"auth.mode=bearer"}),
+        "config: auth.token_env: is missing: the variable that holds the token"
+    );
+}
+
+TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
+    const config all = load(
+                           minimal, {"tools.on_partial=wait", "models.main.extra_body.top_k=3",
+                                     "tools.external.0.name=t",
+                                     "tools.external.0.parameters={\"type\":\"object\"}"}
+    )
+                           .value();
+
+    const std::string printed = print_config(all);
+    const auto again = load(printed);
+
+    ASSERT_TRUE(again) << again.error().lines.front() << printed;
+    EXPECT_EQ(print_config(*again), printed);
+}
+
+TEST(Config, ChecksToolNamesAndSchemas) {
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=mcp__x"}).find("tools.external.name"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=t", "tools.external.0.parameters=[1]"})
+            .find("parameters"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"tools.external.0.name=t", "tools.external.1.name=t"})
+            .find("two tools have the name \"t\""),
+        std::string::npos
+    );
+}
+
+TEST(Config, ChecksThatAgentsNameModels) {
+    const std::string text = std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"none\"]\n";
+
+    EXPECT_NE(problem_of(text).find("there is no [models.none]"), std::string::npos);
+}
+
+TEST(Config, ServesLoopbackNamesWhileListeningOnLoopback) {
+    server_config server;
+    EXPECT_EQ(
+        effective_hosts(server), (std::vector<std::string>{"localhost", "127.0.0.1", "[::1]"})
+    );
+    server.listen = "0.0.0.0:80";
+    EXPECT_TRUE(effective_hosts(server).empty());
+    server.allowed_hosts = {"app.example"};
+    EXPECT_EQ(effective_hosts(server), std::vector<std::string>{"app.example"});
+}
+
+} // namespace
+} // namespace agui::gateway

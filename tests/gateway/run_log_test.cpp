@@ -1,0 +1,381 @@
+#include "gateway/run_log.hpp"
+
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+
+namespace agui::gateway {
+namespace {
+
+using translator::projection;
+using translator::wire_event;
+
+constexpr std::string_view started =
+    R"({"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.1"})";
+constexpr std::string_view started_older = R"({"type":"RUN_STARTED","threadId":"t","runId":"r"})";
+constexpr std::string_view text_start =
+    R"({"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"})";
+constexpr std::string_view text_end = R"({"type":"TEXT_MESSAGE_END","messageId":"m"})";
+constexpr std::string_view finished = R"({"type":"RUN_FINISHED","threadId":"t","runId":"r"})";
+
+std::string delta(std::string_view text) {
+    return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":")" + std::string(text) + "\"}";
+}
+
+std::string frame(std::uint64_t sequence, std::string_view json) {
+    return "id: " + std::to_string(sequence) + "\ndata: " + std::string(json) + "\n\n";
+}
+
+struct appended_slice {
+    session::log_slice slice;
+    std::shared_ptr<session::log_observer> observer;
+};
+
+// A store that only takes logs, and makes them durable when the test says so.
+class log_only_store final : public session::store {
+public:
+    std::vector<appended_slice> log;
+
+    void append_log(session::log_slice slice, std::shared_ptr<session::log_observer> observer) override {
+        log.push_back({std::move(slice), std::move(observer)});
+    }
+    bool keeps_logs() const noexcept override { return true; }
+    void close() override {}
+    void release(const session::thread_key&, std::string_view) noexcept override {}
+    std::string active_run(const session::thread_key&) const override { return {}; }
+    boost::asio::awaitable<result<void>> acquire(session::thread_key, std::string) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::thread_record>>>
+    load(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<session::begun_run>>
+    begin(session::thread_key, session::run_record, session::changes) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<void>> commit(
+        session::thread_key, session::changes, std::optional<session::log_slice>, std::string
+    ) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<session::log_entry>>>
+    read_log(std::int64_t, std::uint64_t, std::size_t) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::run_record>>>
+    find_run(session::thread_key, std::string) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::run_record>>>
+    latest_run(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<session::thread_page>> list(session::thread_query) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<session::session_event>>>
+    events(session::thread_key, std::uint64_t, std::size_t) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<bool>> remove(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<orphan>>> orphans() override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<void>> drop_logs(unix_ms) override {
+        throw std::logic_error("not used");
+    }
+};
+
+class RunLog : public test::coroutine_test {
+protected:
+    std::shared_ptr<run_log> make(session::store* store = nullptr, bool relaxed = false) {
+        return std::make_shared<run_log>(
+            context().get_executor(), run_log::settings{store, 7, relaxed}
+        );
+    }
+
+    // Lets what was posted happen.
+    void settle() {
+        context().restart();
+        context().poll();
+    }
+
+    static void add(run_log& log, std::string_view json) { log.on_event({json, {}, {}, false}); }
+    static void add_terminal(run_log& log, std::string_view json) {
+        log.on_event({json, {}, {}, true});
+    }
+
+    static std::string read_all(run_log& log, run_log::cursor& at, std::size_t most = 1U << 20U) {
+        std::string text;
+        run_log::batch batch;
+        for (;;) {
+            log.read(at, most, batch);
+            if (batch.text.empty()) {
+                return text;
+            }
+            text += batch.text;
+        }
+    }
+};
+
+TEST_F(RunLog, ShowsEventsOnceTheHandlerThatAppendedThemHasReturned) {
+    const auto log = make();
+    run_log::cursor at;
+    add(*log, started);
+
+    EXPECT_EQ(read_all(*log, at), "");
+    settle();
+    EXPECT_EQ(read_all(*log, at), frame(1, started));
+}
+
+TEST_F(RunLog, KeepsTheTerminalUntilItIsPublished) {
+    const auto log = make();
+    run_log::cursor at;
+    add(*log, started);
+    add_terminal(*log, finished);
+    settle();
+
+    run_log::batch batch;
+    log->read(at, 100, batch);
+    EXPECT_FALSE(batch.ended);
+    EXPECT_EQ(read_all(*log, at), "");
+
+    log->publish_end();
+    EXPECT_EQ(read_all(*log, at), frame(1, started) + frame(2, finished));
+    log->read(at, 100, batch);
+    EXPECT_TRUE(batch.ended);
+}
+
+TEST_F(RunLog, ShowsNothingBeforeItIsDurable) {
+    log_only_store store;
+    const auto log = make(&store);
+    run_log::cursor at;
+    add(*log, started);
+    add(*log, text_start);
+    settle();
+
+    ASSERT_EQ(store.log.size(), 1U);
+    EXPECT_EQ(read_all(*log, at), "");
+    store.log[0].observer->on_durable(1);
+    EXPECT_EQ(read_all(*log, at), frame(1, started));
+    store.log[0].observer->on_durable(2);
+    EXPECT_EQ(read_all(*log, at), frame(2, text_start));
+}
+
+TEST_F(RunLog, RelaxedShowsDeltasBeforeTheyAreDurable) {
+    log_only_store store;
+    const auto log = make(&store, true);
+    run_log::cursor at;
+    add(*log, started);
+    settle();
+
+    EXPECT_EQ(read_all(*log, at), frame(1, started));
+}
+
+TEST_F(RunLog, HandsTheStoreEachEntryOnce) {
+    log_only_store store;
+    const auto log = make(&store);
+    add(*log, started);
+    settle();
+    add(*log, text_start);
+    add(*log, delta("a"));
+    settle();
+    add(*log, text_end);
+    add_terminal(*log, finished);
+    const session::log_slice terminal = log->take_staged();
+
+    ASSERT_EQ(store.log.size(), 2U);
+    EXPECT_EQ(store.log[0].slice.first_sequence, 1U);
+    EXPECT_EQ(store.log[1].slice.first_sequence, 2U);
+    EXPECT_EQ(store.log[1].slice.run_number, 7);
+    EXPECT_EQ(store.log[1].slice.frames, frame(2, text_start) + frame(3, delta("a")));
+    EXPECT_EQ(
+        store.log[1].slice.ends,
+        (std::vector<std::uint32_t>{
+            static_cast<std::uint32_t>(frame(2, text_start).size()),
+            static_cast<std::uint32_t>(frame(2, text_start).size() + frame(3, delta("a")).size())})
+    );
+    EXPECT_EQ(terminal.first_sequence, 4U);
+    EXPECT_EQ(terminal.frames, frame(4, text_end) + frame(5, finished));
+    settle();
+    EXPECT_EQ(store.log.size(), 2U) << "what take_staged returned is not queued again";
+}
+
+TEST_F(RunLog, GivesOlderReadersTheirOwnFrames) {
+    const auto log = make();
+    log->on_event({started, {}, started_older, false});
+    add(*log, text_start);
+    add(*log, text_end);
+    add_terminal(*log, finished);
+    log->publish_end();
+
+    run_log::cursor newest;
+    run_log::cursor oldest;
+    oldest.projection = projection::undeclared;
+    const std::string rest = frame(2, text_start) + frame(3, text_end) + frame(4, finished);
+    EXPECT_EQ(read_all(*log, newest), frame(1, started) + rest);
+    EXPECT_EQ(read_all(*log, oldest), frame(1, started_older) + rest);
+}
+
+TEST_F(RunLog, ReadsFromAnySequence) {
+    const auto log = make();
+    add(*log, started);
+    add(*log, text_start);
+    for (int i = 0; i < 300; ++i) {
+        add(*log, delta(std::to_string(i) + std::string(100, 'x')));
+    }
+    add(*log, text_end);
+    add_terminal(*log, finished);
+    log->publish_end();
+    run_log::cursor whole;
+    const std::string all = read_all(*log, whole, 900);
+
+    for (std::uint64_t after = 0; after <= 304; ++after) {
+        SCOPED_TRACE(after);
+        run_log::cursor at;
+        at.after = after;
+        const std::string rest = read_all(*log, at);
+        ASSERT_TRUE(all.ends_with(rest));
+        ASSERT_EQ(rest.empty(), after == 304);
+        if (!rest.empty()) {
+            ASSERT_TRUE(rest.starts_with("id: " + std::to_string(after + 1) + "\n"));
+        }
+    }
+}
+
+TEST_F(RunLog, EndsWithAnUnnumberedEventWhenTheStoreIsLost) {
+    log_only_store store;
+    const auto log = make(&store);
+    run_log::cursor at;
+    add(*log, started);
+    settle();
+    store.log.at(0).observer->on_durable(1);
+    add(*log, text_start);
+    settle();
+
+    log->end_without_store({R"({"type":"RUN_ERROR","message":"x"})", {}, {}, true});
+    store.log.at(1).observer->on_durable(2);
+
+    EXPECT_EQ(
+        read_all(*log, at), frame(1, started) + "data: {\"type\":\"RUN_ERROR\",\"message\":\"x\"}\n\n"
+    );
+    run_log::batch batch;
+    log->read(at, 100, batch);
+    EXPECT_TRUE(batch.ended);
+}
+
+TEST_F(RunLog, WakesReadersOnTheirOwnExecutors) {
+    const auto log = make();
+    boost::asio::io_context elsewhere{1};
+    run_log::waiter waiter(elsewhere.get_executor());
+    run_log::cursor at;
+    auto woken = boost::asio::co_spawn(
+        elsewhere, log->wait(at, waiter), boost::asio::use_future
+    );
+    std::thread other([&] { elsewhere.run(); });
+
+    add(*log, started);
+    settle();
+    woken.get();
+    other.join();
+
+    EXPECT_EQ(read_all(*log, at), frame(1, started));
+}
+
+TEST_F(RunLog, AWaitWithSomethingToReadEndsAtOnce) {
+    const auto log = make();
+    run_log::waiter waiter(context().get_executor());
+    const run_log::cursor at;
+    add(*log, started);
+    settle();
+
+    run(log->wait(at, waiter));
+}
+
+TEST_F(RunLog, WakeEndsAWaitWithoutAReason) {
+    const auto log = make();
+    run_log::waiter waiter(context().get_executor());
+    const run_log::cursor at;
+    auto woken =
+        boost::asio::co_spawn(context(), log->wait(at, waiter), boost::asio::use_future);
+    settle();
+    ASSERT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+
+    log->wake(waiter);
+    settle();
+
+    EXPECT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+    log->wake(waiter); // Nobody waits: no effect.
+}
+
+TEST_F(RunLog, TellsWhenTheLastReaderHasLeft) {
+    const auto log = make();
+    int told = 0;
+    log->set_last_reader_handler([&] { ++told; });
+    {
+        const run_log::reader_token first(log);
+        {
+            const run_log::reader_token second(log);
+            EXPECT_EQ(log->reader_count(), 2U);
+        }
+        settle();
+        EXPECT_EQ(told, 0);
+    }
+    settle();
+    EXPECT_EQ(told, 1);
+}
+
+TEST_F(RunLog, TellsOnceThatTheStoreHasLostIt) {
+    const auto log = make();
+    int told = 0;
+    log->set_failure_handler([&] { ++told; });
+
+    log->on_failed();
+    log->on_failed();
+
+    EXPECT_EQ(told, 1);
+}
+
+TEST_F(RunLog, ARestoredLogGivesTheSameBytes) {
+    log_only_store store;
+    const auto log = make(&store);
+    log->on_event({started, {}, started_older, false});
+    add(*log, text_start);
+    add(*log, text_end);
+    add_terminal(*log, finished);
+    const session::log_slice slice = log->take_staged();
+    log->publish_end();
+    std::vector<session::log_entry> entries;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < slice.ends.size(); ++i) {
+        entries.push_back({i + 1, slice.frames.substr(begin, slice.ends[i] - begin), {}});
+        begin = slice.ends[i];
+    }
+    ASSERT_EQ(slice.variants.size(), 1U);
+    entries.at(slice.variants[0].first).variants = slice.variants[0].second;
+
+    const auto restored = run_log::restored(context().get_executor(), entries);
+
+    for (const projection seen : {projection::v1_1, projection::v1_0, projection::undeclared}) {
+        SCOPED_TRACE(static_cast<int>(seen));
+        run_log::cursor live;
+        live.projection = seen;
+        run_log::cursor again;
+        again.projection = seen;
+        EXPECT_EQ(read_all(*restored, again), read_all(*log, live));
+    }
+    EXPECT_TRUE(restored->ended());
+}
+
+} // namespace
+} // namespace agui::gateway

@@ -1,0 +1,93 @@
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace agui::test {
+namespace {
+
+std::string text_frame(std::string_view text) {
+    const boost::json::value chunk{{"choices", {{{"index", 0}, {"delta", {{"content", text}}}}}}};
+    return "data: " + boost::json::serialize(chunk) + "\n\n";
+}
+
+} // namespace
+
+runner::scripted_answer say(std::string_view text) {
+    runner::scripted_answer answer;
+    answer.body = text_frame(text) +
+                  "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+                  "data: [DONE]\n\n";
+    return answer;
+}
+
+runner::scripted_answer say_and_stall(std::string_view text) {
+    runner::scripted_answer answer;
+    answer.body = text_frame(text);
+    answer.stall_after_frames = 1;
+    return answer;
+}
+
+std::string run_body(std::string_view thread_id, std::string_view run_id, std::string_view text) {
+    return boost::json::serialize(boost::json::value{
+        {"threadId", thread_id},
+        {"runId", run_id},
+        {"messages", {{{"id", std::string(run_id) + "-u"}, {"role", "user"}, {"content", text}}}},
+        {"tools", boost::json::array()},
+        {"context", boost::json::array()},
+        {"state", nullptr},
+        {"forwardedProps", boost::json::object()}
+    });
+}
+
+std::string post(std::string_view path, std::string_view body, std::string_view headers) {
+    std::string request = "POST ";
+    request.append(path).append(" HTTP/1.1\r\nHost: localhost\r\n");
+    request.append("Content-Type: application/json\r\nContent-Length: ");
+    request.append(std::to_string(body.size())).append("\r\n");
+    request.append(headers).append("\r\n").append(body);
+    return request;
+}
+
+std::string get(std::string_view path, std::string_view headers) {
+    std::string request = "GET ";
+    request.append(path).append(" HTTP/1.1\r\nHost: localhost\r\n").append(headers).append("\r\n");
+    return request;
+}
+
+server_test::server_test() {
+    settings = gateway::load_config({
+                                        .file = {},
+                                        .text = "[server]\n"
+                                                "listen = \"127.0.0.1:0\"\n"
+                                                "threads = 1\n"
+                                                "[session]\n"
+                                                "store = \"memory:\"\n"
+                                                "[models.main]\n"
+                                                "provider = \"scripted\"\n"
+                                                "script = \"test\"\n",
+                                        .overrides = {},
+                                    })
+                   .value();
+    options.log = &null_logger();
+    options.script_of = [this](const gateway::model_config&) {
+        return [this](const runner::transport_request&) {
+            return std::optional(answer);
+        };
+    };
+}
+
+server_test::~server_test() = default;
+
+void server_test::start() {
+    server = std::make_unique<gateway::server>(settings, std::move(options));
+    port_ = server->start();
+}
+
+raw_reply server_test::ask(std::string_view bytes) const {
+    raw_client client(port_);
+    client.send(bytes);
+    return client.read_reply(bytes.starts_with("HEAD "));
+}
+
+} // namespace agui::test

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/config.hpp"
+#include "gateway/server.hpp"
+#include "tests/gateway/raw_client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace agui::test {
+
+/// An answer that says `text` in one piece.
+[[nodiscard]] runner::scripted_answer say(std::string_view text);
+/// An answer that says `text` and then nothing more until it is cancelled.
+[[nodiscard]] runner::scripted_answer say_and_stall(std::string_view text);
+
+/// The JSON of a RunAgentInput with one user message.
+[[nodiscard]] std::string
+run_body(std::string_view thread_id, std::string_view run_id, std::string_view text = "hello");
+
+/// A POST of JSON with Host and length; `headers` are whole lines.
+[[nodiscard]] std::string
+post(std::string_view path, std::string_view body, std::string_view headers = {});
+[[nodiscard]] std::string get(std::string_view path, std::string_view headers = {});
+
+/// A server on a free port of 127.0.0.1: one thread, store in memory, a scripted model.
+class server_test : public ::testing::Test {
+protected:
+    server_test();
+    ~server_test() override;
+
+    /// Starts with `settings` and `options` as they are then.
+    void start();
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    /// One request on a connection of its own.
+    [[nodiscard]] raw_reply ask(std::string_view bytes) const;
+
+    gateway::config settings;
+    gateway::server_options options;
+    /// What the model answers, whatever it is asked.
+    runner::scripted_answer answer = say("Hello");
+    std::unique_ptr<gateway::server> server;
+
+private:
+    std::uint16_t port_ = 0;
+};
+
+} // namespace agui::test

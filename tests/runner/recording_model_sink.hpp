@@ -1,0 +1,39 @@
+#pragma once
+
+#include "runner/model_provider.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::test {
+
+/// Writes down what a model answered: adjacent deltas of one thing joined, so that it reads the same
+/// however the bytes were cut.
+class recording_model_sink final : public runner::model_sink {
+public:
+    void on_text(std::string_view delta) override { add("text ", delta); }
+    void on_reasoning(std::string_view delta) override { add("reasoning ", delta); }
+    void on_call(std::size_t call, std::string_view id, std::string_view name) override {
+        lines.push_back(
+            "call " + std::to_string(call) + " " + std::string(id) + " " + std::string(name)
+        );
+    }
+    void on_call_arguments(std::size_t call, std::string_view delta) override {
+        add("arguments " + std::to_string(call) + " ", delta);
+    }
+
+    std::vector<std::string> lines;
+    bool empty_delta = false; ///< The contract forbids them.
+
+private:
+    void add(const std::string& kind, std::string_view delta) {
+        empty_delta = empty_delta || delta.empty();
+        if (lines.empty() || !lines.back().starts_with(kind)) {
+            lines.push_back(kind);
+        }
+        lines.back().append(delta);
+    }
+};
+
+} // namespace agui::test

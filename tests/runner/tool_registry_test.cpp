@@ -1,0 +1,85 @@
+#include "runner/tool_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+tool_function function() {
+    return [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{};
+    };
+}
+
+tool_definition named(std::string name) {
+    tool_definition result;
+    result.name = std::move(name);
+    return result;
+}
+
+std::vector<std::string> names(const std::vector<tool_definition>& definitions) {
+    std::vector<std::string> result;
+    for (const tool_definition& each : definitions) {
+        result.push_back(each.name);
+    }
+    return result;
+}
+
+class ToolRegistry : public ::testing::Test {
+protected:
+    ToolRegistry() {
+        for (const std::string name : {"weather", "mcp__files__read", "add", "mcp__files__write"}) {
+            registry.add(named(name), function());
+        }
+    }
+    tool_registry registry;
+};
+
+using list = std::vector<std::string>;
+
+TEST_F(ToolRegistry, FindsToolsByName) {
+    EXPECT_TRUE(registry.contains("add"));
+    EXPECT_FALSE(registry.contains("ad"));
+    EXPECT_FALSE(registry.contains(""));
+    EXPECT_NE(registry.find("weather"), nullptr);
+    EXPECT_EQ(registry.find("Weather"), nullptr);
+}
+
+TEST_F(ToolRegistry, RefusesASecondToolOfTheSameName) {
+    EXPECT_THROW(registry.add(named("add"), function()), std::invalid_argument);
+    EXPECT_EQ(registry.definitions({}).size(), 4U);
+}
+
+TEST_F(ToolRegistry, ListsAllToolsInOrderWithoutPatterns) {
+    EXPECT_EQ(
+        names(registry.definitions({})),
+        (list{"weather", "mcp__files__read", "add", "mcp__files__write"})
+    );
+}
+
+TEST_F(ToolRegistry, ListsToolsThatMatchAnyPatternOnce) {
+    EXPECT_EQ(
+        names(registry.definitions({"mcp__files__*", "weather", "mcp__files__read"})),
+        (list{"weather", "mcp__files__read", "mcp__files__write"})
+    );
+    EXPECT_EQ(names(registry.definitions({"nothing"})), list{});
+}
+
+TEST(ToolPattern, MatchesWholeNamesAndPrefixes) {
+    EXPECT_TRUE(matches_tool_pattern("add", "add"));
+    EXPECT_FALSE(matches_tool_pattern("add", "ad"));
+    EXPECT_FALSE(matches_tool_pattern("ad", "add"));
+    EXPECT_TRUE(matches_tool_pattern("add", "ad*"));
+    EXPECT_TRUE(matches_tool_pattern("add", "add*"));
+    EXPECT_TRUE(matches_tool_pattern("add", "*"));
+    EXPECT_FALSE(matches_tool_pattern("add", "*d"));
+    EXPECT_FALSE(matches_tool_pattern("add", "a*d"));
+    EXPECT_FALSE(matches_tool_pattern("add", ""));
+}
+
+} // namespace
+} // namespace agui::runner

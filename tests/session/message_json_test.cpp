@@ -1,0 +1,224 @@
+#include "session/message_json.hpp"
+
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gtest/gtest.h>
+
+namespace agui::session {
+namespace {
+
+namespace json = boost::json;
+
+message read(std::string_view text) {
+    result<message> outcome = message_from_json(json::parse(text));
+    return std::move(outcome).value();
+}
+
+std::string path_of_failure(std::string_view text) {
+    const result<message> outcome = message_from_json(json::parse(text));
+    if (outcome) {
+        return "(accepted)";
+    }
+    return outcome.error().code == errc::invalid_input ? outcome.error().path : "(other code)";
+}
+
+content parts(std::string_view text) {
+    return json::parse(text).as_array();
+}
+
+// Reading and writing again gives the same bytes: members in AG-UI's order, nothing added.
+void expect_unchanged(std::string_view text) {
+    EXPECT_EQ(json::serialize(to_json(read(text))), text);
+}
+
+TEST(MessageJson, WritesWhatItReadForEveryRole) {
+    expect_unchanged(R"({"id":"m","role":"system","content":"s","name":"n"})");
+    expect_unchanged(R"({"id":"m","role":"developer","content":"d"})");
+    expect_unchanged(
+        R"({"id":"m","role":"user","content":"u","encryptedValue":"e","encryptedValueType":"t"})"
+    );
+    expect_unchanged(
+        R"({"id":"m","role":"user","content":[{"type":"text","text":"a","id":"p"},{"type":"new","x":1}],)"
+        R"("metadata":{"k":[1,null]}})"
+    );
+    expect_unchanged(
+        R"({"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":)"
+        R"({"name":"f","arguments":"{"},"encryptedValue":"e","encryptedValueType":"t"}],)"
+        R"("subagentRunId":"s"})"
+    );
+    expect_unchanged(R"({"id":"m","role":"assistant","content":"text"})");
+    expect_unchanged(
+        R"({"id":"m","role":"tool","content":"","toolCallId":"c","error":"","metadata":{}})"
+    );
+    expect_unchanged(R"({"id":"m","role":"activity","content":{"a":1},"activityType":"PLAN"})");
+    expect_unchanged(R"({"id":"m","role":"reasoning","content":"r","encryptedValue":"e"})");
+}
+
+TEST(MessageJson, NullOptionalsAreAbsent) {
+    const message value =
+        read(R"({"id":null,"role":"assistant","content":null,"name":null,"toolCalls":null,)"
+             R"("encryptedValue":null,"subagentRunId":null,"metadata":null})");
+
+    message expected;
+    expected.role = role::assistant;
+    EXPECT_EQ(value, expected);
+    EXPECT_EQ(json::serialize(to_json(value)), R"({"id":"","role":"assistant"})");
+}
+
+TEST(MessageJson, UnknownMembersAndThoseOfOtherRolesAreIgnored) {
+    const message value = read(
+        R"({"id":"m","role":"user","content":"u","toolCalls":"x","toolCallId":5,"error":1,"new":{}})"
+    );
+
+    EXPECT_EQ(json::serialize(to_json(value)), R"({"id":"m","role":"user","content":"u"})");
+}
+
+TEST(MessageJson, AcceptsTheOlderSpellingOfToolMessages) {
+    const message value = read(R"({"role":"tool","tool_id":"c","tool_name":"f","content":"done"})");
+
+    EXPECT_EQ(value.tool_call_id, "c");
+    EXPECT_EQ(value.name, "f");
+    EXPECT_EQ(value.id, "");
+}
+
+TEST(MessageJson, TheProtocolSpellingCountsBeforeTheOlderOne) {
+    const message value = read(
+        R"({"role":"tool","toolCallId":"c","tool_id":"x","name":"f","tool_name":"y","content":""})"
+    );
+
+    EXPECT_EQ(value.tool_call_id, "c");
+    EXPECT_EQ(value.name, "f");
+}
+
+TEST(MessageJson, ArgumentsMayBeMissing) {
+    const message value =
+        read(R"({"role":"assistant","toolCalls":[{"id":"c","function":{"name":"f"}}]})");
+
+    ASSERT_EQ(value.tool_calls.size(), 1U);
+    EXPECT_EQ(value.tool_calls[0].arguments, "");
+}
+
+TEST(MessageJson, NamesTheMemberThatIsWrong) {
+    EXPECT_EQ(path_of_failure(R"("text")"), "");
+    EXPECT_EQ(path_of_failure(R"({"content":"x"})"), "role");
+    EXPECT_EQ(path_of_failure(R"({"role":"critic"})"), "role");
+    EXPECT_EQ(path_of_failure(R"({"role":7})"), "role");
+    EXPECT_EQ(path_of_failure(R"({"role":"user","id":7})"), "id");
+    EXPECT_EQ(path_of_failure(R"({"role":"user","content":7})"), "content");
+    EXPECT_EQ(path_of_failure(R"({"role":"user","content":["x"]})"), "content[0]");
+    EXPECT_EQ(path_of_failure(R"({"role":"user","content":[{}]})"), "content[0].type");
+    EXPECT_EQ(
+        path_of_failure(R"({"role":"user","content":[{"type":"x"},{"type":"text"}]})"),
+        "content[1].text"
+    );
+    EXPECT_EQ(path_of_failure(R"({"role":"user","metadata":[]})"), "metadata");
+    EXPECT_EQ(path_of_failure(R"({"role":"tool","content":"x"})"), "toolCallId");
+    EXPECT_EQ(path_of_failure(R"({"role":"tool","toolCallId":""})"), "toolCallId");
+    EXPECT_EQ(path_of_failure(R"({"role":"tool","toolCallId":1})"), "toolCallId");
+    EXPECT_EQ(path_of_failure(R"({"role":"tool","toolCallId":"c","error":{}})"), "error");
+    EXPECT_EQ(path_of_failure(R"({"role":"activity","content":"x"})"), "content");
+    EXPECT_EQ(path_of_failure(R"({"role":"assistant","toolCalls":{}})"), "toolCalls");
+    EXPECT_EQ(path_of_failure(R"({"role":"assistant","toolCalls":[1]})"), "toolCalls[0]");
+    EXPECT_EQ(
+        path_of_failure(R"({"role":"assistant","toolCalls":[{"id":"c"}]})"), "toolCalls[0].function"
+    );
+    EXPECT_EQ(
+        path_of_failure(R"({"role":"assistant","toolCalls":[{"id":"c","function":{"name":1}}]})"),
+        "toolCalls[0].function.name"
+    );
+    EXPECT_EQ(
+        path_of_failure(
+            R"({"role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":{}}}]})"
+        ),
+        "toolCalls[0].function.arguments"
+    );
+}
+
+TEST(MessageJson, WhatWasReadDoesNotDependOnTheMemoryOfTheRequest) {
+    message value;
+    {
+        json::monotonic_resource memory;
+        const json::value parsed = json::parse(
+            R"({"role":"user","content":[{"type":"text","text":"a text that is not small"}],)"
+            R"("metadata":{"key":"another text that is not small"}})",
+            &memory
+        );
+        value = message_from_json(parsed).value();
+    }
+
+    EXPECT_EQ(text_of(value.content), "a text that is not small");
+    EXPECT_EQ(value.metadata->at("key"), "another text that is not small");
+}
+
+TEST(Message, NamesOfRolesAreReadBack) {
+    for (const role value :
+         {role::developer, role::system, role::user, role::assistant, role::tool, role::activity,
+          role::reasoning}) {
+        EXPECT_EQ(role_from_string(to_string(value)), value);
+    }
+    EXPECT_EQ(role_from_string("User"), std::nullopt);
+}
+
+TEST(Message, TextOfContentJoinsItsTextParts) {
+    EXPECT_EQ(text_of(std::string("plain")), "plain");
+    EXPECT_EQ(
+        text_of(parts(R"([{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}])")
+        ),
+        "ab"
+    );
+    EXPECT_TRUE(is_empty(std::string()));
+    EXPECT_TRUE(is_empty(json::array()));
+    EXPECT_FALSE(is_empty(parts(R"([{"type":"text","text":""}])")));
+}
+
+TEST(Message, ContentIsTheSameAfterNormalising) {
+    const content text = std::string("hi");
+    EXPECT_TRUE(same_content(text, parts(R"([{"type":"text","text":"hi","id":"1"}])")));
+    EXPECT_TRUE(same_content(std::string(), json::array()));
+    EXPECT_TRUE(same_content(
+        parts(R"([{"type":"text","text":"hi","metadata":{"a":1}}])"),
+        parts(R"([{"type":"text","text":"hi","metadata":null}])")
+    ));
+    EXPECT_FALSE(same_content(text, std::string("ho")));
+    EXPECT_FALSE(
+        same_content(text, parts(R"([{"type":"text","text":"hi"},{"type":"text","text":"ho"}])"))
+    );
+    EXPECT_FALSE(same_content(
+        parts(R"([{"type":"image","source":{"type":"url","value":"a"}}])"),
+        parts(R"([{"type":"image","source":{"type":"url","value":"b"}}])")
+    ));
+}
+
+TEST(Message, LegacyBinaryPartsEqualTheirModernForm) {
+    const content modern =
+        parts(R"([{"type":"image","source":{"mimeType":"image/png","type":"data","value":"AAAA"}}])"
+        );
+    const content legacy =
+        parts(R"([{"type":"binary","mimeType":"image/png","data":"AAAA","filename":"x.png"}])");
+    const content both =
+        parts(R"([{"type":"binary","mimeType":"image/png","data":"AAAA"},)"
+              R"({"type":"image","source":{"type":"data","value":"AAAA","mimeType":"image/png"}}])"
+        );
+    EXPECT_TRUE(same_content(modern, legacy));
+    EXPECT_TRUE(same_content(modern, both));
+    EXPECT_TRUE(same_content(
+        parts(R"([{"type":"binary","mimeType":"application/pdf","url":"https://x/y"}])"),
+        parts(
+            R"([{"type":"document","source":{"type":"url","value":"https://x/y","mimeType":"application/pdf"}}])"
+        )
+    ));
+    EXPECT_TRUE(same_content(
+        std::string("hi"),
+        parts(
+            R"([{"type":"text","text":"hi"},{"type":"binary","mimeType":"image/png","id":"file-1"}])"
+        )
+    ));
+    EXPECT_FALSE(
+        same_content(modern, parts(R"([{"type":"binary","mimeType":"image/png","data":"BBBB"}])"))
+    );
+}
+
+} // namespace
+} // namespace agui::session

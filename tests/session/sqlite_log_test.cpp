@@ -1,0 +1,288 @@
+// The durable log: pages, folding, and damage that stays where it is.
+#include "session/sqlite_db.hpp"
+#include "tests/session/sqlite_fixture.hpp"
+
+#include <thread>
+
+namespace agui::session {
+namespace {
+
+using test::frames_of;
+using test::key_of;
+using test::recording_observer;
+using test::run_of;
+using test::slice_of;
+using test::SqliteStore;
+using test::thread_1;
+
+class SqliteLog : public SqliteStore {};
+
+TEST_F(SqliteLog, WritesTheEntriesOfAllRunsOfABatchAsOnePage) {
+    (void)write_shared_page();
+
+    database db(path());
+
+    EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 2);
+    EXPECT_EQ(
+        db.integer(
+            "SELECT count(*) FROM log_pages WHERE instr(slices, CAST('third of one' AS BLOB)) "
+            "AND instr(slices, CAST('first of two' AS BLOB))"
+        ),
+        1
+    );
+}
+
+TEST_F(SqliteLog, DamagedEntriesAreAHoleInTheirRunOnly) {
+    const auto [one, two] = write_shared_page();
+    damage_page("second of one", 3);
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
+    EXPECT_EQ(
+        frames_of(get(subject->read_log(two, 0, 10))), (std::vector<std::string>{"first of two"})
+    );
+    EXPECT_EQ(log().lines().size(), 1U);
+}
+
+TEST_F(SqliteLog, ADamagedPageDirectoryExpiresActiveRunsOnceAndForAll) {
+    const auto [one, two] = write_shared_page();
+    damage_page("second of one", -20);
+
+    {
+        const std::unique_ptr<store> subject = open();
+        EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
+        EXPECT_EQ(log_failure(*subject, two), errc::run_expired);
+        const std::int64_t later = begin(*subject, key_of("three"), "run_1");
+        done(subject->commit(key_of("three"), {}, slice_of(later, 1, {"sound"})));
+        EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
+    }
+
+    const std::unique_ptr<store> again = open();
+    const std::int64_t later = get(again->latest_run(key_of("three")))->number;
+    EXPECT_EQ(get(again->read_log(later, 0, 10)).size(), 1U);
+}
+
+TEST_F(SqliteLog, NoticesThatTheEndOfAnEndedRunsLogIsMissing) {
+    std::int64_t number = 0;
+    {
+        const std::unique_ptr<store> subject = open();
+        number = begin(*subject, thread_1, "run_1");
+        done(subject->commit(thread_1, {}, slice_of(number, 1, {"a", "b"})));
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = number;
+        end.run->status = run_status::finished;
+        end.run->last_sequence = 3;
+        done(subject->commit(thread_1, end, slice_of(number, 3, {"c"})));
+    }
+    {
+        database db(path());
+        db.execute("DELETE FROM log_pages WHERE instr(slices, CAST('c' AS BLOB))");
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, number), errc::run_expired);
+    EXPECT_EQ(
+        frames_of(get(subject->read_log(number, 0, 2))), (std::vector<std::string>{"a", "b"})
+    );
+}
+
+// More log than is kept in memory, of two runs that take turns.
+class SqliteLogFolding : public SqliteStore {
+protected:
+    static constexpr std::uint64_t entries_of_each = 60;
+
+    static std::string frame(std::int64_t run_number, std::uint64_t sequence) {
+        std::string text(std::size_t{100} << 10U, static_cast<char>('a' + run_number));
+        text += std::to_string(sequence);
+        return text;
+    }
+
+    void write_much(store& subject) {
+        one_ = begin(subject, key_of("one"), "run_1");
+        two_ = begin(subject, key_of("two"), "run_1");
+        const auto observer = std::make_shared<recording_observer>();
+        for (std::uint64_t sequence = 1; sequence <= entries_of_each; ++sequence) {
+            log_slice of_one = slice_of(one_, sequence, {frame(one_, sequence)});
+            of_one.variants.emplace_back(0, "v" + std::to_string(sequence));
+            subject.append_log(std::move(of_one), nullptr);
+            subject.append_log(slice_of(two_, sequence, {frame(two_, sequence)}), observer);
+        }
+        EXPECT_TRUE(observer->wait_durable(entries_of_each));
+    }
+
+    void expect_all(store& subject) {
+        for (const std::int64_t number : {one_, two_}) {
+            const std::vector<log_entry> entries = get(subject.read_log(number, 0, 1000));
+            ASSERT_EQ(entries.size(), entries_of_each);
+            for (std::uint64_t i = 0; i < entries_of_each; ++i) {
+                EXPECT_EQ(entries[i].sequence, i + 1);
+                EXPECT_EQ(entries[i].frame, frame(number, i + 1));
+                EXPECT_EQ(entries[i].variants, number == one_ ? "v" + std::to_string(i + 1) : "");
+            }
+            EXPECT_EQ(get(subject.read_log(number, 57, 2)).at(1).frame, frame(number, 59));
+        }
+    }
+
+    /// Each call of the store is followed by at most one step.
+    void let_fold(store& subject, int steps) {
+        for (int i = 0; i < steps; ++i) {
+            EXPECT_FALSE(get(subject.load(key_of("unknown"))));
+        }
+    }
+
+    [[nodiscard]] std::int64_t one() const noexcept { return one_; }
+    [[nodiscard]] std::int64_t two() const noexcept { return two_; }
+
+private:
+    std::int64_t one_ = 0;
+    std::int64_t two_ = 0;
+};
+
+TEST_F(SqliteLogFolding, KeepsEveryEntryReadable) {
+    {
+        const std::unique_ptr<store> subject = open();
+        write_much(*subject);
+        expect_all(*subject);
+        let_fold(*subject, 200);
+        expect_all(*subject);
+    }
+    {
+        database db(path());
+        EXPECT_GT(db.integer("SELECT count(*) FROM run_logs"), 0);
+        // What came after the fold began is all that pages still hold.
+        EXPECT_LT(db.integer("SELECT coalesce(sum(length(slices)), 0) FROM log_pages"), 8 << 20);
+    }
+
+    const std::unique_ptr<store> again = open();
+    expect_all(*again);
+}
+
+TEST_F(SqliteLogFolding, LosesNothingWhenKilledAtAnyStep) {
+    const std::unique_ptr<store> subject = open();
+    write_much(*subject);
+    for (int i = 0; i < 5; ++i) {
+        SCOPED_TRACE(i);
+        let_fold(*subject, i * i);
+        const std::unique_ptr<store> after = open_killed_copy("killed.db");
+        expect_all(*after);
+        let_fold(*after, 50);
+        expect_all(*after);
+    }
+}
+
+TEST_F(SqliteLogFolding, ADamagedRowIsAHoleInItsRunOnly) {
+    {
+        const std::unique_ptr<store> subject = open();
+        write_much(*subject);
+        let_fold(*subject, 200);
+    }
+    {
+        database db(path());
+        db.execute(
+            "UPDATE run_logs SET payload = CAST(replace(payload, '2', 'X') AS BLOB) WHERE run = " +
+            std::to_string(one()) + " AND first_sequence = 1"
+        );
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, one()), errc::run_expired);
+    EXPECT_EQ(get(subject->read_log(two(), 0, 1000)).size(), entries_of_each);
+}
+
+TEST_F(SqliteLogFolding, RemovedThreadsAndDroppedLogsLeaveNothingBehind) {
+    {
+        const std::unique_ptr<store> subject = open();
+        write_much(*subject);
+        let_fold(*subject, 3);
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = two();
+        end.run->status = run_status::finished;
+        end.run->ended_at = 5;
+        end.run->last_sequence = entries_of_each;
+        done(subject->commit(key_of("two"), end));
+
+        EXPECT_TRUE(get(subject->remove(key_of("one"))));
+        done(subject->drop_logs(10));
+        EXPECT_EQ(log_failure(*subject, one()), errc::run_expired);
+        EXPECT_EQ(log_failure(*subject, two()), errc::run_expired);
+        let_fold(*subject, 200);
+        // A fold begins with a commit.
+        begin(*subject, key_of("three"), "run_1");
+        let_fold(*subject, 200);
+    }
+
+    database db(path());
+    EXPECT_EQ(db.integer("SELECT count(*) FROM run_logs"), 0);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 0);
+    EXPECT_EQ(db.integer("SELECT count(*) FROM run_inputs"), 2);
+}
+
+TEST_F(SqliteLog, EntriesThatDoNotContinueALogFail) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    const auto gap = std::make_shared<recording_observer>();
+    const auto next = std::make_shared<recording_observer>();
+    changes change;
+    change.title = "not stored";
+
+    subject->append_log(slice_of(number, 2, {"b"}), gap);
+    const auto commit_behind_gap =
+        run(subject->commit(thread_1, change, slice_of(number, 3, {"c"})));
+    subject->append_log(slice_of(number, 1, {"a"}), next);
+
+    EXPECT_TRUE(gap->wait_failed());
+    ASSERT_FALSE(commit_behind_gap);
+    EXPECT_EQ(commit_behind_gap.error().code, errc::store_unavailable);
+    EXPECT_TRUE(next->wait_durable(1));
+    EXPECT_EQ(get(subject->load(thread_1))->title, "");
+    EXPECT_EQ(get(subject->read_log(number, 0, 10)).size(), 1U);
+}
+
+TEST_F(SqliteLog, EntriesOfARunThatWasRemovedFail) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    EXPECT_TRUE(get(subject->remove(thread_1)));
+    const auto observer = std::make_shared<recording_observer>();
+
+    subject->append_log(slice_of(number, 1, {"a"}), observer);
+
+    EXPECT_TRUE(observer->wait_failed());
+}
+
+TEST_F(SqliteLog, TakesEntriesFromManyThreads) {
+    const std::unique_ptr<store> subject = open();
+    constexpr std::uint64_t entries = 400;
+    std::vector<std::int64_t> numbers;
+    std::vector<std::shared_ptr<recording_observer>> observers;
+    for (int i = 0; i < 4; ++i) {
+        numbers.push_back(begin(*subject, thread_1, "run_" + std::to_string(i)));
+        observers.push_back(std::make_shared<recording_observer>());
+    }
+    {
+        std::vector<std::jthread> writers;
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            writers.emplace_back([&, i] {
+                for (std::uint64_t sequence = 1; sequence <= entries; ++sequence) {
+                    subject->append_log(
+                        slice_of(numbers[i], sequence, {std::to_string(sequence)}), observers[i]
+                    );
+                }
+            });
+        }
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        EXPECT_TRUE(observers[i]->wait_durable(entries));
+        EXPECT_TRUE(observers[i]->in_order());
+        const std::vector<log_entry> all = get(subject->read_log(numbers[i], 0, 1000));
+        ASSERT_EQ(all.size(), entries);
+        EXPECT_EQ(all.back().frame, std::to_string(entries));
+    }
+}
+
+} // namespace
+} // namespace agui::session
