@@ -34,17 +34,21 @@ std::string quoted(std::string_view text) {
     return result + "\"";
 }
 
-/// The value of an override: TOML, or else a string as it stands, so that a shell needs no quotes.
-toml::table parse_override(std::string_view text) {
+std::optional<toml::table> parse_value(const std::string& text) {
     try {
-        toml::table parsed = toml::parse("value = " + std::string(text), std::string_view("--set"));
-        if (parsed.size() == 1) {
-            return parsed;
-        }
+        return toml::parse("value = " + text, std::string_view("--set"));
     } catch (const toml::parse_error&) {
-        // Not TOML: the text itself is meant.
+        return std::nullopt;
     }
-    return toml::parse("value = " + quoted(text), std::string_view("--set"));
+}
+
+/// The value of an override: TOML, or else a string as it stands, so that a shell needs no quotes.
+std::optional<toml::table> parse_override(std::string_view text) {
+    auto parsed = parse_value(std::string(text));
+    if (!parsed || parsed->size() != 1) {
+        parsed = parse_value(quoted(text));
+    }
+    return parsed;
 }
 
 std::optional<std::size_t> as_index(std::string_view text) {
@@ -84,10 +88,8 @@ void apply_override(toml::table& document, std::string_view text, problem_list& 
         return;
     }
     const std::string key(text.substr(0, equals));
-    toml::table parsed;
-    try {
-        parsed = parse_override(text.substr(equals + 1));
-    } catch (const toml::parse_error&) {
+    auto parsed = parse_override(text.substr(equals + 1));
+    if (!parsed) {
         problems.push_back("--set: " + key + ": the value holds characters that TOML cannot have");
         return;
     }
@@ -103,7 +105,7 @@ void apply_override(toml::table& document, std::string_view text, problem_list& 
         problems.push_back("--set: " + key + ": there is no such place");
         return;
     }
-    parsed.get("value")->visit([table, rest](auto& value) {
+    parsed->get("value")->visit([table, rest](auto& value) {
         table->insert_or_assign(rest, std::move(value));
     });
 }

@@ -44,17 +44,22 @@ void connection_group::add(asio::ip::tcp::socket socket) {
     if (shutting_down_) {
         connection->finish();
     }
-    asio::co_spawn(executor_, connection->run(), [this, connection](std::exception_ptr thrown) {
-        if (thrown) {
-            connection->abort();
-            try {
-                std::rethrow_exception(thrown);
-            } catch (const std::exception& error) {
-                services_.log.log(log_level::error, "connection failed", {{"error", error.what()}});
+    asio::co_spawn(
+        executor_, connection->run(),
+        [this, connection](const std::exception_ptr& thrown) {
+            if (thrown) {
+                connection->abort();
+                try {
+                    std::rethrow_exception(thrown);
+                } catch (const std::exception& error) {
+                    services_.log.log(
+                        log_level::error, "connection failed", {{"error", error.what()}}
+                    );
+                }
             }
+            remove(connection);
         }
-        remove(connection);
-    });
+    );
     schedule_sweep();
 }
 

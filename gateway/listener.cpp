@@ -55,13 +55,10 @@ tcp::endpoint parse_endpoint(const std::string& listen) {
 }
 
 listener::listener(
-    asio::any_io_executor executor, const tcp::endpoint& where, std::vector<target> targets,
+    const asio::any_io_executor& executor, const tcp::endpoint& where, std::vector<target> targets,
     std::function<bool()> has_room, logger& log
 )
-    : acceptor_(std::move(executor)),
-      targets_(std::move(targets)),
-      has_room_(std::move(has_room)),
-      log_(log) {
+    : acceptor_(executor), targets_(std::move(targets)), has_room_(std::move(has_room)), log_(log) {
     boost::system::error_code ec;
     acceptor_.open(where.protocol(), ec);
     if (!ec) {

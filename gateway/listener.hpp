@@ -29,7 +29,7 @@ public:
     /// Binds at once; throws boost::system::system_error if the address cannot be used. `has_room`
     /// is asked for each connection; without room it gets a 503 and is closed.
     listener(
-        boost::asio::any_io_executor executor, const boost::asio::ip::tcp::endpoint& where,
+        const boost::asio::any_io_executor& executor, const boost::asio::ip::tcp::endpoint& where,
         std::vector<target> targets, std::function<bool()> has_room, logger& log
     );
 

@@ -303,11 +303,26 @@ struct run_service::shared {
         return history;
     }
 
-    [[nodiscard]] runner::agent_settings
+    /// The agent as this request has it: the model that it names, if that is configured, and what it may
+    /// set of the parameters.
+    [[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*>
     agent_of(const agent_entry& agent, const translator::run_input& input) const {
         runner::agent_settings chosen = agent.settings;
+        runner::model_provider* model = agent.model;
         const auto may_set = [&](std::string_view key) { return agent.overridable.contains(key); };
         const translator::forwarded_settings& asked = input.forwarded;
+        if (asked.model && may_set("model")) {
+            const auto found = agent.models.find(*asked.model);
+            if (found != agent.models.end()) {
+                model = found->second.first;
+                chosen.parameters = found->second.second;
+            } else {
+                services.log.log(
+                    log_level::debug, "a model that is not configured was asked for",
+                    {{"run", input.run_id}}
+                );
+            }
+        }
         runner::model_parameters& parameters = chosen.parameters;
         if (asked.temperature && may_set("temperature")) {
             parameters.temperature = asked.temperature;
@@ -331,27 +346,7 @@ struct run_service::shared {
                 text += "\n- " + entry.description + ": " + entry.value;
             }
         }
-        return chosen;
-    }
-
-    /// Model and parameters: the agent's own, or the configured one that the request names.
-    [[nodiscard]] runner::model_provider& choose_model(
-        const agent_entry& agent, const translator::run_input& input,
-        runner::agent_settings& chosen
-    ) const {
-        const auto& name = input.forwarded.model;
-        if (name && agent.overridable.contains("model")) {
-            const auto found = agent.models.find(*name);
-            if (found != agent.models.end()) {
-                chosen.parameters = found->second.second;
-                return *found->second.first;
-            }
-            services.log.log(
-                log_level::debug, "a model that is not configured was asked for",
-                {{"run", input.run_id}}
-            );
-        }
-        return *agent.model;
+        return {std::move(chosen), model};
     }
 
     void add_events(session::history_plan& plan, const translator::run_input& input, unix_ms now) const {
@@ -457,15 +452,15 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     runner::run_request run;
     run.key = key;
     run.run_id = input.run_id;
-    run.agent = agent_of(agent, input);
+    auto [settings_of_run, model] = agent_of(agent, input);
+    run.agent = std::move(settings_of_run);
     run.next = plan->next;
     run.snapshot = plan->snapshot;
     run.new_user_turn = plan->new_user_turn;
     run.external_tools = std::move(*tools);
     run.thread = std::move(thread);
-    runner::model_provider& model = choose_model(agent, input, run.agent);
     const auto executor = co_await boost::asio::this_coro::executor;
-    co_return launch(executor, key, std::move(record), what, std::move(run), model);
+    co_return launch(executor, key, std::move(record), what, std::move(run), *model);
 }
 
 std::shared_ptr<run_log> run_service::shared::launch(

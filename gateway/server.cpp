@@ -28,7 +28,6 @@
 #include <csignal>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -88,8 +87,8 @@ struct server::impl {
     router routes;
     connection_services services;
     std::unique_ptr<listener> door;
-    std::optional<asio::signal_set> signals;
-    std::optional<asio::steady_timer> log_timer;
+    std::unique_ptr<asio::signal_set> signals;
+    std::unique_ptr<asio::steady_timer> log_timer;
 
     std::atomic<bool> draining{false};
     bool stopping = false; ///< Used on the first I/O thread.
@@ -184,7 +183,7 @@ template <class Job>
 void server::impl::spawn(std::string_view what, Job job) {
     asio::co_spawn(
         threads.front()->context, std::move(job),
-        [this, what](std::exception_ptr thrown) {
+        [this, what](const std::exception_ptr& thrown) {
             if (!thrown) {
                 return;
             }
@@ -294,6 +293,7 @@ std::uint16_t server::start() {
 
     // Bind first: a second server on the same address must not touch the first one's store.
     std::vector<listener::target> targets;
+    targets.reserve(self.threads.size());
     for (const auto& one : self.threads) {
         targets.push_back(
             {one->context.get_executor(),
@@ -311,9 +311,9 @@ std::uint16_t server::start() {
         },
         self.log
     );
-    self.log_timer.emplace(first.context);
+    self.log_timer = std::make_unique<asio::steady_timer>(first.context);
     if (self.options.handle_signals) {
-        self.signals.emplace(first.context, SIGTERM, SIGINT);
+        self.signals = std::make_unique<asio::signal_set>(first.context, SIGTERM, SIGINT);
         self.watch_signals();
     }
 

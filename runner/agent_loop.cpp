@@ -41,6 +41,7 @@ public:
         : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {}
 
     void on_text(std::string_view delta) override {
+        complete_last_call();
         text_.append(delta);
         last_is_call_ = false;
         out_.emit(text_delta{message_id_, delta});
@@ -50,6 +51,7 @@ public:
         if (reasoning_id_.empty()) {
             reasoning_id_ = ids_.next("rsn");
         }
+        complete_last_call();
         reasoning_.append(delta);
         last_is_call_ = false;
         out_.emit(reasoning_delta{reasoning_id_, delta});
@@ -59,6 +61,7 @@ public:
         if (index != calls_.size()) {
             throw std::logic_error("calls of an answer are numbered in order");
         }
+        complete_last_call();
         calls_.push_back(name_call_(id, name));
         last_is_call_ = true;
         const call& made = calls_.back();
@@ -71,6 +74,13 @@ public:
         made.arguments.append(delta);
         last_is_call_ = true;
         out_.emit(call_arguments{made.id, delta});
+    }
+
+    /// The model has moved on from a call: one without arguments has the empty object, which clients parse.
+    void complete_last_call() {
+        if (last_is_call_ && calls_.back().arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
+            on_call_arguments(calls_.size() - 1, "{}");
+        }
     }
 
     [[nodiscard]] const std::string& message_id() const noexcept { return message_id_; }
@@ -267,6 +277,7 @@ private:
         case finish_reason::tool_calls:
             break;
         }
+        turn_->complete_last_call();
         sink_.emit(turn_ended{});
         if (turn_->calls().empty()) {
             return stop_reason::completed;

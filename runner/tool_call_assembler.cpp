@@ -49,6 +49,7 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
         if (calls_.size() == calls_max) {
             return status::too_many_calls;
         }
+        pass_held();
         which = &calls_.emplace_back();
     }
     if (fragment.index && *fragment.index >= 0) {
@@ -65,6 +66,17 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
     }
     pass_arguments(*which, fragment.arguments);
     return status::ok;
+}
+
+// A call that another one follows is complete: what looked like a placeholder was meant.
+void tool_call_assembler::pass_held() {
+    for (call& each : calls_) {
+        if (each.number && !each.held.empty()) {
+            each.started = true;
+            sink_.on_call_arguments(*each.number, each.held);
+            each.held.clear();
+        }
+    }
 }
 
 tool_call_assembler::status tool_call_assembler::finish() {

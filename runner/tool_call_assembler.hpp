@@ -72,6 +72,7 @@ private:
 
     [[nodiscard]] call* find(const call_fragment& fragment);
     [[nodiscard]] static bool begins_anew(const call& known, const call_fragment& fragment);
+    void pass_held();
     void announce(call& which);
     void pass_arguments(call& which, std::string_view arguments);
 

@@ -62,7 +62,9 @@ public:
     [[nodiscard]] std::optional<std::size_t> find(const message& given) const {
         std::optional<std::size_t> last = look_up(by_id_, given.id);
         if (given.role == role::tool) {
+            // An answer that was not taken (its call is dead) still shows that the call was seen.
             last = std::max(last, look_up(results_, given.tool_call_id));
+            last = std::max(last, look_up(calls_, given.tool_call_id));
         }
         for (const tool_call& call : given.tool_calls) {
             last = std::max(last, look_up(calls_, call.id));

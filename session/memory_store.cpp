@@ -253,6 +253,7 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
     if (!after) {
         return after.error();
     }
+    const std::optional<list_cursor>& start = *after;
 
     std::vector<std::shared_ptr<entry>> candidates;
     {
@@ -269,7 +270,7 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
         const list_cursor place{thread.updated_at, candidate->number};
         const bool wanted = !candidate->removed && thread.archived == query.archived &&
                             (!query.agent_id || thread.agent_id == *query.agent_id) &&
-                            (!*after || place < **after);
+                            (!start || place < *start);
         if (wanted) {
             found.emplace_back(place, summary_of(thread));
         }

@@ -244,9 +244,8 @@ result<message> message_from_json(const json::value& value) {
     const std::optional<role> known = role_from_string(role_name);
     if (!known) {
         reader.fail("role", "is not a role of AG-UI");
-        return *std::move(error);
     }
-    result.role = *known;
+    result.role = known.value_or(role::user);
     result.id = reader.text("id").value_or(std::string());
     result.name = reader.text("name");
     result.encrypted_value = reader.text("encryptedValue");

@@ -172,13 +172,8 @@ bool statement::rows::is_null(int column) const noexcept {
 }
 
 std::string_view statement::rows::text(int column) const {
-    // Neither call converts: texts are stored as UTF-8 and read as such.
-    const auto* data = static_cast<const char*>(
-        static_cast<const void*>(sqlite3_column_text(owner_.handle_, column))
-    );
-    const int size = sqlite3_column_bytes(owner_.handle_, column);
-    return data == nullptr ? std::string_view()
-                           : std::string_view(data, static_cast<std::size_t>(size));
+    // The bytes of a text are its UTF-8: nothing is converted.
+    return blob(column);
 }
 
 std::string_view statement::rows::blob(int column) const {

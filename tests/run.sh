@@ -163,7 +163,7 @@ unit_tests() {
 
 fixtures() {
     local preset=$1 good bad status=0
-    run "fixtures, $preset" "$project/build/$preset/bin/agui-replay" check "$project"/proto-fixtures/*/ || status=$?
+    run "fixtures, $preset" "$project/build/$preset/bin/agui-replay" check "$project/proto-fixtures" || status=$?
     read -r good bad <<<"$(summary_of_log)"
     [ "$status" -eq 0 ] || tail -n 200 "$log" | sed 's/^/    /'
     count "agui-replay" "${good:-0}" "${bad:-0}" $status

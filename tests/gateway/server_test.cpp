@@ -112,8 +112,11 @@ TEST_F(ServerTest, SendsEventsOfAnySizeWhole) {
 }
 
 TEST_F(ServerTest, CutsOffAReaderThatTakesNothing) {
-    settings.server.stall = std::chrono::milliseconds(50);
-    answer = say(std::string(30'000'000, 'x'));
+    settings.server.stall = std::chrono::milliseconds(1000);
+    const std::string piece = say_and_stall(std::string(4'000'000, 'x')).body;
+    for (int i = 0; i < 8; ++i) {
+        answer.body.insert(0, piece); // More in all than the kernel's buffers hold.
+    }
     start();
     raw_client client(port());
     client.send(post("/agui", run_body("t", "r")));
@@ -540,6 +543,24 @@ TEST_F(ServerTest, GivesOneOfManyRequestsTheThread) {
     }
     EXPECT_EQ(streams, 1);
     EXPECT_EQ(busy, 99);
+}
+
+TEST_F(ServerTest, ServesRunsOnSeveralThreads) {
+    settings.server.threads = 3;
+    start();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 60; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port()));
+        const std::string thread_id = "t" + std::to_string(i % 30); // Two requests for each run.
+        clients.back()->send(post("/agui", run_body(thread_id, "r")));
+    }
+
+    for (const auto& client : clients) {
+        const raw_reply reply = client->read_reply();
+        EXPECT_EQ(reply.status, 200) << reply.body;
+        EXPECT_TRUE(reply.complete);
+        EXPECT_NE(reply.body.find("\"RUN_FINISHED\""), std::string::npos);
+    }
 }
 
 TEST_F(ServerTest, StopsARunOnRequest) {

@@ -317,6 +317,24 @@ TEST(HistoryAnswers, OfAnotherBranchStayOpenWhenAMessageIsEdited) {
     EXPECT_EQ(made.status("c1"), call_status::pending);
 }
 
+TEST(HistoryAnswers, ToCallsBehindAnEditedMessageAreIgnored) {
+    const planned made = plan(waiting_for_one(), {answer("c1", "done"), user("u1", "One!")});
+
+    EXPECT_EQ(made.branch(), lines{"user u1: One!"});
+    EXPECT_EQ(made.status("c1"), call_status::pending);
+    EXPECT_TRUE(made.plan.answers.empty());
+}
+
+TEST(HistoryAnswers, AreNoLongerWaitedForWhenALaterTurnIsAskedForAgain) {
+    thread_builder thread = waiting_for_one();
+    thread.user("u2", "Two");
+
+    const planned made = plan(thread, {user("u1", "One"), user("u2", "Two")});
+
+    EXPECT_EQ(made.plan.next, next_step::call_model);
+    EXPECT_EQ(made.status("c1"), call_status::abandoned);
+}
+
 TEST(HistoryAnswers, GoToTheBranchThatWaitsForThem) {
     thread_builder thread = waiting_for_one();
     thread.fork("u1").assistant("a2", "Regenerated");

@@ -239,6 +239,17 @@ TEST(ClientHistory, OfAnOlderBranchGoesOnThere) {
     EXPECT_EQ(made.plan.change.messages.size(), 1U);
 }
 
+TEST(ClientHistory, PrefersTheHeadAmongEqualBranches) {
+    thread_builder equal_messages;
+    equal_messages.user("u1", "One").fork("").user("u1", "One").head(0);
+    thread_builder equal_ends;
+    equal_ends.user("u1", "One").fork("u1").fork("u1").head(1);
+    const std::vector<message> given{user("u1", "One"), user("u2", "Two")};
+
+    EXPECT_EQ(in_client_mode(equal_messages.build(), given).thread.head, 0U);
+    EXPECT_EQ(in_client_mode(equal_ends.build(), given).thread.head, 1U);
+}
+
 TEST(ClientHistory, CutBehindAUserMessageAsksAgain) {
     const planned made = in_client_mode(greeted().build(), {user("u1", "One")});
 
@@ -303,6 +314,7 @@ TEST(ClientHistory, MovesThePendingCallsOfAChangedMessage) {
     EXPECT_EQ(made.plan.next, next_step::wait_for_answers);
     EXPECT_EQ(made.status("c1"), call_status::answered);
     EXPECT_EQ(made.status("c2"), call_status::pending);
+    EXPECT_EQ(made.thread.find_call("c1")->made_in, 2U);
     EXPECT_EQ(made.thread.find_call("c2")->made_in, 2U);
     EXPECT_EQ(made.thread.calls.size(), 2U);
 }
