@@ -1,7 +1,5 @@
 #pragma once
 
-#include "gateway/run_log.hpp"
-
 #include <boost/asio/buffer.hpp>
 
 #include <array>
@@ -14,7 +12,7 @@ namespace agui::gateway {
 class gather {
 public:
     /// The response head, a chunk's head, a batch, its end, and the last chunk.
-    static constexpr std::size_t max_size = run_log::max_buffers + 4;
+    static constexpr std::size_t max_size = 5;
 
     /// Precondition: fewer than max_size were added since clear(). Empty buffers are skipped.
     void add(boost::asio::const_buffer buffer) noexcept {

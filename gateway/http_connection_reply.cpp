@@ -16,6 +16,11 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
+// Read from the log at a time: more does not make catching up faster.
+constexpr std::size_t batch_bytes = 65'536;
+// Of a batch's memory, what a reader keeps between two reads.
+constexpr std::size_t kept_bytes = 8192;
+
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 constexpr std::string_view heartbeat = ": keep-alive\n\n";
@@ -48,51 +53,33 @@ struct http_connection::event_stream {
         at.after = what.after;
     }
 
-    /// Reads on. False: there is nothing to write yet.
+    /// Reads on and fills `buffers` with all of it, the response head in front of the first. False: there
+    /// is nothing to write yet.
     bool read(std::size_t max_bytes) {
-        if (written) {
+        if (head_sent) {
             std::string().swap(head);
+        }
+        if (batch.text.capacity() > kept_bytes) {
+            std::string().swap(batch.text); // A reader that caught up holds no more than others.
         }
         log.read(at, max_bytes, batch);
-        next = 0;
-        written = false;
-        beat = batch.bytes == 0 && !batch.ended && heartbeat_due;
+        const bool beat = batch.text.empty() && !batch.ended && heartbeat_due;
         heartbeat_due = false;
-        return batch.bytes > 0 || batch.ended || beat || !head.empty();
-    }
-
-    /// Fills `buffers` with the next writev of what was read. The response head leaves with the
-    /// first; a batch of long events can hold more buffers than one writev takes. False: nothing is
-    /// left.
-    bool write_next() {
+        const std::string_view data = beat ? heartbeat : std::string_view(batch.text);
         buffers.clear();
-        if (written) {
-            return false;
+        buffers.add(asio::buffer(head));
+        head_sent = true;
+        if (chunked && !data.empty()) {
+            buffers.add(size_line.write(data.size()));
         }
-        const std::size_t bytes = beat ? heartbeat.size() : batch.bytes;
-        if (next == 0) {
-            buffers.add(asio::buffer(head));
-            if (chunked && bytes > 0) {
-                buffers.add(size_line.write(bytes));
-            }
-            if (beat) {
-                buffers.add(asio::buffer(heartbeat));
-            }
-        } else {
-            std::string().swap(head);
-        }
-        const std::size_t end = std::min(batch.buffers.size(), next + run_log::max_buffers);
-        for (; next < end; ++next) {
-            buffers.add(batch.buffers[next]);
-        }
-        written = next == batch.buffers.size();
-        if (written && chunked && bytes > 0) {
+        buffers.add(asio::buffer(data));
+        if (chunked && !data.empty()) {
             buffers.add(asio::buffer(crlf));
         }
-        if (written && chunked && batch.ended) {
+        if (chunked && batch.ended) {
             buffers.add(asio::buffer(last_chunk));
         }
-        return !buffers.empty();
+        return !buffers.empty() || batch.ended;
     }
 
     run_log& log;
@@ -100,13 +87,11 @@ struct http_connection::event_stream {
     run_log::waiter waiter;
     run_log::cursor at;
     run_log::batch batch;
-    std::size_t next = 0; ///< The first buffer of the batch that is not in `buffers` yet.
-    bool written = false; ///< All that was read is in `buffers`, or has left.
     gather buffers;
     chunk_head size_line;
     bool chunked;
     std::string head; ///< Of the response; empty once it has left.
-    bool beat = false;
+    bool head_sent = false;
     bool heartbeat_due = false;
     bool peer_left = false;
 };
@@ -138,17 +123,15 @@ asio::awaitable<bool> http_connection::send_stream() {
     stream_ = &stream;
     watch_peer();
     while (!stream.peer_left && !write_failed_) {
-        if (!stream.read(services_.limits.reader_buffer_bytes)) {
+        if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
             phase_ = phase::streaming;
             co_await stream.log.wait(stream.at, stream.waiter);
             continue;
         }
         since_ = now_;
-        bool written = true;
-        while (written && stream.write_next()) {
-            if (!try_write(stream.buffers)) {
-                written = co_await write_rest(stream.buffers);
-            }
+        bool written = try_write(stream.buffers);
+        if (!written) {
+            written = co_await write_rest(stream.buffers);
         }
         if (written && stream.batch.ended) {
             break;

@@ -354,11 +354,6 @@ void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
         at.tail_read = true;
     }
     out.ended = ended_ && all_read;
-    out.bytes = out.text.size();
-    out.buffers.clear();
-    if (out.bytes > 0) {
-        out.buffers.emplace_back(out.text.data(), out.bytes);
-    }
 }
 
 boost::asio::awaitable<void> run_log::wait(const cursor& at, waiter& who) {

@@ -8,7 +8,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -84,10 +83,7 @@ public:
     struct batch {
         std::string text;   ///< Finished frames; empty: nothing more is visible.
         bool ended = false; ///< The cursor is at the end and nothing will follow.
-        std::vector<boost::asio::const_buffer> buffers; ///< The text, for a gather write.
-        std::size_t bytes = 0;
     };
-    static constexpr std::size_t max_buffers = 1;
 
     /// Fills `out` with the next visible frames and moves the cursor behind them; about `max_bytes` at the
     /// most (at least one event).

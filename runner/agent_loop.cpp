@@ -211,8 +211,13 @@ private:
 
     // Asks once. Nothing: there are calls to see to.
     boost::asio::awaitable<std::optional<stop_reason>> ask_model(bool first) {
-        const std::vector<session::message> history =
-            session::model_history(request_.thread, tip());
+        std::vector<session::message> history = session::model_history(request_.thread, tip());
+        if (!request_.agent.context.empty()) {
+            session::message context;
+            context.id = "context";
+            context.content = request_.agent.context;
+            history.insert(history.begin(), std::move(context));
+        }
         model_request ask;
         ask.parameters = request_.agent.parameters;
         // A forced choice would be obeyed again after each result, without an end.

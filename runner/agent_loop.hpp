@@ -59,6 +59,7 @@ private:
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
+    std::string context;          ///< Of the request; put before the conversation in the user's role.
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10;          ///< Model answers with calls whose tools are executed.
     std::uint32_t max_parallel_tools = 8;

@@ -456,6 +456,9 @@ void request_writer::tool_result(const message& value) {
     out_.append(R"(,"content":)");
     std::string text = session::text_of(value.content);
     if (value.error) {
+        if (text == *value.error) {
+            text.clear(); // The server's own tools have one text for both.
+        }
         if (!text.empty()) {
             text.append("\n\n");
         }

@@ -1,12 +1,10 @@
 #include "session/lease_table.hpp"
 
-#include <utility>
-
 namespace agui::session {
 
-result<void> lease_table::acquire(thread_key key, std::string run_id) {
+result<void> lease_table::acquire(const thread_key& key, const std::string& run_id) {
     const std::lock_guard lock(mutex_);
-    const auto [held, is_new] = runs_.try_emplace(std::move(key), std::move(run_id));
+    const auto [held, is_new] = runs_.try_emplace(key, run_id);
     if (is_new) {
         return {};
     }

@@ -15,7 +15,7 @@ namespace agui::session {
 class lease_table {
 public:
     /// errc::thread_busy, with the holder, if the thread is held: also by the same run.
-    [[nodiscard]] result<void> acquire(thread_key key, std::string run_id);
+    [[nodiscard]] result<void> acquire(const thread_key& key, const std::string& run_id);
 
     /// Frees the thread if `run_id` holds it.
     void release(const thread_key& key, std::string_view run_id) noexcept;

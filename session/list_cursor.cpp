@@ -13,20 +13,17 @@ result<std::optional<list_cursor>> list_cursor_from_string(std::string_view text
     if (text.empty()) {
         return std::nullopt;
     }
-    const failure bad{
-        errc::invalid_input, "cursor: is not one that a page ended with", "cursor", {}
-    };
-    const char* const end = text.data() + text.size();
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
     list_cursor cursor;
-    const auto first = std::from_chars(text.data(), end, cursor.updated_at);
-    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') {
-        return bad;
+    auto read = std::from_chars(begin, end, cursor.updated_at);
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-') {
+        read = std::from_chars(read.ptr + 1, end, cursor.number);
+        if (read.ec == std::errc() && read.ptr == end) {
+            return std::optional(cursor);
+        }
     }
-    const auto second = std::from_chars(first.ptr + 1, end, cursor.number);
-    if (second.ec != std::errc() || second.ptr != end) {
-        return bad;
-    }
-    return std::optional(cursor);
+    return failure{errc::invalid_input, "cursor: is not one that a page ended with", "cursor", {}};
 }
 
 } // namespace agui::session

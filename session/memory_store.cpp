@@ -76,7 +76,7 @@ void store_changes(entry& target, const changes& change) {
 class memory_store final : public store {
 public:
     asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
-        co_return leases_.acquire(std::move(key), std::move(run_id));
+        co_return leases_.acquire(key, run_id);
     }
 
     void release(const thread_key& key, std::string_view run_id) noexcept override {

@@ -123,7 +123,7 @@ public:
           worker_(*opened_, *run_log_, log_, {.group_window = settings.group_window}) {}
 
     asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
-        co_return leases_.acquire(std::move(key), std::move(run_id));
+        co_return leases_.acquire(key, run_id);
     }
 
     void release(const thread_key& key, std::string_view run_id) noexcept override {

@@ -75,6 +75,9 @@ private:
     void run() noexcept;
     [[nodiscard]] bool take(work& next);
     void await_work(std::unique_lock<std::mutex>& lock);
+    void wait_for_company(
+        std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline
+    );
     void enqueue(std::unique_ptr<store_job> job, bool is_read);
 
     void carry_out(std::vector<item>& writes);
@@ -88,7 +91,8 @@ private:
     sqlite_log& log_;
     agui::logger& logger_;
     settings settings_;
-    bool failing_ = false; ///< The last transaction failed: logged once.
+    bool failing_ = false;           ///< The last transaction failed: logged once.
+    bool expecting_entries_ = false; ///< The last batch had some: more will come soon.
 
     std::mutex mutex_;
     std::condition_variable wake_;

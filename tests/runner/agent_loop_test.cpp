@@ -305,6 +305,20 @@ TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 sunny {}"));
 }
 
+TEST_F(AgentLoop, ACallWithoutArgumentsShowsTheEmptyObjectBeforeTheNextBegins) {
+    model.turns = {calls({{"c1", "change_background", ""}, {"c2", "change_background", ""}})};
+
+    play();
+
+    EXPECT_EQ(
+        sink.steps,
+        (std::vector<std::string>{
+            "call c1 change_background external", "args c1 {}",
+            "call c2 change_background external", "args c2 {}", "turn ended", "finish"})
+    );
+    EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(0).arguments, "{}");
+}
+
 TEST_F(AgentLoop, AToolThatThrowsIsAnErrorResultWithoutItsText) {
     model.turns = {calls({{"c1", "broken", "{}"}}), says("Sorry")};
 
@@ -545,6 +559,18 @@ TEST_F(AgentLoop, AServerToolThatTheAgentMayNotUseIsNotExecuted) {
     play();
 
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed There is no tool of this name."));
+}
+
+TEST_F(AgentLoop, ContextOfTheApplicationIsNeverSystemText) {
+    request.agent.context = "Context given by the application:\n- page: 3";
+    model.turns = {says("Hi")};
+
+    play();
+
+    ASSERT_EQ(model.histories.at(0).size(), 2U);
+    EXPECT_EQ(model.histories[0][0].role, session::role::user);
+    EXPECT_EQ(session::text_of(model.histories[0][0].content), request.agent.context);
+    EXPECT_EQ(stored().nodes.size(), 2U) << "context belongs to the request, not to the thread";
 }
 
 TEST_F(AgentLoop, SumsUsagePerModelAndKeepsAbsentCountsAbsent) {

@@ -156,7 +156,7 @@ const std::vector<answer_case>& text_cases() {
          R"({"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},)"
          R"({"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
          R"("finish_reason":"tool_calls"}]})",
-         {"call 0 a f", "call 1 b f", "arguments 0 {}", "arguments 1 {}"}, "tool_calls"},
+         {"call 0 a f", "arguments 0 {}", "call 1 b f", "arguments 1 {}"}, "tool_calls"},
     };
     return all;
 }
