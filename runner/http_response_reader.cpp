@@ -5,7 +5,7 @@
 #include <boost/beast/http/error.hpp>
 
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -93,7 +93,7 @@ private:
 } // namespace
 
 struct http_response_reader::state {
-    std::optional<parser> current{std::in_place};
+    std::unique_ptr<parser> current = std::make_unique<parser>();
     int informational = 0;
     std::string error;
 
@@ -130,7 +130,7 @@ http_response_reader::step http_response_reader::read_header(std::string_view by
                 ++state_->informational > informational_max) {
                 return state_->fail("unexpected informational response");
             }
-            state_->current.emplace();
+            state_->current = std::make_unique<parser>();
         }
     }
     return result;

@@ -219,9 +219,7 @@ void sqlite_log::committed() noexcept {
     }
     erased_.clear();
     fold_rests_ = false;
-    if ((fold_wanted_ || tail_bytes_ >= fold_bytes) && !fold_pending()) {
-        start_fold();
-    }
+    start_fold_if_due();
 }
 
 void sqlite_log::rolled_back() noexcept {
@@ -284,7 +282,11 @@ bool sqlite_log::fold_pending() const noexcept {
     return !fold_rests_ && (!folding_.empty() || first_page_ <= fold_through_);
 }
 
-void sqlite_log::start_fold() {
+void sqlite_log::start_fold_if_due() {
+    const bool folding = !folding_.empty() || first_page_ <= fold_through_;
+    if (folding || (!fold_wanted_ && tail_bytes_ < fold_bytes)) {
+        return;
+    }
     folding_ = std::move(tails_);
     tails_.clear();
     std::erase_if(folding_, [](const auto& held) { return held.second.entries.ends.empty(); });
@@ -350,6 +352,8 @@ void sqlite_log::delete_pages() {
     delete_pages_.execute(end);
     change.commit();
     first_page_ = end;
+    // Enough may have come meanwhile for the next fold.
+    start_fold_if_due();
 }
 
 } // namespace agui::session

@@ -16,8 +16,9 @@ namespace agui::session {
 
 /// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run
 /// can be read without reading pages, what they hold is kept in memory as well, in one tail per
-/// run. When the tails reach a few megabytes they are folded: each is written as a row of its run,
-/// in small steps, and then the pages are deleted. Pages are read only when the store is opened.
+/// run. When the tails reach some hundred kilobytes they are folded: each is written as a row of
+/// its run, in small steps, and then the pages are deleted. Pages are read only when the store is
+/// opened.
 ///
 /// Runs on the store's thread. Functions that write expect a transaction, except fold_step().
 /// Throws sqlite_error.
@@ -71,7 +72,7 @@ private:
     void write_page();
     void recover_slice(const log_slice& slice, std::vector<std::int64_t>& damaged);
     void keep(tail& target, const log_slice& slice);
-    void start_fold();
+    void start_fold_if_due();
     void fold_tails();
     void delete_pages();
 
