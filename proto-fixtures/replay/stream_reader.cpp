@@ -100,15 +100,13 @@ asio::awaitable<read_stream> read_log(
     gateway::run_log::batch batch;
     while (true) {
         log->read(at, std::size_t{64} << 10U, batch);
-        for (const asio::const_buffer& buffer : batch.buffers) {
-            decoder.feed({static_cast<const char*>(buffer.data()), buffer.size()});
-        }
+        decoder.feed(batch.text);
         if (batch.ended) {
             out.ended = true;
             decoder.finish();
             co_return out;
         }
-        if (!batch.buffers.empty()) {
+        if (!batch.text.empty()) {
             if (progress && !co_await progress(out.events.size())) {
                 co_return out;
             }
