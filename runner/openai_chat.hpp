@@ -41,7 +41,8 @@ public:
     /// True while more is expected; false once `[DONE]` or an error was seen (further bytes are ignored).
     bool feed(std::string_view bytes);
 
-    /// The answer, once the body has ended. A body without a finish_reason is `lost`.
+    /// The answer, once the body has ended. Without a finish_reason it is `lost`, unless `[DONE]` came, something
+    /// was answered and no call is cut (servers that leave the reason null throughout).
     [[nodiscard]] model_outcome finish();
 
 private:

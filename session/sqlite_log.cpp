@@ -8,7 +8,7 @@ namespace {
 
 // Of all tails together, before they are folded: what a run's row holds grows with it, and so do
 // the memory, the pages on disk and the time to open after a crash.
-constexpr std::size_t fold_bytes = 512U << 10U;
+constexpr std::size_t fold_bytes = 256U << 10U;
 // One row of a run's log: what a reader from the middle has to read at least.
 constexpr std::size_t run_log_bytes = 256U << 10U;
 // One step of folding, so that commits wait for a few milliseconds at most.

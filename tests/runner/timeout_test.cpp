@@ -5,6 +5,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <optional>
@@ -30,6 +31,16 @@ asio::awaitable<std::string> waiting() {
     asio::steady_timer never(co_await asio::this_coro::executor, steady_clock::time_point::max());
     co_await never.async_wait(asio::as_tuple(asio::use_awaitable));
     co_return "cancelled";
+}
+
+/// Waits for ever; needs another turn of the context after it has been cancelled.
+asio::awaitable<std::string> slowly_ending() {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    const std::string how = co_await waiting();
+    for (int turn = 0; turn < 3; ++turn) {
+        co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+    }
+    co_return how;
 }
 
 /// Waits for ever; throws when it is cancelled.
@@ -64,15 +75,19 @@ TEST_F(WithDeadline, ThrowsWhatIsThrownWithoutWaitingForTheDeadline) {
 }
 
 TEST_F(WithDeadline, HandsOnTheCancellationOfItsCaller) {
-    for (const bool throws : {false, true}) {
-        SCOPED_TRACE(throws);
+    for (const int kind : {0, 1, 2}) {
+        SCOPED_TRACE(kind);
+        const bool throws = kind == 2;
         asio::cancellation_signal stop;
         std::optional<std::optional<std::string>> value;
         std::exception_ptr error;
         asio::co_spawn(
             context(),
             with_deadline(
-                throws ? throwing_waiting() : waiting(), steady_clock::now() + milliseconds(60'000)
+                kind == 0   ? waiting()
+                : kind == 1 ? slowly_ending()
+                            : throwing_waiting(),
+                steady_clock::now() + milliseconds(60'000)
             ),
             asio::bind_cancellation_slot(
                 stop.slot(),

@@ -116,11 +116,12 @@ TEST_F(WebhookTool, ReportsAToolThatCannotBeReached) {
 TEST_F(WebhookTool, NeverCallsTwice) {
     int requests = 0;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
-        co_await peer.read_request();
-        ++requests;
+        const std::string first = co_await peer.read_request();
+        requests += first.empty() ? 0 : 1;
         if (peer.number == 0) {
             co_await peer.send(response("first"));
-            co_await peer.read_request();
+            const std::string second = co_await peer.read_request();
+            requests += second.empty() ? 0 : 1;
         }
     });
     const tool_function tool = make(settings_for(server));
