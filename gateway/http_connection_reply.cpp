@@ -120,7 +120,19 @@ asio::awaitable<bool> http_connection::send_stream() {
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
     event_stream stream(what, socket_.get_executor(), terms_);
-    stream_ = &stream;
+    // Ends with the stream, whatever ends it: the watch and abort() look at stream_.
+    struct current_stream {
+        explicit current_stream(http_connection& owner, event_stream& one) : of(owner) { of.stream_ = &one; }
+        ~current_stream() { end(); }
+        current_stream(const current_stream&) = delete;
+        current_stream& operator=(const current_stream&) = delete;
+        void end() const noexcept {
+            of.stream_ = nullptr;
+            ++of.watch_;
+        }
+        http_connection& of;
+    };
+    const current_stream current(*this, stream);
     watch_peer();
     while (!stream.peer_left && !write_failed_) {
         if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
@@ -138,8 +150,7 @@ asio::awaitable<bool> http_connection::send_stream() {
         }
     }
     const bool complete = stream.batch.ended && !write_failed_ && !stream.peer_left;
-    stream_ = nullptr;
-    ++watch_;
+    current.end();
     if (!complete || !terms_.keep_alive || finishing_) {
         co_return false;
     }

@@ -32,6 +32,15 @@ session::run_status status_of(stop_reason reason) noexcept {
     return session::run_status::failed;
 }
 
+session::session_event end_event(const session::run_record& ended) {
+    session::session_event event;
+    event.type = ended.status == session::run_status::failed ? "run.failed" : "run.finished";
+    event.run_id = ended.run_id;
+    event.timestamp = ended.ended_at;
+    event.data["reason"] = ended.end_reason;
+    return event;
+}
+
 } // namespace
 
 live_run::live_run(
@@ -48,10 +57,9 @@ live_run::live_run(
       translator_(*log_, settings_.translation), timeout_(executor_), detached_timer_(executor_) {}
 
 void live_run::start(
-    runner::run_request request, runner::run_services services,
-    std::function<void(const std::shared_ptr<live_run>&)> on_end
+    runner::run_request request, runner::run_services services, handlers told
 ) {
-    on_end_ = std::move(on_end);
+    told_ = std::move(told);
     const std::weak_ptr<live_run> weak = weak_from_this();
     log_->set_failure_handler([weak] {
         if (const auto self = weak.lock()) {
@@ -75,9 +83,9 @@ void live_run::start(
     translator_.start({key_.thread_id, record_.run_id, record_.parent_run_id});
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
-        [self = shared_from_this()](std::exception_ptr thrown) {
+        [self = shared_from_this()](const std::exception_ptr&) {
             // run_agent ends every run by itself; what it throws nevertheless must not leave readers waiting.
-            if (thrown || !self->finished_) {
+            if (!self->finished_) {
                 self->end_without_store();
             }
         }
@@ -108,7 +116,9 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     detached_timer_.cancel();
     translator_.set_time(time_.now());
     translator_.finish(end);
-    end_in_record(end, change);
+    const session::run_record ended = ended_record(end);
+    change.run = ended;
+    change.events.push_back(end_event(ended));
     was_stopped_ = runner::class_of(end.reason) == stop_class::stopped;
 
     std::optional<session::log_slice> terminal;
@@ -127,31 +137,24 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     }
     logger_.log(
         log_level::info, "run ended",
-        {{"thread", key_.thread_id}, {"run", record_.run_id}, {"reason", record_.end_reason}}
+        {{"thread", key_.thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
     );
-    on_end_(shared_from_this());
+    told_.on_end(shared_from_this());
     log_->publish_end();
     ended_.set();
 }
 
-void live_run::end_in_record(const runner::run_end& end, session::changes& change) {
-    record_.status = status_of(end.reason);
-    record_.end_reason = runner::error_code(end.reason);
-    if (record_.end_reason.empty()) {
-        record_.end_reason =
+session::run_record live_run::ended_record(const runner::run_end& end) const {
+    session::run_record ended = record_;
+    ended.status = status_of(end.reason);
+    ended.end_reason = runner::error_code(end.reason);
+    if (ended.end_reason.empty()) {
+        ended.end_reason =
             end.reason == stop_reason::external_tool ? "external_tool" : "completed";
     }
-    record_.ended_at = time_.now();
-    record_.last_sequence = log_->last_sequence();
-    change.run = record_;
-
-    session::session_event event;
-    event.type =
-        record_.status == session::run_status::failed ? "run.failed" : "run.finished";
-    event.run_id = record_.run_id;
-    event.timestamp = record_.ended_at;
-    event.data["reason"] = record_.end_reason;
-    change.events.push_back(std::move(event));
+    ended.ended_at = time_.now();
+    ended.last_sequence = log_->last_sequence();
+    return ended;
 }
 
 // The exception of P3: the client learns that what it saw last may not be there after a restart; recovery
@@ -167,7 +170,7 @@ void live_run::end_without_store() {
     translator::wire_event terminal;
     terminal.json = writer.end();
     terminal.terminal = true;
-    on_end_(shared_from_this());
+    told_.on_end(shared_from_this());
     log_->end_without_store(terminal);
     ended_.set();
 }
@@ -188,6 +191,7 @@ void live_run::on_last_reader_left() {
         leave_after(settings_.detached, stop_reason::run_timeout);
         break;
     }
+    told_.on_detached(shared_from_this());
 }
 
 void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {

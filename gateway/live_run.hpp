@@ -37,18 +37,23 @@ public:
         session::thread_key key, session::run_record record, settings options
     );
 
-    /// Writes RUN_STARTED and lets the agent loop go. `on_end` is called on the executor when the run has
-    /// ended and its thread is free, before its terminal event is visible.
-    void start(
-        runner::run_request request, runner::run_services services,
-        std::function<void(const std::shared_ptr<live_run>&)> on_end
-    );
+    /// Both are called on the executor.
+    struct handlers {
+        /// The last reader has left and the run goes on.
+        std::function<void(const std::shared_ptr<live_run>&)> on_detached;
+        /// The run has ended and its thread is free; its terminal event is not visible yet.
+        std::function<void(const std::shared_ptr<live_run>&)> on_end;
+    };
+
+    /// Writes RUN_STARTED and lets the agent loop go.
+    void start(runner::run_request request, runner::run_services services, handlers told);
 
     /// Any thread. The first reason counts.
     void stop(runner::stop_reason reason);
     /// Any thread.
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return key_; }
+    /// As the run began; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<run_log>& log() const noexcept { return log_; }
     /// Any thread. It had readers and has none any more.
@@ -65,7 +70,7 @@ public:
 private:
     void on_last_reader_left();
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
-    void end_in_record(const runner::run_end& end, session::changes& change);
+    [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
     void end_without_store();
 
     boost::asio::any_io_executor executor_;
@@ -73,14 +78,14 @@ private:
     const clock& time_;
     logger& logger_;
     session::thread_key key_;
-    session::run_record record_;
+    const session::run_record record_;
     settings settings_;
     std::shared_ptr<run_log> log_;
     translator::agui_translator translator_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;
-    std::function<void(const std::shared_ptr<live_run>&)> on_end_;
+    handlers told_;
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};

@@ -9,6 +9,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -72,21 +73,12 @@ void raise_descriptor_limit() {
     }
 }
 
-runner::script script_of(const gateway::model_config& model, bool demo) {
-    if (demo) {
-        return gateway::demo_script();
-    }
-    throw std::runtime_error(
-        "models." + model.name + ".script: transcripts are played by agui-replay serve"
-    );
-}
-
 int serve(gateway::config settings, bool demo, temporary_folder* folder) {
     gateway::server_options options;
     options.handle_signals = true;
     options.demo_page = demo;
-    options.script_of = [demo](const gateway::model_config& model) {
-        return script_of(model, demo);
+    options.script_of = [](const gateway::model_config&) {
+        return gateway::demo_script();
     };
     gateway::server server(std::move(settings), std::move(options));
     server.start();
@@ -119,6 +111,15 @@ int run(command_line arguments) {
         for (const std::string& line : loaded.error().lines) {
             std::cerr << line << '\n';
         }
+        return exit_usage;
+    }
+    const auto scripted = std::ranges::find(
+        loaded->models, gateway::model_config::provider_kind::scripted,
+        &gateway::model_config::provider
+    );
+    if (!arguments.demo && scripted != loaded->models.end()) {
+        std::cerr << "models." << scripted->name
+                  << ".provider: scripted models are played by agui-replay serve\n";
         return exit_usage;
     }
     if (arguments.print_config) {

@@ -108,7 +108,7 @@ server::impl::impl(config what, server_options given)
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
       // Conversations.
-      store(make_store(settings.session)),
+      store(make_store(settings.session, log)),
       // Model servers.
       providers(make_providers(settings, options)),
       // Runs. Tools are complete before the first of them: the registry is read-only from here on.

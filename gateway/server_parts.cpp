@@ -65,13 +65,14 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
 
 } // namespace
 
-std::unique_ptr<session::store> make_store(const session_config& session) {
+std::unique_ptr<session::store> make_store(const session_config& session, logger& log) {
     if (session.store == session_config::store_kind::memory) {
         return session::make_memory_store();
     }
     session::sqlite_settings settings;
     settings.path = session.sqlite_path;
     settings.durability = session.durability;
+    settings.logger = &log;
     return session::make_sqlite_store(settings);
 }
 

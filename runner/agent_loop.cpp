@@ -41,7 +41,6 @@ public:
         : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {}
 
     void on_text(std::string_view delta) override {
-        complete_last_call();
         text_.append(delta);
         last_is_call_ = false;
         out_.emit(text_delta{message_id_, delta});
@@ -51,7 +50,6 @@ public:
         if (reasoning_id_.empty()) {
             reasoning_id_ = ids_.next("rsn");
         }
-        complete_last_call();
         reasoning_.append(delta);
         last_is_call_ = false;
         out_.emit(reasoning_delta{reasoning_id_, delta});
@@ -61,7 +59,6 @@ public:
         if (index != calls_.size()) {
             throw std::logic_error("calls of an answer are numbered in order");
         }
-        complete_last_call();
         calls_.push_back(name_call_(id, name));
         last_is_call_ = true;
         const call& made = calls_.back();
@@ -76,10 +73,12 @@ public:
         out_.emit(call_arguments{made.id, delta});
     }
 
-    /// The model has moved on from a call: one without arguments has the empty object, which clients parse.
-    void complete_last_call() {
-        if (last_is_call_ && calls_.back().arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
-            on_call_arguments(calls_.size() - 1, "{}");
+    /// The answer is complete: a call without arguments has the empty object, which clients parse.
+    void complete_calls() {
+        for (std::size_t index = 0; index < calls_.size(); ++index) {
+            if (calls_[index].arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
+                on_call_arguments(index, "{}");
+            }
         }
     }
 
@@ -176,7 +175,7 @@ public:
         run_end end;
         end.reason = reason;
         end.usage = std::move(usage_);
-        session::changes change = turn_ ? take_turn() : session::changes{};
+        session::changes change = turn_ ? take_turn() : std::move(unstored_);
         const bool handing_off = reason == stop_reason::external_tool;
         const bool success = class_of(reason) == stop_class::success;
         for (const call_record& call : open_calls(change)) {
@@ -282,7 +281,7 @@ private:
         case finish_reason::tool_calls:
             break;
         }
-        turn_->complete_last_call();
+        turn_->complete_calls();
         sink_.emit(turn_ended{});
         if (turn_->calls().empty()) {
             return stop_reason::completed;
@@ -300,7 +299,8 @@ private:
                        return other.id == candidate;
                    });
         };
-        while (call.id.empty() || taken(call.id)) {
+        // One that no client could send back in its answer is replaced, too.
+        while (call.id.empty() || !is_sound_id(call.id) || taken(call.id)) {
             call.id = services_.ids.next("call");
         }
         call.name = name;
@@ -384,8 +384,10 @@ private:
             co_return stop_reason::external_tool; // finish() stores the turn with the terminal.
         }
         // A tool must not have an effect that a crash could make the conversation forget.
-        const bool stored = co_await commit(take_turn());
+        session::changes change = take_turn();
+        const bool stored = co_await commit(change);
         if (!stored) {
+            unstored_ = std::move(change); // It was shown: the end of the run tries once more.
             co_return stop_reason::store_unavailable;
         }
         co_return co_await run_tools(server_calls);
@@ -544,6 +546,7 @@ private:
     std::set<std::string, std::less<>> server_tools_;
     std::set<std::string, std::less<>> external_tools_;
     std::optional<model_turn> turn_;
+    session::changes unstored_; ///< A turn whose commit failed.
     std::vector<token_usage> usage_;
 };
 

@@ -56,7 +56,8 @@ public:
     virtual ~model_sink() = default;
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
-    /// A new call. `call` counts from 0 in this answer; `id` may be empty (the server sent none).
+    /// A new call, begun when all of the one before was passed on: a client may take a call for complete
+    /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server sent none).
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 };

@@ -115,6 +115,8 @@ struct openai_decoder::state final : sse_parser::handler {
     void choice(const json::object& value);
     void delta(const json::object& value, bool whole_message);
     void content(const json::value& value);
+    void say(std::string_view text);
+    void think(std::string_view text);
     void tool_call(const json::object& value, std::optional<std::int64_t> position);
     void call_status(tool_call_assembler::status status);
     void fail(std::string detail);
@@ -214,12 +216,14 @@ void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    call_status(calls.finish());
     // The end marker without a finish_reason: some servers leave it null throughout. A call that is
     // not whole cannot be told from a cut one.
     if (!reason && end_marker && answered && calls.all_closed()) {
         reason = finish_reason::stop;
     }
+    call_status(calls.finish(
+        reason == finish_reason::stop || reason == finish_reason::tool_calls
+    ));
 }
 
 void openai_decoder::state::fail(std::string detail) {
@@ -305,15 +309,11 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
     if (reasoning.empty()) {
         reasoning = string_in(value, "reasoning");
     }
-    if (!reasoning.empty()) {
-        sink.on_reasoning(reasoning);
-    }
+    think(reasoning);
     if (const json::value* const text = value.if_contains("content")) {
         content(*text);
     }
-    if (const std::string_view refusal = string_in(value, "refusal"); !refusal.empty()) {
-        sink.on_text(refusal);
-    }
+    say(string_in(value, "refusal"));
     if (const json::array* const list = array_in(value, "tool_calls")) {
         std::int64_t position = 0;
         for (const json::value& each : *list) {
@@ -336,9 +336,7 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
 /// A string, or a list of parts as Mistral's servers send it: text, or thinking that holds text parts.
 void openai_decoder::state::content(const json::value& value) {
     if (const json::string* const text = value.if_string()) {
-        if (!text->empty()) {
-            sink.on_text(std::string_view(text->data(), text->size()));
-        }
+        say(std::string_view(text->data(), text->size()));
         return;
     }
     const json::array* const parts = value.if_array();
@@ -350,19 +348,27 @@ void openai_decoder::state::content(const json::value& value) {
         if (part == nullptr) {
             continue;
         }
-        if (const std::string_view text = string_in(*part, "text"); !text.empty()) {
-            sink.on_text(text);
-        }
+        say(string_in(*part, "text"));
         if (const json::array* const thoughts = array_in(*part, "thinking")) {
             for (const json::value& thought : *thoughts) {
                 const json::object* const inner = thought.if_object();
-                const std::string_view text =
-                    inner == nullptr ? std::string_view() : string_in(*inner, "text");
-                if (!text.empty()) {
-                    sink.on_reasoning(text);
-                }
+                think(inner == nullptr ? std::string_view() : string_in(*inner, "text"));
             }
         }
+    }
+}
+
+void openai_decoder::state::say(std::string_view text) {
+    if (!text.empty()) {
+        calls.settle();
+        sink.on_text(text);
+    }
+}
+
+void openai_decoder::state::think(std::string_view text) {
+    if (!text.empty()) {
+        calls.settle();
+        sink.on_reasoning(text);
     }
 }
 
@@ -397,6 +403,9 @@ void openai_decoder::state::call_status(tool_call_assembler::status status) {
         return;
     case tool_call_assembler::status::too_many_bytes:
         fail("the arguments of the answer's tool calls are too long");
+        return;
+    case tool_call_assembler::status::too_late:
+        fail("arguments of a tool call came after the answer had gone on without them");
         return;
     case tool_call_assembler::status::nameless:
         fail("a tool call of the answer has no name");

@@ -49,7 +49,6 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
         if (calls_.size() == calls_max) {
             return status::too_many_calls;
         }
-        pass_held();
         which = &calls_.emplace_back();
     }
     if (fragment.index && *fragment.index >= 0) {
@@ -58,38 +57,109 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
     if (which->id.empty()) {
         which->id.assign(fragment.id);
     }
-    if (which->name.empty()) {
+    if (which->name.empty() && !fragment.name.empty()) {
         which->name.assign(fragment.name);
+        which->place = named_.size();
+        named_.push_back(static_cast<std::size_t>(which - calls_.data()));
     }
-    if (!which->number && !which->name.empty()) {
-        announce(*which);
+    hold(*which, fragment.arguments);
+    if (which->emptied && !which->held.empty()) {
+        return status::too_late;
     }
-    pass_arguments(*which, fragment.arguments);
+    pass_in_order();
     return status::ok;
 }
 
-// A call that another one follows is complete: what looked like a placeholder was meant.
-void tool_call_assembler::pass_held() {
-    for (call& each : calls_) {
-        if (each.number && !each.held.empty()) {
-            each.started = true;
-            sink_.on_call_arguments(*each.number, each.held);
-            each.held.clear();
+bool tool_call_assembler::is_placeholder(std::string_view arguments) noexcept {
+    return arguments == placeholder;
+}
+
+void tool_call_assembler::hold(call& which, std::string_view arguments) {
+    const bool is_blank = arguments.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    if (is_blank && (which.blank || which.brackets.closed())) {
+        return; // Around the arguments, not of them.
+    }
+    if (is_placeholder(which.held) && arguments.starts_with('{')) {
+        which.held.clear();
+        which.brackets = {};
+    }
+    which.blank = which.blank && is_blank;
+    which.brackets.feed(arguments);
+    which.held.append(arguments);
+}
+
+// The arguments are a whole object, and the sink has it.
+bool tool_call_assembler::complete(const call& which) noexcept {
+    return which.held.empty() && which.brackets.closed();
+}
+
+// Real ones, which no server sends of one call while it still owes those of the call before.
+bool tool_call_assembler::followed_by_arguments(std::size_t place) const {
+    for (std::size_t later = place + 1; later < named_.size(); ++later) {
+        const call& each = calls_[named_[later]];
+        if (!each.held.empty() && !is_placeholder(each.held)) {
+            return true;
         }
+    }
+    return false;
+}
+
+void tool_call_assembler::pass(call& which) {
+    if (!which.announced) {
+        which.announced = true;
+        sink_.on_call(*which.place, which.id, which.name);
+    }
+    if (!which.held.empty()) {
+        sink_.on_call_arguments(*which.place, which.held);
+        which.held.clear();
     }
 }
 
-tool_call_assembler::status tool_call_assembler::finish() {
-    for (call& each : calls_) {
-        if (!each.number) {
-            // An entry of empty members is noise; anything more is a call that nobody can execute.
-            if (!each.id.empty() || !each.held.empty()) {
-                return status::nameless;
-            }
-        } else if (!each.held.empty()) {
-            sink_.on_call_arguments(*each.number, each.held);
-            each.held.clear();
+void tool_call_assembler::pass_in_order() {
+    // One that the sink has left behind goes on all the same: its text was in the middle of it.
+    for (std::size_t place = 0; place < current_; ++place) {
+        pass(calls_[named_[place]]);
+    }
+    while (current_ < named_.size()) {
+        call& which = calls_[named_[current_]];
+        if (!which.announced && !which.held.empty() && is_placeholder(which.held)) {
+            which.announced = true;
+            sink_.on_call(*which.place, which.id, which.name);
         }
+        if (is_placeholder(which.held) && followed_by_arguments(current_)) {
+            which.emptied = true;
+            pass(which);
+        } else if (!is_placeholder(which.held)) {
+            pass(which);
+        }
+        if (current_ + 1 == named_.size() || !complete(which)) {
+            return;
+        }
+        ++current_;
+    }
+}
+
+void tool_call_assembler::settle() {
+    for (; current_ < named_.size(); ++current_) {
+        call& which = calls_[named_[current_]];
+        which.emptied = is_placeholder(which.held);
+        pass(which);
+    }
+}
+
+tool_call_assembler::status tool_call_assembler::finish(bool whole) {
+    for (const call& each : calls_) {
+        // An entry of empty members is noise; anything more is a call that nobody can execute.
+        if (!each.place && (!each.id.empty() || !each.held.empty())) {
+            return status::nameless;
+        }
+    }
+    for (const std::size_t index : named_) {
+        call& which = calls_[index];
+        if (which.blank && whole) {
+            which.held = placeholder;
+        }
+        pass(which);
     }
     return status::ok;
 }
@@ -149,37 +219,6 @@ bool tool_call_assembler::begins_anew(const call& known, const call_fragment& fr
     // The same name without an id: repeated by a server that repeats it always, unless the call is
     // whole and this is the beginning of another object.
     return known.brackets.closed() && fragment.arguments.starts_with('{');
-}
-
-void tool_call_assembler::announce(call& which) {
-    which.number = announced_++;
-    sink_.on_call(*which.number, which.id, which.name);
-    if (!which.held.empty() && which.held != placeholder) {
-        which.started = true;
-        sink_.on_call_arguments(*which.number, which.held);
-        which.held.clear();
-    }
-}
-
-void tool_call_assembler::pass_arguments(call& which, std::string_view arguments) {
-    if (arguments.empty()) {
-        return;
-    }
-    if (!which.started && which.held == placeholder && arguments.starts_with('{')) {
-        which.held.clear();
-        which.brackets = {};
-    }
-    which.brackets.feed(arguments);
-    if (!which.number || (!which.started && which.held.empty() && arguments == placeholder)) {
-        which.held.append(arguments);
-        return;
-    }
-    if (!which.held.empty()) {
-        sink_.on_call_arguments(*which.number, which.held);
-        which.held.clear();
-    }
-    which.started = true;
-    sink_.on_call_arguments(*which.number, arguments);
 }
 
 } // namespace agui::runner

@@ -22,13 +22,18 @@ struct call_fragment {
 /// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
 /// that follow the dialect number their calls; of the others it accepts: no index, -1, the same index
 /// for every call, a new index for every fragment of one call, ids that are missing, late or made anew
-/// for every fragment, names that are late or repeated, `{}` as a placeholder before the arguments.
+/// for every fragment, names that are late or repeated, `{}` as a placeholder before the arguments,
+/// fragments of several calls in any order.
+///
+/// The sink gets one call after the other, each whole before the next: where a server writes several
+/// at once, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
 class tool_call_assembler {
 public:
     enum class status {
         ok,
         too_many_calls,
         too_many_bytes,
+        too_late, ///< Arguments of a call whose `{}` was taken for them, because something followed.
         nameless, ///< finish() only: a call was begun whose name never came.
     };
 
@@ -36,11 +41,15 @@ public:
 
     [[nodiscard]] status add(const call_fragment& fragment);
 
-    /// Passes on what was held back. Called once, after the last fragment.
-    [[nodiscard]] status finish();
+    /// Passes on what was held back: something other than a call follows, and the sink has an order.
+    void settle();
 
-    /// Calls that the sink was told of.
-    [[nodiscard]] std::size_t count() const noexcept { return announced_; }
+    /// Passes on what was held back; of an answer that is whole also `{}` where nothing came. Called once,
+    /// after the last fragment.
+    [[nodiscard]] status finish(bool whole);
+
+    /// Calls that have a name.
+    [[nodiscard]] std::size_t count() const noexcept { return named_.size(); }
 
     /// True if every call's arguments are empty or an object whose brackets are closed.
     [[nodiscard]] bool all_closed() const noexcept;
@@ -65,20 +74,26 @@ private:
         std::string id;
         std::string name;
         std::string held; ///< Arguments that the sink has not got yet.
-        std::optional<std::size_t> number; ///< The sink's, once it was told of the call.
-        bool started = false;              ///< The sink got arguments.
+        std::optional<std::size_t> place; ///< In named_, once it has a name.
+        bool announced = false;           ///< The sink knows it, by its place.
+        bool blank = true;                ///< Of its arguments nothing but white space came.
+        bool emptied = false;             ///< The sink got the placeholder for its arguments.
         bracket_counter brackets;
     };
 
     [[nodiscard]] call* find(const call_fragment& fragment);
     [[nodiscard]] static bool begins_anew(const call& known, const call_fragment& fragment);
-    void pass_held();
-    void announce(call& which);
-    void pass_arguments(call& which, std::string_view arguments);
+    [[nodiscard]] static bool is_placeholder(std::string_view arguments) noexcept;
+    [[nodiscard]] static bool complete(const call& which) noexcept;
+    [[nodiscard]] bool followed_by_arguments(std::size_t place) const;
+    void hold(call& which, std::string_view arguments);
+    void pass(call& which);
+    void pass_in_order();
 
     model_sink& sink_;
-    std::vector<call> calls_;
-    std::size_t announced_ = 0;
+    std::vector<call> calls_;         ///< In order of their first fragments.
+    std::vector<std::size_t> named_;  ///< Indexes of calls_, in the order in which they got a name.
+    std::size_t current_ = 0;         ///< Place of the call that the sink is getting.
     std::size_t argument_bytes_ = 0;
 };
 

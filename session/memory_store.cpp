@@ -49,8 +49,8 @@ thread_summary summary_of(const thread_record& thread) {
 run_record updated_run(const run_record& known, const run_record& given) {
     run_record run = given;
     run.run_id = known.run_id;
-    if (run.input.empty()) {
-        run.input = known.input;
+    if (run.input_digest.empty()) {
+        run.input_digest = known.input_digest;
     }
     return run;
 }

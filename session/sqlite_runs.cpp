@@ -7,14 +7,14 @@ namespace agui::session {
 namespace {
 
 constexpr std::string_view run_columns = "r.number, r.run_id, r.parent_run_id, r.agent_id, "
-                                         "i.input, r.status, r.end_reason, r.started_at, "
+                                         "r.input_digest, r.status, r.end_reason, r.started_at, "
                                          "r.ended_at, r.last_sequence";
 constexpr std::string_view of_thread_key =
     "WHERE r.thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) ";
 
 std::string select_runs(std::string_view rest) {
     return "SELECT " + std::string(run_columns) +
-           " FROM runs r LEFT JOIN run_inputs i ON i.run = r.number " + std::string(rest);
+           " FROM runs r " + std::string(rest);
 }
 
 run_record run_of(const statement::rows& row, int column = 0) {
@@ -23,7 +23,7 @@ run_record run_of(const statement::rows& row, int column = 0) {
     run.run_id = row.text(column + 1);
     run.parent_run_id = row.text(column + 2);
     run.agent_id = row.text(column + 3);
-    run.input = row.text(column + 4);
+    run.input_digest = row.text(column + 4);
     run.status = run_status_from_string(row.text(column + 5)).value_or(run_status::failed);
     run.end_reason = row.text(column + 6);
     run.started_at = row.integer(column + 7);
@@ -59,16 +59,16 @@ sqlite_runs::sqlite_runs(database& db)
       exists_(db, "SELECT 1 FROM runs WHERE thread = ? AND run_id = ?"),
       add_(
           db, "INSERT INTO runs (thread, run_id, parent_run_id, agent_id, status, end_reason, "
-              "started_at, ended_at, last_sequence, log) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'kept')"
+              "started_at, ended_at, last_sequence, input_digest, log) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'kept')"
       ),
-      add_input_(db, "INSERT INTO run_inputs (run, input) VALUES (?, ?)"),
       update_(
           db, "UPDATE runs SET parent_run_id = ?1, agent_id = ?2, status = ?3, end_reason = ?4, "
               "started_at = ?5, ended_at = ?6, last_sequence = ?7, "
+              "input_digest = CASE WHEN ?10 = '' THEN input_digest ELSE ?10 END, "
               "log = CASE WHEN ?3 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END "
               "WHERE number = ?8 AND thread = ?9"
       ),
-      update_input_(db, "UPDATE run_inputs SET input = ?1 WHERE run = ?2 AND input <> ?1"),
       find_(db, select_runs(std::string(of_thread_key) + "AND r.run_id = ?")),
       latest_(db, select_runs(std::string(of_thread_key) + "ORDER BY r.number DESC LIMIT 1")),
       log_of_(db, "SELECT log, last_sequence FROM runs WHERE number = ?"),
@@ -86,25 +86,17 @@ bool sqlite_runs::exists(std::int64_t thread, const std::string& run_id) {
 std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
     add_.execute(
         thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason,
-        run.started_at, run.ended_at, run.last_sequence
+        run.started_at, run.ended_at, run.last_sequence, run.input_digest
     );
-    const std::int64_t number = db_.last_insert_id();
-    add_input_.execute(number, run.input);
-    return number;
+    return db_.last_insert_id();
 }
 
 bool sqlite_runs::update(std::int64_t thread, const run_record& run) {
     update_.execute(
         run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason, run.started_at,
-        run.ended_at, run.last_sequence, run.number, thread
+        run.ended_at, run.last_sequence, run.number, thread, run.input_digest
     );
-    if (db_.changed_rows() == 0) {
-        return false;
-    }
-    if (!run.input.empty()) {
-        update_input_.execute(run.input, run.number);
-    }
-    return true;
+    return db_.changed_rows() != 0;
 }
 
 std::optional<run_record> sqlite_runs::find(const thread_key& key, const std::string& run_id) {
@@ -121,7 +113,6 @@ std::vector<store::orphan> sqlite_runs::orphans() {
     statement select(
         db_, "SELECT t.principal, t.thread_id, " + std::string(run_columns) +
                  " FROM runs r JOIN threads t ON t.id = r.thread "
-                 "LEFT JOIN run_inputs i ON i.run = r.number "
                  "WHERE r.status = 'active' AND r.number <= ? ORDER BY r.number"
     );
     std::vector<store::orphan> found;
@@ -146,11 +137,7 @@ std::vector<std::int64_t> sqlite_runs::of_thread(std::int64_t thread) {
 }
 
 void sqlite_runs::erase_of_thread(std::int64_t thread) {
-    const std::string id = std::to_string(thread);
-    db_.execute(
-        "DELETE FROM run_inputs WHERE run IN (SELECT number FROM runs WHERE thread = " + id + ")"
-    );
-    db_.execute("DELETE FROM runs WHERE thread = " + id);
+    db_.execute("DELETE FROM runs WHERE thread = " + std::to_string(thread));
 }
 
 std::optional<sqlite_runs::log_position> sqlite_runs::log_of(std::int64_t number) {

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] bool exists(std::int64_t thread, const std::string& run_id);
     /// The number that the run gets.
     std::int64_t add(std::int64_t thread, const run_record& run);
-    /// False: the thread has no run of that number. An empty input keeps the one that is stored. A
+    /// False: the thread has no run of that number. An empty digest keeps the one that is stored. A
     /// run that is active again writes a log again.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
@@ -55,9 +55,7 @@ private:
     std::int64_t last_before_open_;
     statement exists_;
     statement add_;
-    statement add_input_;
     statement update_;
-    statement update_input_;
     statement find_;
     statement latest_;
     statement log_of_;

@@ -117,7 +117,14 @@ void create_version_1(database& db) {
     db.execute(schema_1);
 }
 
-constexpr sqlite_migration all_migrations[] = {create_version_1};
+// What was asked is recognised by its digest alone. Requests stored before have none: a repeat of one
+// is told that its runId is taken.
+void create_version_2(database& db) {
+    db.execute("ALTER TABLE runs ADD COLUMN input_digest TEXT NOT NULL DEFAULT ''");
+    db.execute("DROP TABLE run_inputs");
+}
+
+constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

@@ -104,7 +104,7 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    std::string input;       ///< The request's canonical JSON, to recognise a repeat (P6).
+    std::string input_digest; ///< Of the request, to recognise a repeat (P6); chosen by the caller.
     run_status status = run_status::active;
     std::string end_reason;  ///< Stop reason or error code of the end; empty while active.
     unix_ms started_at = 0;

@@ -1,6 +1,7 @@
 #include "translator/input_fields.hpp"
 
-#include <algorithm>
+#include "session/base/id.hpp"
+
 #include <utility>
 
 namespace agui::translator {
@@ -86,10 +87,7 @@ result<void> check_id(std::string_view id, std::string_view path, std::size_t ma
             std::string(path), "must not be longer than " + std::to_string(max_bytes) + " bytes"
         );
     }
-    const bool has_control = std::any_of(id.begin(), id.end(), [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-    });
-    if (has_control) {
+    if (!is_sound_id(id, max_bytes)) {
         return invalid_input(std::string(path), "must not contain control characters");
     }
     return {};

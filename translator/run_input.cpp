@@ -199,14 +199,12 @@ result<void> read_lists(const object& body, const input_limits& limits, run_inpu
     return {};
 }
 
-void note_unknown_members(const object& body, std::vector<std::string>& notes) {
+std::size_t count_unknown_members(const object& body) {
     const auto unknown = std::count_if(body.begin(), body.end(), [](const auto& member) {
         const std::string_view key = member.key();
         return std::find(known_members.begin(), known_members.end(), key) == known_members.end();
     });
-    if (unknown > 0) {
-        add_note(notes, "the request", std::to_string(unknown) + " unknown members ignored");
-    }
+    return static_cast<std::size_t>(unknown);
 }
 
 } // namespace
@@ -256,7 +254,7 @@ result<run_input> read_run_input(std::string_view body, const input_limits& limi
     if (const value* bag = find_member(*fields, spelling(*fields, forwarded_props))) {
         out.forwarded = read_forwarded(*bag, out.notes);
     }
-    note_unknown_members(*fields, out.notes);
+    out.unknown_members = count_unknown_members(*fields);
     for (const std::string_view key : {forwarded_props.camel, forwarded_props.snake}) {
         if (value* bag = fields->if_contains(key)) {
             drop_secrets(*bag);

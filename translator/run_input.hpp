@@ -2,6 +2,7 @@
 
 #include "runner/model_provider.hpp"
 #include "session/base/error.hpp"
+#include "session/base/id.hpp"
 #include "session/message.hpp"
 #include "translator/protocol_version.hpp"
 
@@ -23,7 +24,7 @@ struct input_limits {
     std::size_t max_messages = 10'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
-    std::size_t max_id_bytes = 512;             ///< threadId, runId, message and call ids: they become keys.
+    std::size_t max_id_bytes = id_bytes_max;
     std::size_t max_tool_name_bytes = 128;      ///< And the pattern [A-Za-z0-9_.-]+, as model servers demand.
 };
 
@@ -65,7 +66,8 @@ struct run_input {
     /// The request as JSON with `apiKey`, `baseUrl`, `headers` and the like dropped from forwardedProps and
     /// keys sorted: equal requests give equal text (P6).
     std::string canonical;
-    std::vector<std::string> notes; ///< What was dropped or ignored, for the debug log; no content.
+    std::vector<std::string> notes; ///< What was dropped of the request, and where; no content.
+    std::size_t unknown_members = 0; ///< Of the request itself, ignored.
 };
 
 /// Reads a request body. Leniency of design section 5 and reference 2.2: nulls at optional places are

@@ -1,5 +1,6 @@
 #include "session/base/id.hpp"
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <stdexcept>
@@ -7,6 +8,12 @@
 #include <sys/random.h>
 
 namespace agui {
+
+bool is_sound_id(std::string_view id, std::size_t bytes_max) noexcept {
+    return id.size() <= bytes_max && std::none_of(id.begin(), id.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    });
+}
 
 std::string random_ids::next(std::string_view prefix) {
     static constexpr std::string_view alphabet =

@@ -1,11 +1,18 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace agui {
+
+/// Bytes of a threadId, runId, message or call id: they become keys, and each request repeats them.
+inline constexpr std::size_t id_bytes_max = 512;
+
+/// True for an id without control characters that is not longer than `bytes_max`.
+[[nodiscard]] bool is_sound_id(std::string_view id, std::size_t bytes_max = id_bytes_max) noexcept;
 
 /// Source of identifiers. Safe to call from any thread.
 class id_source {

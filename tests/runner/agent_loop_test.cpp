@@ -305,7 +305,7 @@ TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 sunny {}"));
 }
 
-TEST_F(AgentLoop, ACallWithoutArgumentsShowsTheEmptyObjectBeforeTheNextBegins) {
+TEST_F(AgentLoop, ACallWithoutArgumentsGetsTheEmptyObject) {
     model.turns = {calls({{"c1", "change_background", ""}, {"c2", "change_background", ""}})};
 
     play();
@@ -313,8 +313,8 @@ TEST_F(AgentLoop, ACallWithoutArgumentsShowsTheEmptyObjectBeforeTheNextBegins) {
     EXPECT_EQ(
         sink.steps,
         (std::vector<std::string>{
-            "call c1 change_background external", "args c1 {}",
-            "call c2 change_background external", "args c2 {}", "turn ended", "finish"})
+            "call c1 change_background external", "call c2 change_background external",
+            "args c1 {}", "args c2 {}", "turn ended", "finish"})
     );
     EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(0).arguments, "{}");
 }
@@ -365,6 +365,22 @@ TEST_F(AgentLoop, MapsACallIdOfAnEarlierTurnToANewOne) {
     ASSERT_EQ(sink.end.pending_call_ids.size(), 2U);
     EXPECT_NE(sink.end.pending_call_ids[0], "c1");
     EXPECT_NE(sink.end.pending_call_ids[0], sink.end.pending_call_ids[1]);
+}
+
+TEST_F(AgentLoop, AnIdThatNoClientCouldSendBackIsReplaced) {
+    const std::string longest(id_bytes_max, 'i');
+    model.turns = {calls(
+        {{longest, "change_background", "{}"},
+         {longest + "i", "change_background", "{}"},
+         {"a\nb", "change_background", "{}"}}
+    )};
+
+    play();
+
+    ASSERT_EQ(sink.end.pending_call_ids.size(), 3U);
+    EXPECT_EQ(sink.end.pending_call_ids[0], longest);
+    EXPECT_TRUE(sink.end.pending_call_ids[1].starts_with("call_"));
+    EXPECT_TRUE(sink.end.pending_call_ids[2].starts_with("call_"));
 }
 
 TEST_F(AgentLoop, ACallCutByLengthIsNeverHandedOff) {
@@ -507,7 +523,10 @@ TEST_F(AgentLoop, AStoreThatFailsBeforeTheToolsRunEndsTheRun) {
     play();
 
     EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
-    EXPECT_THAT(sink.steps, ::testing::Not(::testing::Contains(::testing::StartsWith("result"))));
+    // The turn was shown: it is stored with the end, its call dead, and answered on the wire.
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The call was interrupted."));
+    EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(0).id, "c1");
+    EXPECT_EQ(stored().find_call("c1")->status, session::call_status::dead);
 }
 
 TEST_F(AgentLoop, AStoreThatLosesAResultShowsNone) {

@@ -219,7 +219,6 @@ TEST_F(SqliteLogFolding, RemovedThreadsAndDroppedLogsLeaveNothingBehind) {
     database db(path());
     EXPECT_EQ(db.integer("SELECT count(*) FROM run_logs"), 0);
     EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 0);
-    EXPECT_EQ(db.integer("SELECT count(*) FROM run_inputs"), 2);
 }
 
 TEST_F(SqliteLog, EntriesThatDoNotContinueALogFail) {

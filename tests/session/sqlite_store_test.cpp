@@ -99,7 +99,7 @@ TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
     ASSERT_EQ(orphans.size(), 2U);
     EXPECT_EQ(orphans[0].key, thread_1);
     EXPECT_EQ(orphans[0].run.number, first);
-    EXPECT_EQ(orphans[0].run.input, R"({"messages":[]})");
+    EXPECT_EQ(orphans[0].run.input_digest, "digest");
     EXPECT_EQ(orphans[0].last_sequence, 3U);
     EXPECT_EQ(orphans[1].key, key_of("thread_2", "alice"));
     EXPECT_EQ(orphans[1].run.number, second);
@@ -236,6 +236,30 @@ TEST_F(SqliteStore, TheNextMigrationIsOneFunction) {
     const auto version = static_cast<std::int64_t>(migrations.size());
     EXPECT_EQ(db.integer("PRAGMA user_version"), version);
     EXPECT_EQ(db.integer("SELECT pinned FROM threads WHERE thread_id = 'thread_1'"), 5);
+}
+
+TEST_F(SqliteStore, MigratesAFileOfVersion1) {
+    {
+        database db(path());
+        open_schema(db, durability::process, sqlite_migrations().first(1));
+        db.execute(
+            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
+            "0, 0, 0)"
+        );
+        db.execute(
+            "INSERT INTO runs VALUES (7, 1, 'run_1', '', 'default', 'finished', 'completed', 1, 2, "
+            "3, 'dropped')"
+        );
+        db.execute("INSERT INTO run_inputs VALUES (7, '{}')");
+    }
+
+    const std::unique_ptr<store> subject = open();
+    const std::optional<run_record> found = get(subject->find_run(thread_1, "run_1"));
+
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->number, 7);
+    EXPECT_EQ(found->last_sequence, 3U);
+    EXPECT_EQ(found->input_digest, "");
 }
 
 TEST_F(SqliteStore, AMigrationThatFailsLeavesTheFileAsItWas) {

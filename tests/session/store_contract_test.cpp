@@ -296,7 +296,7 @@ TEST_P(StoreContract, KnowsNothingOfAThreadThatWasNeverSeen) {
 TEST_P(StoreContract, FindsRunsByIdAndTheLatest) {
     run_record first = run_of("run_1", 100);
     first.parent_run_id = "run_0";
-    first.input = R"({"a":1})";
+    first.input_digest = "other";
     const begun_run begun = get(subject().begin(thread_1, first, {}));
     begin(thread_1, "run_2");
 
@@ -308,7 +308,7 @@ TEST_P(StoreContract, FindsRunsByIdAndTheLatest) {
     EXPECT_EQ(found->run_id, "run_1");
     EXPECT_EQ(found->parent_run_id, "run_0");
     EXPECT_EQ(found->agent_id, "default");
-    EXPECT_EQ(found->input, R"({"a":1})");
+    EXPECT_EQ(found->input_digest, "other");
     EXPECT_EQ(found->status, run_status::active);
     EXPECT_EQ(found->started_at, 100);
     ASSERT_TRUE(latest);
@@ -323,7 +323,7 @@ TEST_P(StoreContract, ReplacesTheRecordOfARun) {
     ended.end_reason = "user_stop";
     ended.ended_at = 9000;
     ended.last_sequence = 42;
-    ended.input.clear();
+    ended.input_digest.clear();
     changes change;
     change.run = ended;
 
@@ -334,7 +334,7 @@ TEST_P(StoreContract, ReplacesTheRecordOfARun) {
     EXPECT_EQ(found.end_reason, "user_stop");
     EXPECT_EQ(found.ended_at, 9000);
     EXPECT_EQ(found.last_sequence, 42U);
-    EXPECT_EQ(found.input, R"({"messages":[]})") << "an empty input keeps the stored one";
+    EXPECT_EQ(found.input_digest, "digest") << "an empty digest keeps the stored one";
 }
 
 TEST_P(StoreContract, RefusesARunIdOfTheThreadTwiceAndStoresNothing) {

@@ -107,7 +107,7 @@ inline session::run_record run_of(std::string run_id, unix_ms started_at = 1000)
     session::run_record run;
     run.run_id = std::move(run_id);
     run.agent_id = "default";
-    run.input = R"({"messages":[]})";
+    run.input_digest = "digest";
     run.started_at = started_at;
     return run;
 }

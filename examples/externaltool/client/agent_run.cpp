@@ -47,9 +47,12 @@ void take_outcome(agent_run& into, const json::object& event) {
 void take_event(agent_run& into, const json::object& event) {
     const auto type = text_at(event, "type");
     if (type == "TOOL_CALL_START") {
-        into.calls.push_back(
-            {text_at(event, "toolCallId"), text_at(event, "toolCallName"), {}, false}
-        );
+        // A call may be begun again, to go on (specification S9).
+        if (find_call(into, text_at(event, "toolCallId")) == nullptr) {
+            into.calls.push_back(
+                {text_at(event, "toolCallId"), text_at(event, "toolCallName"), {}, false}
+            );
+        }
     } else if (type == "TOOL_CALL_ARGS") {
         if (auto* of = find_call(into, text_at(event, "toolCallId"))) {
             of->arguments += text_at(event, "delta");

@@ -213,6 +213,7 @@ function takeEvent(run, event, sequence, data) {
       showText('reasoning', `reasoning ${event.messageId}`, event.delta);
       break;
     case 'TOOL_CALL_START':
+      if (run.calls.has(event.toolCallId)) break; // Begun again, to go on (specification S9).
       run.calls.set(event.toolCallId, { id: event.toolCallId, name: event.toolCallName, argumentText: '', node: showCall(event.toolCallName) });
       break;
     case 'TOOL_CALL_ARGS': {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "gateway/run_log.hpp"
+#include "gateway/run_registry.hpp"
+#include "session/base/error.hpp"
+#include "session/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace agui::gateway {
+
+/// A run that the thread had or has.
+struct known_run {
+    session::run_record record;   ///< Of a run under way: as it began.
+    std::shared_ptr<run_log> log; ///< Null: it is in the store, or gone.
+};
+
+/// Looks a run up, among those under way first. Nullopt: the thread never had it.
+[[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>> find_run(
+    session::store& store, const run_registry& registry, session::thread_key key,
+    std::string run_id
+);
+
+/// The log of a known run, from its first event on. errc::run_expired: its events are gone.
+/// `run` must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
+log_of(session::store& store, const known_run& run);
+
+} // namespace agui::gateway

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "gateway/run_settings.hpp"
+#include "runner/agent_loop.hpp"
+#include "runner/tool_registry.hpp"
+#include "session/base/clock.hpp"
+#include "session/base/error.hpp"
+#include "session/base/log.hpp"
+#include "session/history_plan.hpp"
+#include "session/thread.hpp"
+#include "translator/run_input.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+// From a request and its thread to what the session and the runner need. Pure, but for log lines.
+
+/// The tools of the caller that this run offers: the config's, then the request's (or, if the request
+/// does not say, those last offered on the thread). errc::tool_name_clash where the settings ask for it.
+[[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input, const session::thread_record& thread, logger& log
+);
+
+/// The request as the history rule reads it. The result refers to `server_tools`.
+[[nodiscard]] session::history_input history_of(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input
+);
+
+/// The agent as this request has it: the model that it names, if that is configured, and what it may set
+/// of the parameters.
+[[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*>
+agent_of(const agent_entry& agent, const translator::run_input& input, logger& log);
+
+/// Completes the plan's change: journal entries, times, and what the request says of thread and tools.
+void complete_change(
+    session::history_plan& plan, const translator::run_input& input,
+    const session::thread_record& thread, const agent_entry& agent, unix_ms now
+);
+
+} // namespace agui::gateway
