@@ -53,6 +53,7 @@ struct server_config {
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
     std::size_t max_runs = 10'000;
+    std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, after which it is ended.
     std::size_t max_detached_runs = 1'000;
     std::size_t reader_buffer_bytes = 1'048'576;
     translator::input_limits input;

@@ -105,6 +105,9 @@ void live_run::emit(const runner::runner_event& event) {
         translator_.set_time(time_.now());
     }
     translator_.translate(event);
+    if (log_->bytes() > settings_.max_bytes && !std::exchange(too_long_, true)) {
+        stop(stop_reason::token_limit);
+    }
 }
 
 boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {

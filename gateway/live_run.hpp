@@ -28,6 +28,7 @@ public:
         disconnect_policy on_disconnect;
         std::chrono::seconds run_timeout{3600};
         std::chrono::seconds detached{3600};
+        std::size_t max_bytes = 64U << 20U; ///< Of its events; then it ends as token_limit.
         bool relaxed_durability = false;
         translator::translator_settings translation;
     };
@@ -90,6 +91,7 @@ private:
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
     bool finished_ = false;
+    bool too_long_ = false;
 };
 
 } // namespace agui::gateway

@@ -268,6 +268,11 @@ std::uint64_t run_log::last_sequence() const {
     return entries_.size();
 }
 
+std::size_t run_log::bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_ + entries_.size() * sizeof(entry);
+}
+
 void run_log::make_visible(std::uint64_t sequence) {
     std::vector<resumption> ready;
     {

@@ -69,6 +69,8 @@ public:
     void end_without_store(const translator::wire_event& terminal);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
+    /// Bytes that the events take in memory, about.
+    [[nodiscard]] std::size_t bytes() const;
 
     // Readers.
 

@@ -59,16 +59,20 @@ void run_registry::forget_detached(const live_run* run) {
 
 void run_registry::keep_log(const live_run& run) {
     const auto now = std::chrono::steady_clock::now();
+    kept_log kept{run.log(), run.log()->bytes(), now + limits_.replay};
     const std::lock_guard lock(mutex_);
-    while (!kept_in_order_.empty() && kept_in_order_.front()->second.until <= now) {
-        kept_.erase(kept_in_order_.front());
-        kept_in_order_.pop_front();
-    }
-    const auto [place, is_new] = kept_.insert_or_assign(
-        run_name{run.key(), run.record().run_id}, kept_log{run.log(), now + limits_.replay}
-    );
+    kept_bytes_ += kept.bytes;
+    const auto [place, is_new] = kept_.try_emplace(run_name{run.key(), run.record().run_id});
+    kept_bytes_ -= place->second.bytes; // Of a run of that name on a thread that was deleted since.
+    place->second = std::move(kept);
     if (is_new) {
         kept_in_order_.push_back(place);
+    }
+    while (!kept_in_order_.empty() && (kept_in_order_.front()->second.until <= now ||
+                                       kept_bytes_ > limits_.kept_bytes)) {
+        kept_bytes_ -= kept_in_order_.front()->second.bytes;
+        kept_.erase(kept_in_order_.front());
+        kept_in_order_.pop_front();
     }
 }
 

@@ -31,6 +31,7 @@ public:
         std::size_t max_runs = 10'000;         ///< Requests being admitted included.
         std::size_t max_detached_runs = 1'000; ///< Runs that nobody reads any more.
         std::chrono::seconds replay{600};      ///< How long keep_log() keeps.
+        std::size_t kept_bytes = 256U << 20U;  ///< Of the logs kept: the oldest go first.
     };
 
     explicit run_registry(limits bounds) : limits_(bounds) {}
@@ -87,6 +88,7 @@ private:
 
     struct kept_log {
         std::shared_ptr<run_log> log;
+        std::size_t bytes = 0;
         std::chrono::steady_clock::time_point until;
     };
 
@@ -104,6 +106,7 @@ private:
     std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
     std::map<run_name, kept_log> kept_;
     std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
+    std::size_t kept_bytes_ = 0;
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::size_t admissions_ = 0;
     std::shared_ptr<completion_event> no_admissions_; ///< Set once there are none; null: nobody waits.

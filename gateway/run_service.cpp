@@ -176,6 +176,7 @@ std::shared_ptr<run_log> run_service::shared::launch(
     options.on_disconnect = what.on_disconnect.value_or(settings.on_disconnect);
     options.run_timeout = settings.run_timeout;
     options.detached = settings.detached;
+    options.max_bytes = settings.max_run_bytes;
     options.relaxed_durability = settings.relaxed_durability;
     options.translation = settings.translation;
     const auto live = std::make_shared<live_run>(

@@ -41,6 +41,7 @@ struct run_service_settings {
     std::chrono::seconds detached{3600};
     std::size_t max_runs = 10'000;
     std::size_t max_detached_runs = 1'000;
+    std::size_t max_run_bytes = 64U << 20U;
     std::size_t max_result_bytes = 1U << 20U;
     bool relaxed_durability = false;
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.

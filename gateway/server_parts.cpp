@@ -123,6 +123,7 @@ run_service_settings make_run_settings(const config& all, const provider_map& pr
     settings.replay = all.session.replay;
     settings.detached = all.server.detached;
     settings.max_runs = all.server.max_runs;
+    settings.max_run_bytes = all.server.max_run_bytes;
     settings.max_detached_runs = all.server.max_detached_runs;
     settings.max_result_bytes = all.tools.max_result_bytes;
     settings.relaxed_durability = all.session.durability == session::durability::relaxed;

@@ -11,6 +11,8 @@ namespace {
 
 // Entries of one run that follow each other are queued as one slice up to this size.
 constexpr std::size_t merged_bytes_max = 1U << 20U;
+// What may wait for a disk that stands still. As much again may be in the transaction under way.
+constexpr std::size_t queued_bytes_max = 128U << 20U;
 
 failure unavailable() {
     return {errc::store_unavailable, "the store cannot be written", {}, {}};
@@ -39,7 +41,8 @@ sqlite_worker::~sqlite_worker() {
 void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
     {
         const std::lock_guard lock(mutex_);
-        if (!closing_) {
+        if (!closing_ && queued_bytes_ + slice.frames.size() <= queued_bytes_max) {
+            queued_bytes_ += slice.frames.size();
             if (writes_.empty()) {
                 oldest_write_ = std::chrono::steady_clock::now();
             }
@@ -126,6 +129,7 @@ bool sqlite_worker::take(work& next) {
     std::unique_lock lock(mutex_);
     await_work(lock);
     next.writes.swap(writes_);
+    queued_bytes_ = 0;
     urgent_ = false;
     if (!reads_.empty()) {
         next.read = std::move(reads_.front());

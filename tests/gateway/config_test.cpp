@@ -73,6 +73,7 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.server.drain, std::chrono::seconds(25));
     EXPECT_EQ(all.server.max_connections, 20'000U);
     EXPECT_EQ(all.server.max_runs, 10'000U);
+    EXPECT_EQ(all.server.max_run_bytes, 67'108'864U);
     EXPECT_EQ(all.server.max_detached_runs, 1'000U);
     EXPECT_EQ(all.server.reader_buffer_bytes, 1'048'576U);
     EXPECT_EQ(all.server.header, std::chrono::seconds(10));

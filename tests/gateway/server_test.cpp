@@ -1,7 +1,12 @@
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -595,6 +600,43 @@ TEST_F(ServerTest, RefusesToStopNothingInParticular) {
     EXPECT_EQ(
         error_code(ask(post("/agui/cancel", R"({"threadId":"t","runId":7})"))), "invalid_input"
     );
+}
+
+TEST_F(ServerTest, EndsARunThatWritesTooMuch) {
+    settings.server.max_run_bytes = 65'536;
+    answer = say_and_stall(std::string(70'000, 'x'));
+    start();
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_TRUE(reply.complete);
+    EXPECT_NE(reply.body.find("token_limit"), std::string::npos);
+}
+
+TEST_F(ServerTest, LogsWhyTheStoreFails) {
+    memory_logger log;
+    options.log = &log;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                         ("agui-failing-store-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    settings.session.store = gateway::session_config::store_kind::sqlite;
+    settings.session.sqlite_path = (folder / "agui.db").string();
+    start();
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit full = before;
+    full.rlim_cur = 1; // The next write fails: a full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_EQ(error_code(reply), "store_unavailable");
+    EXPECT_THAT(log.lines(), ::testing::Contains(::testing::HasSubstr("cannot write the store")));
+    server.reset();
+    std::filesystem::remove_all(folder);
 }
 
 TEST_F(ServerTest, CancelsARunWhoseClientLeftWhereAskedTo) {
