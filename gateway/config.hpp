@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/run_service.hpp"
+#include "gateway/disconnect_policy.hpp"
 #include "runner/model_provider.hpp"
 #include "session/base/log.hpp"
 #include "session/history_plan.hpp"

@@ -2,6 +2,7 @@
 
 #include "gateway/config.hpp"
 #include "gateway/http_connection.hpp"
+#include "gateway/run_settings.hpp"
 #include "gateway/server.hpp"
 #include "runner/model_provider.hpp"
 #include "runner/tool_registry.hpp"
