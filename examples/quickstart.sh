@@ -93,6 +93,12 @@ wait_until_ready() {
   return 1
 }
 
+refuse_taken_port() {
+  port_taken || return 0
+  echo "Something listens on $listen already. Stop it, or choose another port: --listen 127.0.0.1:8081" >&2
+  exit 1
+}
+
 check_handoff() {
   local event
   step "The hand-off with curl"
@@ -111,14 +117,12 @@ step "Packages"
 source "$here/install-build-deps.sh"
 install_missing "${build_packages[@]}"
 
-if port_taken; then
-  echo "Something listens on $listen already. Stop it, or choose another port: --listen 127.0.0.1:8081" >&2
-  exit 1
-fi
+refuse_taken_port
 
 work=$(mktemp -d)
 step "Build (build/release; some minutes the first time)"
 build
+refuse_taken_port # A build takes minutes.
 
 step "agui-gateway --demo on $listen"
 if $once; then

@@ -1,6 +1,7 @@
 #include "gateway/agui_route.hpp"
 
 #include "gateway/http_error.hpp"
+#include "session/base/id.hpp"
 
 #include <utility>
 
@@ -32,6 +33,12 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
                 {}
             });
         }
+    }
+    what.idempotency_key = request.header("idempotency-key");
+    if (!is_sound_id(what.idempotency_key)) {
+        co_return to_reply(
+            failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key", {}}
+        );
     }
     stream_reply stream;
     stream.projection = input->projection;

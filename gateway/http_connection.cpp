@@ -388,6 +388,9 @@ void http_connection::sweep() {
     case phase::handling:
         return; // Bounded by the handler.
     case phase::writing:
+        if (stream_ != nullptr) {
+            look_for_lag();
+        }
         if (elapsed >= limits.stall) {
             services_.log.log(log_level::warning, "reader cut off: it takes nothing");
             abort();

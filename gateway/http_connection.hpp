@@ -38,7 +38,8 @@ struct connection_limits {
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
     std::size_t max_bytes_of_bodies = 536'870'912; ///< Held by all connections together.
-    std::size_t reader_buffer_bytes = 1'048'576;   ///< Handed to the kernel at a time.
+    std::size_t reader_buffer_bytes = 1'048'576;   ///< How far a reader of a run may stay behind.
+    std::chrono::milliseconds lag{10'000}; ///< For how long one may, before it is cut off.
 };
 
 /// What all connections share. References outlive them.
@@ -101,6 +102,8 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<void> linger();
     void beat();
+    void look_for_lag();
+    [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
     void watch_peer();
     void on_peer_readable();
 

@@ -24,6 +24,7 @@ constexpr std::size_t kept_bytes = 8192;
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 constexpr std::string_view heartbeat = ": keep-alive\n\n";
+constexpr std::string_view cut_off_comment = ": cut off: too far behind; read on from the last id\n\n";
 
 /// The line in front of a chunk's data.
 class chunk_head {
@@ -94,6 +95,11 @@ struct http_connection::event_stream {
     bool head_sent = false;
     bool heartbeat_due = false;
     bool peer_left = false;
+
+    // Since when the reader is too far behind without coming closer, and the least it was behind since.
+    time_point lagging_since;
+    std::size_t least_lag = 0; ///< 0: it is not too far behind.
+    bool cut_off = false;
 };
 
 asio::awaitable<bool> http_connection::send_reply() {
@@ -148,8 +154,13 @@ asio::awaitable<bool> http_connection::send_stream() {
         if (written && stream.batch.ended) {
             break;
         }
+        if (written && stream.cut_off) {
+            co_await send_cut_off();
+            break;
+        }
     }
-    const bool complete = stream.batch.ended && !write_failed_ && !stream.peer_left;
+    const bool complete =
+        stream.batch.ended && !write_failed_ && !stream.peer_left && !stream.cut_off;
     current.end();
     if (!complete || !terms_.keep_alive || finishing_) {
         co_return false;
@@ -239,6 +250,38 @@ void http_connection::on_peer_readable() {
         close();
         stream_->log.wake(stream_->waiter);
     }
+}
+
+// A reader that stays more than its limit behind and comes no closer is too slow for its run (P11). One that
+// reads an old run, or a burst, comes closer.
+void http_connection::look_for_lag() {
+    event_stream& stream = *stream_;
+    const std::size_t behind = stream.log.bytes_behind(stream.at);
+    if (behind <= services_.limits.reader_buffer_bytes) {
+        stream.least_lag = 0;
+    } else if (stream.least_lag == 0 || behind < stream.least_lag) {
+        stream.least_lag = behind;
+        stream.lagging_since = now_;
+    } else if (stream.cut_off && now_ - stream.lagging_since >= 2 * services_.limits.lag) {
+        abort(); // It does not even take the rest of what was under way.
+    } else if (!stream.cut_off && now_ - stream.lagging_since >= services_.limits.lag) {
+        stream.cut_off = true;
+        services_.log.log(log_level::warning, "reader cut off: too far behind");
+    }
+}
+
+// What was under way is complete: the peer learns why, and that this is no end (P1).
+asio::awaitable<void> http_connection::send_cut_off() {
+    if (terms_.http_1_0) {
+        abort(); // Closing is how a body of HTTP/1.0 ends.
+        co_return;
+    }
+    chunk_head size_line;
+    gather buffers;
+    buffers.add(size_line.write(cut_off_comment.size()));
+    buffers.add(asio::buffer(cut_off_comment));
+    buffers.add(asio::buffer(crlf));
+    (void)co_await write_rest(buffers); // Nothing follows either way.
 }
 
 void http_connection::beat() {

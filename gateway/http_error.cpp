@@ -17,6 +17,7 @@ struct answer {
 answer answer_to(errc code) noexcept {
     switch (code) {
     case errc::invalid_json:
+    case errc::bad_cursor:
         return {400};
     case errc::invalid_input:
     case errc::unsupported_protocol_version:
@@ -31,6 +32,7 @@ answer answer_to(errc code) noexcept {
     case errc::thread_busy:
         return {409, 1};
     case errc::run_expired:
+    case errc::cursor_expired:
         return {410};
     case errc::not_found:
         return {404};
@@ -110,6 +112,9 @@ http_reply to_reply(const failure& error) {
     }
     if (!error.active_run_id.empty()) {
         body["activeRunId"] = error.active_run_id;
+    }
+    if (error.earliest) {
+        body["earliest"] = *error.earliest;
     }
     return make_reply(answer_to(error.code), std::move(body));
 }

@@ -25,7 +25,7 @@ enum class http_errc {
     overloaded,             ///< 503
 };
 
-/// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status that belongs to the code,
+/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status that belongs to the code,
 /// and Retry-After where trying again may help. This and the next are the only places that know
 /// statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);

@@ -25,6 +25,9 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For how long no connection is accepted when the process has run out of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;
+/// What the kernel holds of answers that a peer does not take, at most (it doubles the number): without a
+/// bound it would be megabytes for each slow reader.
+constexpr int send_buffer_bytes = 128 * 1024;
 
 } // namespace
 
@@ -63,6 +66,9 @@ listener::listener(
     acceptor_.open(where.protocol(), ec);
     if (!ec) {
         acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+    }
+    if (!ec) {
+        acceptor_.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ec);
     }
     if (!ec) {
         acceptor_.bind(where, ec);

@@ -1,11 +1,11 @@
 #include "gateway/orphan_recovery.hpp"
 
+#include "gateway/lost_run.hpp"
 #include "runner/stop_reason.hpp"
 #include "translator/event_writer.hpp"
 
-#include <boost/json/parse.hpp>
-
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,160 +15,199 @@ namespace agui::gateway {
 
 namespace {
 
+using session::call_owner;
+using session::call_record;
+using session::call_status;
+using session::node_index;
+
 constexpr std::size_t page_entries = 4096;
+constexpr std::string_view lost_result =
+    "The call was interrupted; whether it had any effect is unknown.";
 
-// What a log has opened and not closed, in the order opened.
-class open_brackets {
+class orphan_ending {
 public:
-    void read(std::string_view frame) {
-        const auto begin = frame.find("data: ");
-        if (begin == std::string_view::npos) {
-            return;
-        }
-        boost::system::error_code ec;
-        const boost::json::value event = boost::json::parse(frame.substr(begin + 6), ec);
-        const boost::json::object* object = ec ? nullptr : event.if_object();
-        if (object == nullptr || !object->contains("type")) {
-            return;
-        }
-        const std::string_view type = object->at("type").as_string();
-        for (const bracket& kind : kinds) {
-            if (type == kind.start) {
-                open_.push_back({&kind, std::string(object->at(kind.id).as_string())});
-            } else if (type == kind.end) {
-                const std::string_view id = object->at(kind.id).as_string();
-                std::erase_if(open_, [&](const entry& one) {
-                    return one.kind == &kind && one.id == id;
-                });
-            }
-        }
-    }
+    orphan_ending(const recovery_services& services, session::store::orphan orphan)
+        : services_(services), orphan_(std::move(orphan)), now_(services.time.now()) {}
 
-    // The missing ends, innermost first.
-    void close(translator::event_writer& writer, std::vector<std::string>& out) const {
-        for (auto one = open_.rbegin(); one != open_.rend(); ++one) {
-            writer.begin(one->kind->end);
-            writer.member(one->kind->id, one->id);
-            out.emplace_back(writer.end());
+    boost::asio::awaitable<result<void>> end() {
+        auto loaded = co_await services_.store.load(orphan_.key);
+        if (!loaded) {
+            co_return loaded.error();
         }
+        if (loaded->has_value()) {
+            thread_ = std::move(**loaded);
+        }
+        const auto readable = co_await read_log();
+        if (!readable && readable.error().code != errc::run_expired) {
+            co_return readable.error();
+        }
+        change_.at = now_;
+        kill_open_calls();
+        if (readable) {
+            keep_what_was_said();
+        }
+        // A log with a hole cannot be ended so that it could be read: its record is ended alone (410 then).
+        std::optional<session::log_slice> slice;
+        if (readable) {
+            const std::vector<std::string> events = last_events();
+            slice = slice_of(events);
+            orphan_.run.last_sequence = orphan_.last_sequence + events.size();
+        }
+        end_record();
+        const session::thread_key key = orphan_.key;
+        co_return co_await services_.store.commit(key, std::move(change_), std::move(slice));
     }
 
 private:
-    struct bracket {
-        std::string_view start;
-        std::string_view end;
-        std::string_view id;
-    };
-    static constexpr bracket kinds[] = {
-        {"TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "messageId"},
-        {"TOOL_CALL_START", "TOOL_CALL_END", "toolCallId"},
-        {"REASONING_START", "REASONING_END", "messageId"},
-        {"REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "messageId"},
-    };
-    struct entry {
-        const bracket* kind;
-        std::string id;
-    };
-    std::vector<entry> open_;
-};
-
-session::log_slice slice_of(const session::store::orphan& orphan, const std::vector<std::string>& events) {
-    session::log_slice slice;
-    slice.run_number = orphan.run.number;
-    slice.first_sequence = orphan.last_sequence + 1;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        slice.frames += "id: " + std::to_string(slice.first_sequence + i) + "\ndata: " + events[i] + "\n\n";
-        slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
-    }
-    return slice;
-}
-
-boost::asio::awaitable<result<std::vector<std::string>>>
-closing_events(session::store& store, const session::store::orphan& orphan, unix_ms now) {
-    open_brackets open;
-    for (std::uint64_t after = 0;;) {
-        const auto page = co_await store.read_log(orphan.run.number, after, page_entries);
-        if (!page) {
-            co_return page.error();
+    boost::asio::awaitable<result<void>> read_log() {
+        for (std::uint64_t after = 0;;) {
+            const auto page =
+                co_await services_.store.read_log(orphan_.run.number, after, page_entries);
+            if (!page) {
+                co_return page.error();
+            }
+            if (page->empty()) {
+                co_return result<void>();
+            }
+            for (const session::log_entry& entry : *page) {
+                said_.read(entry.frame);
+            }
+            after = page->back().sequence;
         }
-        if (page->empty()) {
-            break;
-        }
-        for (const session::log_entry& entry : *page) {
-            open.read(entry.frame);
-        }
-        after = page->back().sequence;
     }
-    std::vector<std::string> events;
-    translator::event_writer writer;
-    if (orphan.last_sequence == 0) {
-        // The crash came before RUN_STARTED was durable; a stream begins with it all the same (P1).
-        writer.begin("RUN_STARTED");
-        writer.member("timestamp", now);
-        writer.member("threadId", orphan.key.thread_id);
-        writer.member("runId", orphan.run.run_id);
-        events.emplace_back(writer.end());
-    }
-    open.close(writer, events);
-    writer.begin("RUN_ERROR");
-    writer.member("timestamp", now);
-    writer.member("message", runner::describe(runner::stop_reason::error));
-    writer.member("code", runner::error_code(runner::stop_reason::error));
-    events.emplace_back(writer.end());
-    co_return events;
-}
 
-boost::asio::awaitable<result<void>>
-end_orphan(session::store& store, session::store::orphan orphan, unix_ms now) {
-    const auto loaded = co_await store.load(orphan.key);
-    if (!loaded) {
-        co_return loaded.error();
-    }
-    session::changes change;
-    change.at = now;
-    if (loaded->has_value()) {
-        for (session::call_record call : (*loaded)->calls) {
-            if (call.run_id == orphan.run.run_id && call.status == session::call_status::open) {
-                call.status = session::call_status::dead;
-                change.calls.push_back(std::move(call));
+    void kill_open_calls() {
+        for (call_record call : thread_.calls) {
+            if (call.run_id == orphan_.run.run_id && call.status == call_status::open) {
+                kill(std::move(call));
             }
         }
     }
-    const auto events = co_await closing_events(store, orphan, now);
-    if (!events && events.error().code != errc::run_expired) {
-        co_return events.error();
+
+    void kill(call_record call) {
+        call.status = call_status::dead;
+        if (call.owner == call_owner::server) {
+            lost_calls_.push_back(call.id);
+        }
+        change_.calls.push_back(std::move(call));
     }
-    // A log with a hole cannot be ended so that it could be read: its record is ended alone (410 then).
-    std::optional<session::log_slice> slice;
-    if (events) {
-        slice = slice_of(orphan, *events);
-        orphan.run.last_sequence = orphan.last_sequence + events->size();
+
+    // A run commits a turn when it is complete: the last one may be in the log alone.
+    void keep_what_was_said() {
+        if (thread_.branches.empty()) {
+            return;
+        }
+        node_index parent = thread_.branches.at(thread_.head).tip;
+        for (const session::message& said : said_.messages()) {
+            const bool is_stored = std::ranges::any_of(thread_.nodes, [&](const auto& node) {
+                return node.message.id == said.id;
+            });
+            if (is_stored) {
+                continue;
+            }
+            session::stored_message node;
+            node.parent = parent;
+            node.run_id = orphan_.run.run_id;
+            node.created_at = now_;
+            node.message = said;
+            parent = static_cast<node_index>(thread_.nodes.size() + change_.messages.size());
+            for (const session::tool_call& call : said.tool_calls) {
+                const bool is_ours = services_.tools.contains(call.name);
+                kill(
+                    {call.id, call.name, orphan_.run.run_id,
+                     is_ours ? call_owner::server : call_owner::external, call_status::dead, parent}
+                );
+            }
+            if (said.role == session::role::assistant) {
+                add_event("assistant.message", {{"messageId", said.id}});
+            }
+            change_.messages.push_back(std::move(node));
+        }
+        if (!change_.messages.empty()) {
+            change_.branches.push_back({thread_.head, session::branch{parent, now_}});
+        }
     }
-    orphan.run.status = session::run_status::failed;
-    orphan.run.end_reason = runner::error_code(runner::stop_reason::error);
-    orphan.run.ended_at = now;
-    session::session_event failed;
-    failed.type = "run.failed";
-    failed.run_id = orphan.run.run_id;
-    failed.timestamp = now;
-    failed.data["reason"] = orphan.run.end_reason;
-    change.events.push_back(std::move(failed));
-    change.run = orphan.run;
-    const session::thread_key key = orphan.key;
-    co_return co_await store.commit(key, std::move(change), std::move(slice));
-}
+
+    std::vector<std::string> last_events() {
+        std::vector<std::string> events;
+        translator::event_writer writer;
+        const auto begin = [&](std::string_view type) {
+            writer.begin(type);
+            writer.member("timestamp", now_);
+        };
+        if (orphan_.last_sequence == 0) {
+            // The crash came before RUN_STARTED was durable; a stream begins with it all the same (P1).
+            begin("RUN_STARTED");
+            writer.member("threadId", orphan_.key.thread_id);
+            writer.member("runId", orphan_.run.run_id);
+            events.emplace_back(writer.end());
+        }
+        said_.close(writer, events);
+        for (const std::string& call_id : lost_calls_) {
+            begin("TOOL_CALL_RESULT");
+            writer.member("messageId", services_.ids.next("msg"));
+            writer.member("toolCallId", call_id);
+            writer.member("role", std::string_view("tool"));
+            writer.member("content", lost_result);
+            events.emplace_back(writer.end());
+        }
+        begin("RUN_ERROR");
+        writer.member("message", runner::describe(runner::stop_reason::error));
+        writer.member("code", runner::error_code(runner::stop_reason::error));
+        events.emplace_back(writer.end());
+        return events;
+    }
+
+    [[nodiscard]] session::log_slice slice_of(const std::vector<std::string>& events) const {
+        session::log_slice slice;
+        slice.run_number = orphan_.run.number;
+        slice.first_sequence = orphan_.last_sequence + 1;
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            slice.frames += "id: " + std::to_string(slice.first_sequence + i) + "\ndata: " +
+                            events[i] + "\n\n";
+            slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
+        }
+        return slice;
+    }
+
+    void end_record() {
+        orphan_.run.status = session::run_status::failed;
+        orphan_.run.end_reason = runner::error_code(runner::stop_reason::error);
+        orphan_.run.ended_at = now_;
+        add_event("run.failed", {{"reason", orphan_.run.end_reason}});
+        change_.run = orphan_.run;
+    }
+
+    void add_event(std::string_view type, boost::json::object data) {
+        session::session_event event;
+        event.type = type;
+        event.run_id = orphan_.run.run_id;
+        event.timestamp = now_;
+        event.data = std::move(data);
+        change_.events.push_back(std::move(event));
+    }
+
+    const recovery_services& services_;
+    session::store::orphan orphan_;
+    unix_ms now_;
+    session::thread_record thread_;
+    lost_run said_;
+    session::changes change_;
+    std::vector<std::string> lost_calls_; ///< Calls of the server that get a result on the wire.
+};
 
 } // namespace
 
-boost::asio::awaitable<void> end_orphans(session::store& store, const clock& time, logger& log) {
-    const auto orphans = co_await store.orphans();
+boost::asio::awaitable<void> end_orphans(recovery_services services) {
+    const auto orphans = co_await services.store.orphans();
     if (!orphans) {
-        log.log(log_level::error, "runs of a former process could not be listed");
+        services.log.log(log_level::error, "runs of a former process could not be listed");
         co_return;
     }
     for (const session::store::orphan& orphan : *orphans) {
-        const result<void> ended = co_await end_orphan(store, orphan, time.now());
-        log.log(
+        orphan_ending ending(services, orphan);
+        const result<void> ended = co_await ending.end();
+        services.log.log(
             ended ? log_level::warning : log_level::error,
             ended ? "a run of a former process was ended" : "a run of a former process could not be ended",
             {{"thread", orphan.key.thread_id}, {"run", orphan.run.run_id}}

@@ -27,6 +27,9 @@ using translator::projection;
 constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16 * 1024;
 
+// What a frame has around its JSON, about.
+constexpr std::size_t frame_bytes = 16;
+
 // What deltas have in common ends with this.
 constexpr std::string_view delta_member = R"("delta":")";
 
@@ -95,6 +98,15 @@ std::shared_ptr<run_log> run_log::restored(
         }
     }
     log->visible_ = log->entries_.size();
+    log->ended_ = true;
+    return log;
+}
+
+std::shared_ptr<run_log>
+run_log::empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence) {
+    auto log = std::make_shared<run_log>(std::move(executor), settings{});
+    const std::lock_guard lock(log->mutex_);
+    log->visible_ = last_sequence;
     log->ended_ = true;
     return log;
 }
@@ -332,7 +344,6 @@ void run_log::write_frame(std::uint64_t sequence, std::string& out) const {
 void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
     out.text.clear();
     const std::lock_guard lock(mutex_);
-    at.after = std::min<std::uint64_t>(at.after, entries_.size());
     auto variant = variants_.end();
     if (at.projection != projection::v1_1) {
         variant = std::upper_bound(
@@ -359,6 +370,17 @@ void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
         at.tail_read = true;
     }
     out.ended = ended_ && all_read;
+}
+
+std::size_t run_log::bytes_behind(const cursor& at) const {
+    const std::lock_guard lock(mutex_);
+    if (at.after >= visible_ || entries_.empty()) {
+        return 0;
+    }
+    const std::size_t begin = at.after == 0 ? 0 : entries_[at.after - 1].end;
+    const std::size_t own = entries_[visible_ - 1].end - begin;
+    const std::size_t shared = prefixes_.empty() ? 0 : prefixes_.back().size();
+    return own + (visible_ - at.after) * (shared + frame_bytes);
 }
 
 boost::asio::awaitable<void> run_log::wait(const cursor& at, waiter& who) {
@@ -421,6 +443,11 @@ void run_log::set_failure_handler(std::function<void()> handler) {
 std::size_t run_log::reader_count() const {
     const std::lock_guard lock(mutex_);
     return readers_;
+}
+
+std::uint64_t run_log::visible_sequence() const {
+    const std::lock_guard lock(mutex_);
+    return visible_;
 }
 
 bool run_log::ended() const {

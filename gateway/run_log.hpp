@@ -51,6 +51,10 @@ public:
         boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries
     );
 
+    /// The log of an ended run whose events are gone: there is nothing behind `last_sequence`.
+    [[nodiscard]] static std::shared_ptr<run_log>
+    empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
+
     // Writer.
 
     /// Appends an event. It is handed to the store, and readers are woken, after the current handler of
@@ -86,6 +90,9 @@ public:
         std::string text;   ///< Finished frames; empty: nothing more is visible.
         bool ended = false; ///< The cursor is at the end and nothing will follow.
     };
+
+    /// About how many bytes of frames are visible behind the cursor.
+    [[nodiscard]] std::size_t bytes_behind(const cursor& at) const;
 
     /// Fills `out` with the next visible frames and moves the cursor behind them; about `max_bytes` at the
     /// most (at least one event).
@@ -127,6 +134,8 @@ public:
     /// `handler` is called on the run's executor each time the last reader leaves a log that has not ended.
     void set_last_reader_handler(std::function<void()> handler);
     [[nodiscard]] std::size_t reader_count() const;
+    /// The last event that readers may see.
+    [[nodiscard]] std::uint64_t visible_sequence() const;
     [[nodiscard]] bool ended() const;
 
     // session::log_observer

@@ -11,6 +11,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace agui::gateway {
@@ -52,8 +53,8 @@ struct run_service::shared {
         return found == settings.agents.end() ? nullptr : &found->second;
     }
 
-    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-    find_repeated(const thread_key& key, const std::string& run_id, const std::string& digest);
+    [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
+    find_repeated(const thread_key& key, const request& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
     take_thread(const thread_key& key, const translator::run_input& input);
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>> begin_run(
@@ -72,22 +73,22 @@ struct run_service::shared {
     std::weak_ptr<shared> self;
 };
 
-// The log of a run that the request repeats (P6); null: it is no repeat.
-boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::find_repeated(
-    const thread_key& key, const std::string& run_id, const std::string& digest
+// The run that the request repeats (P6); nullopt: it is no repeat.
+boost::asio::awaitable<result<std::optional<known_run>>> run_service::shared::find_repeated(
+    const thread_key& key, const request& what
 ) {
-    const auto known = co_await find_run(services.store, registry, key, run_id);
-    if (!known) {
-        co_return known.error();
+    auto known = co_await find_run(services.store, registry, key, what.input.run_id);
+    if (!known || known->has_value() || what.idempotency_key.empty()) {
+        co_return known;
     }
-    if (!known->has_value()) {
-        co_return std::shared_ptr<run_log>();
+    auto named = co_await services.store.find_run_by_key(key, what.idempotency_key);
+    if (!named) {
+        co_return named.error();
     }
-    if ((*known)->record.input_digest != digest) {
-        co_return failure{
-            errc::run_id_reused, "the runId was used with another request", "runId", {}};
+    if (!named->has_value()) {
+        co_return std::optional<known_run>();
     }
-    co_return co_await log_of(services.store, **known);
+    co_return co_await find_run(services.store, registry, key, (*named)->run_id);
 }
 
 // Takes the thread for the run; a run that nobody reads gives way to a new user message.
@@ -146,6 +147,8 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     record.parent_run_id = input.parent_run_id;
     record.agent_id = agent.settings.id;
     record.input_digest = std::move(digest);
+    record.idempotency_key = what.idempotency_key;
+    record.protocol = translator::to_string(input.projection);
     record.started_at = now;
     const auto begun = co_await services.store.begin(key, record, plan->change);
     if (!begun) {
@@ -239,10 +242,22 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     const thread_key key{what.principal, what.input.thread_id};
     std::string digest = input_digest(what.input.canonical);
     std::string().swap(what.input.canonical);
-    const auto turn = co_await self->registry.take_turn(key, what.input.run_id);
-    auto repeated = co_await self->find_repeated(key, what.input.run_id, digest);
-    if (!repeated || *repeated) {
-        co_return repeated;
+    // First the key's turn, then the runId's: always in this order, so that nobody waits in a circle.
+    std::unique_ptr<run_registry::turn> key_turn;
+    if (!what.idempotency_key.empty()) {
+        key_turn = co_await self->registry.take_turn(key, "key " + what.idempotency_key);
+    }
+    const auto turn = co_await self->registry.take_turn(key, "run " + what.input.run_id);
+    const auto repeated = co_await self->find_repeated(key, what);
+    if (!repeated) {
+        co_return repeated.error();
+    }
+    if (repeated->has_value()) {
+        if ((*repeated)->record.input_digest != digest) {
+            co_return failure{
+                errc::run_id_reused, "the runId was used with another request", "runId", {}};
+        }
+        co_return co_await log_of(self->services.store, **repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
@@ -268,6 +283,41 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     co_return begun;
 }
 
+boost::asio::awaitable<result<run_service::attachment>>
+run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
+    const std::shared_ptr<shared> self = shared_;
+    std::optional<known_run> run;
+    {
+        // A run that is being begun is not under way yet and in the store already.
+        const auto turn = co_await self->registry.take_turn(key, "run " + run_id);
+        auto known = co_await find_run(self->services.store, self->registry, key, run_id);
+        if (!known) {
+            co_return known.error();
+        }
+        run = std::move(*known);
+    }
+    if (!run) {
+        co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
+    }
+    auto log = co_await log_of(self->services.store, *run);
+    const std::uint64_t end = run->record.last_sequence;
+    if (!log && log.error().code == errc::run_expired && after != end) {
+        co_return failure{
+            errc::cursor_expired, "the events of this run are gone", "after", {}, end};
+    }
+    if (!log && log.error().code != errc::run_expired) {
+        co_return log.error();
+    }
+    attachment found;
+    found.log = log ? *log : run_log::empty_at(co_await boost::asio::this_coro::executor, end);
+    if (after > found.log->visible_sequence()) {
+        co_return failure{errc::bad_cursor, "the run has no such event", "after", {}};
+    }
+    found.projection = translator::projection_from_string(run->record.protocol)
+                           .value_or(translator::projection::undeclared);
+    co_return found;
+}
+
 boost::asio::awaitable<bool>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<shared> self = shared_;
@@ -286,7 +336,10 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
 }
 
 boost::asio::awaitable<void> run_service::recover() {
-    co_await end_orphans(shared_->services.store, shared_->services.time, shared_->services.log);
+    co_await end_orphans(
+        {shared_->services.store, shared_->services.tools, shared_->services.ids,
+         shared_->services.time, shared_->services.log}
+    );
 }
 
 void run_service::begin_drain() { shared_->registry.begin_drain(); }

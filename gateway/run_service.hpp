@@ -3,12 +3,14 @@
 #include "gateway/run_log.hpp"
 #include "gateway/run_settings.hpp"
 #include "session/store.hpp"
+#include "translator/protocol_version.hpp"
 #include "translator/run_input.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,12 +39,23 @@ public:
         std::string agent_id; ///< Empty: the default agent.
         translator::run_input input;
         std::optional<disconnect_policy> on_disconnect; ///< Of the header X-On-Disconnect.
+        std::string idempotency_key; ///< Of the header Idempotency-Key; empty: none.
     };
 
     /// Admission: agent, tools, thread lease, history rule, and the begin of the run, in that order. On
     /// success the run is under way and RUN_STARTED is in its log. A repeat of a known runId attaches to
-    /// that run's log (P6). Nothing is stored on failure.
+    /// that run's log (P6); so does a request that repeats an idempotency key with the same JSON, whatever
+    /// its runId. Nothing is stored on failure.
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>> start(request what);
+
+    struct attachment {
+        std::shared_ptr<run_log> log;
+        translator::projection projection; ///< Of the request that began the run.
+    };
+    /// The log of a run that is known, to be read from behind `after` on (P8). errc::not_found,
+    /// cursor_expired, bad_cursor.
+    [[nodiscard]] boost::asio::awaitable<result<attachment>>
+    attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
     /// Stops the thread's active run (of that runId, if given). True if the run addressed ended by a stop;
     /// returns once the thread is free.

@@ -3,6 +3,7 @@
 #include "gateway/agui_route.hpp"
 #include "gateway/cancel_route.hpp"
 #include "gateway/connection_group.hpp"
+#include "gateway/events_route.hpp"
 #include "gateway/health_routes.hpp"
 #include "gateway/listener.hpp"
 #include "gateway/router.hpp"
@@ -147,6 +148,10 @@ std::vector<route> server::impl::make_routes() {
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
          .json = true},
+        {.method = "GET",
+         .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
+         .handler = make_events_route(runs),
+         .streams = true},
         {.method = "GET",
          .pattern = "/healthz",
          .handler = make_health_route(),

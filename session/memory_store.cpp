@@ -49,6 +49,8 @@ thread_summary summary_of(const thread_record& thread) {
 run_record updated_run(const run_record& known, const run_record& given) {
     run_record run = given;
     run.run_id = known.run_id;
+    run.idempotency_key = known.idempotency_key;
+    run.protocol = known.protocol;
     if (run.input_digest.empty()) {
         run.input_digest = known.input_digest;
     }
@@ -133,6 +135,18 @@ public:
         co_return run == found->runs.end() ? std::nullopt : std::optional(*run);
     }
 
+    asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        const auto run =
+            std::ranges::find(found->runs, idempotency_key, &run_record::idempotency_key);
+        co_return run == found->runs.end() ? std::nullopt : std::optional(*run);
+    }
+
     asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override {
         const std::shared_ptr<entry> found = find(key);
         if (!found) {
@@ -209,8 +223,12 @@ private:
             target->thread.agent_id = run.agent_id;
         }
         const std::lock_guard entry_lock(target->mutex);
-        if (std::ranges::find(target->runs, run.run_id, &run_record::run_id) !=
-            target->runs.end()) {
+        const bool is_taken = std::ranges::any_of(target->runs, [&](const run_record& known_run) {
+            return known_run.run_id == run.run_id ||
+                   (!run.idempotency_key.empty() &&
+                    known_run.idempotency_key == run.idempotency_key);
+        });
+        if (is_taken) {
             return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
         }
         store_changes(*target, change);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view run_columns = "r.number, r.run_id, r.parent_run_id, r.agent_id, "
                                          "r.input_digest, r.status, r.end_reason, r.started_at, "
-                                         "r.ended_at, r.last_sequence";
+                                         "r.ended_at, r.last_sequence, r.idempotency_key, r.protocol";
 constexpr std::string_view of_thread_key =
     "WHERE r.thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) ";
 
@@ -29,6 +29,8 @@ run_record run_of(const statement::rows& row, int column = 0) {
     run.started_at = row.integer(column + 7);
     run.ended_at = row.integer(column + 8);
     run.last_sequence = static_cast<std::uint64_t>(row.integer(column + 9));
+    run.idempotency_key = row.text(column + 10);
+    run.protocol = row.text(column + 11);
     return run;
 }
 
@@ -56,11 +58,14 @@ log_state log_state_from_string(std::string_view name) noexcept {
 sqlite_runs::sqlite_runs(database& db)
     : db_(db),
       last_before_open_(db.integer("SELECT coalesce(max(number), 0) FROM runs")),
-      exists_(db, "SELECT 1 FROM runs WHERE thread = ? AND run_id = ?"),
+      exists_(
+          db, "SELECT 1 FROM runs WHERE thread = ?1 AND run_id = ?2 UNION ALL "
+              "SELECT 1 FROM runs WHERE thread = ?1 AND idempotency_key = ?3"
+      ),
       add_(
           db, "INSERT INTO runs (thread, run_id, parent_run_id, agent_id, status, end_reason, "
-              "started_at, ended_at, last_sequence, input_digest, log) "
-              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'kept')"
+              "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, log) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
       ),
       update_(
           db, "UPDATE runs SET parent_run_id = ?1, agent_id = ?2, status = ?3, end_reason = ?4, "
@@ -70,6 +75,7 @@ sqlite_runs::sqlite_runs(database& db)
               "WHERE number = ?8 AND thread = ?9"
       ),
       find_(db, select_runs(std::string(of_thread_key) + "AND r.run_id = ?")),
+      find_by_key_(db, select_runs(std::string(of_thread_key) + "AND r.idempotency_key = ?")),
       latest_(db, select_runs(std::string(of_thread_key) + "ORDER BY r.number DESC LIMIT 1")),
       log_of_(db, "SELECT log, last_sequence FROM runs WHERE number = ?"),
       set_log_state_(db, "UPDATE runs SET log = ? WHERE number = ?"),
@@ -78,15 +84,16 @@ sqlite_runs::sqlite_runs(database& db)
               "AND ended_at < ? LIMIT ?"
       ) {}
 
-bool sqlite_runs::exists(std::int64_t thread, const std::string& run_id) {
-    statement::rows row = exists_.query(thread, run_id);
+bool sqlite_runs::exists(std::int64_t thread, const run_record& run) {
+    statement::rows row = exists_.query(thread, run.run_id, run.idempotency_key);
     return row.next();
 }
 
 std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
     add_.execute(
         thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason,
-        run.started_at, run.ended_at, run.last_sequence, run.input_digest
+        run.started_at, run.ended_at, run.last_sequence, run.input_digest,
+        run.idempotency_key, run.protocol
     );
     return db_.last_insert_id();
 }
@@ -101,6 +108,12 @@ bool sqlite_runs::update(std::int64_t thread, const run_record& run) {
 
 std::optional<run_record> sqlite_runs::find(const thread_key& key, const std::string& run_id) {
     statement::rows row = find_.query(key.principal, key.thread_id, run_id);
+    return row.next() ? std::optional(run_of(row)) : std::nullopt;
+}
+
+std::optional<run_record>
+sqlite_runs::find_by_key(const thread_key& key, const std::string& idempotency_key) {
+    statement::rows row = find_by_key_.query(key.principal, key.thread_id, idempotency_key);
     return row.next() ? std::optional(run_of(row)) : std::nullopt;
 }
 

@@ -23,7 +23,8 @@ class sqlite_runs {
 public:
     explicit sqlite_runs(database& db);
 
-    [[nodiscard]] bool exists(std::int64_t thread, const std::string& run_id);
+    /// True if the thread has a run of that id or idempotency key.
+    [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
     /// The number that the run gets.
     std::int64_t add(std::int64_t thread, const run_record& run);
     /// False: the thread has no run of that number. An empty digest keeps the one that is stored. A
@@ -31,6 +32,8 @@ public:
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
+    [[nodiscard]] std::optional<run_record>
+    find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
     /// Active runs that were begun before the store was opened, in order of begin.
     [[nodiscard]] std::vector<store::orphan> orphans();
@@ -57,6 +60,7 @@ private:
     statement add_;
     statement update_;
     statement find_;
+    statement find_by_key_;
     statement latest_;
     statement log_of_;
     statement set_log_state_;

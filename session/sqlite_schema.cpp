@@ -121,6 +121,12 @@ void create_version_1(database& db) {
 // is told that its runId is taken.
 void create_version_2(database& db) {
     db.execute("ALTER TABLE runs ADD COLUMN input_digest TEXT NOT NULL DEFAULT ''");
+    db.execute("ALTER TABLE runs ADD COLUMN idempotency_key TEXT");
+    db.execute("ALTER TABLE runs ADD COLUMN protocol TEXT NOT NULL DEFAULT ''");
+    db.execute(
+        "CREATE UNIQUE INDEX runs_by_key ON runs (thread, idempotency_key) "
+        "WHERE idempotency_key IS NOT NULL"
+    );
     db.execute("DROP TABLE run_inputs");
 }
 

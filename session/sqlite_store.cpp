@@ -152,6 +152,8 @@ public:
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
     asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
+    asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override;
     asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override;
     asio::awaitable<result<thread_page>> list(thread_query query) override;
     asio::awaitable<result<std::vector<session_event>>>
@@ -244,7 +246,7 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
     std::optional<sqlite_threads::position> at = threads_.find(key);
     if (!at) {
         at = threads_.create(key, run.agent_id, change.at);
-    } else if (runs_.exists(at->thread, run.run_id)) {
+    } else if (runs_.exists(at->thread, run)) {
         return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
     }
     threads_.apply(*at, change);
@@ -309,6 +311,15 @@ sqlite_store::find_run(thread_key key, std::string run_id) {
     auto run = co_await read<std::optional<run_record>>(
         [this, key = std::move(key), run_id = std::move(run_id)](
         ) -> result<std::optional<run_record>> { return runs_.find(key, run_id); }
+    );
+    co_return run;
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+sqlite_store::find_run_by_key(thread_key key, std::string idempotency_key) {
+    auto run = co_await read<std::optional<run_record>>(
+        [this, key = std::move(key), idempotency_key = std::move(idempotency_key)](
+        ) -> result<std::optional<run_record>> { return runs_.find_by_key(key, idempotency_key); }
     );
     co_return run;
 }

@@ -103,7 +103,7 @@ public:
     load(thread_key key) = 0;
 
     /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread if
-    /// it is new. errc::run_id_reused if the thread has a run of that id.
+    /// it is new. errc::run_id_reused if the thread has a run of that id or idempotency key.
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>>
     begin(thread_key key, run_record run, changes change) = 0;
 
@@ -128,6 +128,10 @@ public:
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) = 0;
+
+    /// The run that was begun with that idempotency key, which is not empty.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) = 0;
 
     /// The run that was begun last on the thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>

@@ -104,7 +104,9 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    std::string input_digest; ///< Of the request, to recognise a repeat (P6); chosen by the caller.
+    std::string input_digest;    ///< Of the request, to recognise a repeat (P6); chosen by the caller.
+    std::string idempotency_key; ///< Another name of the run on its thread; empty: it has none.
+    std::string protocol;        ///< How its first reader is spoken to; chosen by the caller.
     run_status status = run_status::active;
     std::string end_reason;  ///< Stop reason or error code of the end; empty while active.
     unix_ms started_at = 0;

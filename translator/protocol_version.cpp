@@ -42,4 +42,25 @@ result<projection> choose_projection(const std::optional<std::string_view>& decl
     return oldest ? projection::v1_0 : projection::v1_1;
 }
 
+std::string_view to_string(projection value) noexcept {
+    switch (value) {
+    case projection::undeclared:
+        return "undeclared";
+    case projection::v1_0:
+        return "1.0";
+    case projection::v1_1:
+        return "1.1";
+    }
+    return "undeclared";
+}
+
+std::optional<projection> projection_from_string(std::string_view name) noexcept {
+    for (const projection value : {projection::undeclared, projection::v1_0, projection::v1_1}) {
+        if (name == to_string(value)) {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
+
 } // namespace agui::translator

@@ -18,4 +18,8 @@ enum class projection {
 [[nodiscard]] result<projection>
 choose_projection(const std::optional<std::string_view>& declared);
 
+/// The name under which a run's projection is stored: "undeclared", "1.0", "1.1".
+[[nodiscard]] std::string_view to_string(projection value) noexcept;
+[[nodiscard]] std::optional<projection> projection_from_string(std::string_view name) noexcept;
+
 } // namespace agui::translator

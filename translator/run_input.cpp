@@ -260,6 +260,9 @@ result<run_input> read_run_input(std::string_view body, const input_limits& limi
             drop_secrets(*bag);
         }
     }
+    for (const std::string_view key : {"runId", "run_id"}) {
+        fields->erase(key);
+    }
     out.canonical = canonical_json(*parsed);
     return out;
 }

@@ -63,8 +63,8 @@ struct run_input {
     std::vector<context_entry> context;
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
-    /// The request as JSON with `apiKey`, `baseUrl`, `headers` and the like dropped from forwardedProps and
-    /// keys sorted: equal requests give equal text (P6).
+    /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like dropped from
+    /// forwardedProps and keys sorted: equal requests give equal text (P6).
     std::string canonical;
     std::vector<std::string> notes; ///< What was dropped of the request, and where; no content.
     std::size_t unknown_members = 0; ///< Of the request itself, ignored.

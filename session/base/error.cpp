@@ -28,6 +28,10 @@ std::string_view to_string(errc code) noexcept {
         return "run_id_reused";
     case errc::run_expired:
         return "run_expired";
+    case errc::cursor_expired:
+        return "cursor_expired";
+    case errc::bad_cursor:
+        return "bad_cursor";
     case errc::not_found:
         return "not_found";
     case errc::overloaded:

@@ -3,6 +3,8 @@
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,8 @@ enum class errc {
     thread_busy,                  ///< Another run holds the thread; `active_run_id` names it.
     run_id_reused,                ///< The runId was used with another body.
     run_expired,                  ///< The run is known, its log is gone.
+    cursor_expired,               ///< As run_expired, asked for by a cursor; `earliest` can be served.
+    bad_cursor,                   ///< A cursor behind the end of a run, or none at all.
     not_found,
     overloaded,                   ///< A bound of the process is reached; try again later.
     draining,                     ///< The process is shutting down.
@@ -40,6 +44,7 @@ struct failure {
     std::string detail;
     std::string path;          ///< JSON path into the request, as `messages[2].toolCallId`; or empty.
     std::string active_run_id; ///< For thread_busy.
+    std::optional<std::uint64_t> earliest{}; ///< For cursor_expired: the lowest cursor that can be served.
 };
 
 /// Lets result<T>::value() throw: std::runtime_error with code and detail.

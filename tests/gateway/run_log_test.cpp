@@ -57,6 +57,10 @@ public:
     load(session::thread_key) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<std::optional<session::run_record>>>
+    find_run_by_key(session::thread_key, std::string) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<session::begun_run>>
     begin(session::thread_key, session::run_record, session::changes) override {
         throw std::logic_error("not used");

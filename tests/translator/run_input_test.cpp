@@ -794,7 +794,7 @@ TEST(CanonicalJson, IsTheSameUnderKeyOrderAndWhitespace) {
     EXPECT_EQ(left.canonical, right.canonical);
     EXPECT_EQ(
         left.canonical,
-        R"({"messages":[{"content":"hé","id":"u","role":"user"}],"runId":"r","threadId":"t"})"
+        R"({"messages":[{"content":"hé","id":"u","role":"user"}],"threadId":"t"})"
     );
 }
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "session/base/error.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// The decoded parameters of a query string, in order.
+class query_parameters {
+public:
+    explicit query_parameters(std::vector<std::pair<std::string, std::string>> all)
+        : all_(std::move(all)) {}
+
+    /// The first of that name; null: not given.
+    [[nodiscard]] const std::string* find(std::string_view name) const noexcept;
+
+private:
+    std::vector<std::pair<std::string, std::string>> all_;
+};
+
+/// Reads `a=1&b=x+y%20z` (URL standard, application/x-www-form-urlencoded): `+` is a space. Failures:
+/// errc::invalid_input for escapes that are none and for more than 64 parameters.
+[[nodiscard]] result<query_parameters> parse_query(std::string_view query);
+
+} // namespace agui::gateway
