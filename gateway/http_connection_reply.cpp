@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 namespace agui::gateway {
@@ -45,13 +46,17 @@ private:
 /// A run's log on its way to the peer: what has been read of it, and what is being written.
 struct http_connection::event_stream {
     event_stream(const stream_reply& what, asio::any_io_executor executor, const reply_terms& terms)
-        : log(*what.log),
+        : log(what.log),
           token(what.log),
+          next(what.next),
           waiter(std::move(executor)),
           chunked(!terms.http_1_0),
           head(write_stream_head(terms)) {
         at.projection = what.projection;
         at.after = what.after;
+        if (next) {
+            next_token.emplace(next);
+        }
     }
 
     /// Reads on and fills `buffers` with all of it, the response head in front of the first. False: there
@@ -63,7 +68,12 @@ struct http_connection::event_stream {
         if (batch.text.capacity() > kept_bytes) {
             std::string().swap(batch.text); // A reader that caught up holds no more than others.
         }
-        log.read(at, max_bytes, batch);
+        log->read(at, max_bytes, batch);
+        if (batch.ended && next) {
+            log = std::move(next);
+            at = {at.projection, 0, false};
+            batch.ended = false;
+        }
         const bool beat = batch.text.empty() && !batch.ended && heartbeat_due;
         heartbeat_due = false;
         const std::string_view data = beat ? heartbeat : std::string_view(batch.text);
@@ -83,8 +93,10 @@ struct http_connection::event_stream {
         return !buffers.empty() || batch.ended;
     }
 
-    run_log& log;
+    std::shared_ptr<run_log> log;
     run_log::reader_token token;
+    std::shared_ptr<run_log> next; ///< Follows when the log has ended.
+    std::optional<run_log::reader_token> next_token;
     run_log::waiter waiter;
     run_log::cursor at;
     run_log::batch batch;
@@ -100,6 +112,7 @@ struct http_connection::event_stream {
     time_point lagging_since;
     std::size_t least_lag = 0; ///< 0: it is not too far behind.
     bool cut_off = false;
+    time_point cut_off_at;
 };
 
 asio::awaitable<bool> http_connection::send_reply() {
@@ -143,7 +156,7 @@ asio::awaitable<bool> http_connection::send_stream() {
     while (!stream.peer_left && !write_failed_) {
         if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
             phase_ = phase::streaming;
-            co_await stream.log.wait(stream.at, stream.waiter);
+            co_await stream.log->wait(stream.at, stream.waiter);
             continue;
         }
         since_ = now_;
@@ -248,7 +261,7 @@ void http_connection::on_peer_readable() {
     if (ec) {
         stream_->peer_left = true;
         close();
-        stream_->log.wake(stream_->waiter);
+        stream_->log->wake(stream_->waiter);
     }
 }
 
@@ -256,16 +269,21 @@ void http_connection::on_peer_readable() {
 // reads an old run, or a burst, comes closer.
 void http_connection::look_for_lag() {
     event_stream& stream = *stream_;
-    const std::size_t behind = stream.log.bytes_behind(stream.at);
+    if (stream.cut_off) {
+        if (now_ - stream.cut_off_at >= services_.limits.stall) {
+            abort(); // It does not even take the rest of what was under way.
+        }
+        return;
+    }
+    const std::size_t behind = stream.log->bytes_behind(stream.at);
     if (behind <= services_.limits.reader_buffer_bytes) {
         stream.least_lag = 0;
     } else if (stream.least_lag == 0 || behind < stream.least_lag) {
         stream.least_lag = behind;
         stream.lagging_since = now_;
-    } else if (stream.cut_off && now_ - stream.lagging_since >= 2 * services_.limits.lag) {
-        abort(); // It does not even take the rest of what was under way.
-    } else if (!stream.cut_off && now_ - stream.lagging_since >= services_.limits.lag) {
+    } else if (now_ - stream.lagging_since >= services_.limits.lag) {
         stream.cut_off = true;
+        stream.cut_off_at = now_;
         services_.log.log(log_level::warning, "reader cut off: too far behind");
     }
 }
@@ -287,7 +305,7 @@ asio::awaitable<void> http_connection::send_cut_off() {
 void http_connection::beat() {
     if (now_ - since_ >= services_.limits.heartbeat) {
         stream_->heartbeat_due = true;
-        stream_->log.wake(stream_->waiter);
+        stream_->log->wake(stream_->waiter);
     }
 }
 
@@ -297,7 +315,7 @@ void http_connection::abort() {
     close();
     if (stream_ != nullptr) {
         stream_->peer_left = true;
-        stream_->log.wake(stream_->waiter);
+        stream_->log->wake(stream_->waiter);
     }
 }
 

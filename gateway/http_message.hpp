@@ -43,6 +43,7 @@ struct stream_reply {
     std::shared_ptr<run_log> log;
     translator::projection projection = translator::projection::undeclared;
     std::uint64_t after = 0;
+    std::shared_ptr<run_log> next; ///< Read from its begin when `log` has ended; null: nothing follows.
 };
 
 using handler_reply = std::variant<http_reply, stream_reply>;

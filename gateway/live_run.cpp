@@ -45,10 +45,11 @@ session::session_event end_event(const session::run_record& ended) {
 
 live_run::live_run(
     boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-    session::thread_key key, session::run_record record, settings options
+    session::thread_key key, session::run_record record, session::node_index first_own_message,
+    settings options
 )
     : executor_(std::move(executor)), store_(store), time_(time), logger_(log), key_(std::move(key)),
-      record_(std::move(record)), settings_(options),
+      record_(std::move(record)), first_own_message_(first_own_message), settings_(options),
       log_(std::make_shared<run_log>(
           executor_,
           run_log::settings{

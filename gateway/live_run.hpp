@@ -35,7 +35,8 @@ public:
 
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-        session::thread_key key, session::run_record record, settings options
+        session::thread_key key, session::run_record record, session::node_index first_own_message,
+        settings options
     );
 
     /// Both are called on the executor.
@@ -51,12 +52,19 @@ public:
 
     /// Any thread. The first reason counts.
     void stop(runner::stop_reason reason);
+    [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
+        return executor_;
+    }
     /// Any thread.
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return key_; }
     /// As the run began; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<run_log>& log() const noexcept { return log_; }
+    /// The first message of the thread that the run itself makes; any thread.
+    [[nodiscard]] session::node_index first_own_message() const noexcept {
+        return first_own_message_;
+    }
     /// Any thread. It had readers and has none any more.
     [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
     /// Any thread, once ended.
@@ -80,6 +88,7 @@ private:
     logger& logger_;
     session::thread_key key_;
     const session::run_record record_;
+    const session::node_index first_own_message_;
     settings settings_;
     std::shared_ptr<run_log> log_;
     translator::agui_translator translator_;

@@ -6,11 +6,15 @@
 #include "gateway/run_registry.hpp"
 #include "gateway/run_replay.hpp"
 #include "gateway/run_setup.hpp"
+#include "gateway/thread_recording.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <deque>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -20,6 +24,18 @@ namespace {
 
 using runner::stop_reason;
 using session::thread_key;
+
+// Ends the principal under which ephemeral runs are kept: no real one holds a control character.
+constexpr std::string_view ephemeral_mark = "\x1e"
+                                            "ephemeral";
+
+// Of those, so many are kept for who asks again.
+constexpr std::size_t ephemeral_threads_max = 1'000;
+
+thread_key ephemeral(thread_key key) {
+    key.principal += ephemeral_mark;
+    return key;
+}
 
 bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
@@ -53,6 +69,11 @@ struct run_service::shared {
         return found == settings.agents.end() ? nullptr : &found->second;
     }
 
+    /// The store of a conversation that is not to be kept, or the other one.
+    [[nodiscard]] session::store& store_of(const thread_key& key) const {
+        return key.principal.ends_with(ephemeral_mark) ? *ephemeral_store : services.store;
+    }
+
     [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
     find_repeated(const thread_key& key, const request& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
@@ -66,10 +87,14 @@ struct run_service::shared {
     );
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
+    void forget_oldest_ephemeral(const live_run& ended);
 
     run_services_refs services;
     run_service_settings settings;
     run_registry registry;
+    const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
+    std::mutex ephemeral_mutex;
+    std::deque<thread_key> ephemeral_threads; ///< Ended last, last.
     std::weak_ptr<shared> self;
 };
 
@@ -77,25 +102,25 @@ struct run_service::shared {
 boost::asio::awaitable<result<std::optional<known_run>>> run_service::shared::find_repeated(
     const thread_key& key, const request& what
 ) {
-    auto known = co_await find_run(services.store, registry, key, what.input.run_id);
+    auto known = co_await find_run(store_of(key), registry, key, what.input.run_id);
     if (!known || known->has_value() || what.idempotency_key.empty()) {
         co_return known;
     }
-    auto named = co_await services.store.find_run_by_key(key, what.idempotency_key);
+    auto named = co_await store_of(key).find_run_by_key(key, what.idempotency_key);
     if (!named) {
         co_return named.error();
     }
     if (!named->has_value()) {
         co_return std::optional<known_run>();
     }
-    co_return co_await find_run(services.store, registry, key, (*named)->run_id);
+    co_return co_await find_run(store_of(key), registry, key, (*named)->run_id);
 }
 
 // Takes the thread for the run; a run that nobody reads gives way to a new user message.
 boost::asio::awaitable<result<void>> run_service::shared::take_thread(
     const thread_key& key, const translator::run_input& input
 ) {
-    auto taken = co_await services.store.acquire(key, input.run_id);
+    auto taken = co_await store_of(key).acquire(key, input.run_id);
     if (taken || taken.error().code != errc::thread_busy) {
         co_return taken;
     }
@@ -107,14 +132,14 @@ boost::asio::awaitable<result<void>> run_service::shared::take_thread(
     }
     holder->stop(stop_reason::superseded);
     co_await holder->ended().wait();
-    co_return co_await services.store.acquire(key, input.run_id);
+    co_return co_await store_of(key).acquire(key, input.run_id);
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::begin_run(
     const thread_key& key, const request& what, const agent_entry& agent, std::string digest
 ) {
     const translator::run_input& input = what.input;
-    auto loaded = co_await services.store.load(key);
+    auto loaded = co_await store_of(key).load(key);
     if (!loaded) {
         co_return loaded.error();
     }
@@ -150,7 +175,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     record.idempotency_key = what.idempotency_key;
     record.protocol = translator::to_string(input.projection);
     record.started_at = now;
-    const auto begun = co_await services.store.begin(key, record, plan->change);
+    const auto begun = co_await store_of(key).begin(key, record, plan->change);
     if (!begun) {
         co_return begun.error();
     }
@@ -183,8 +208,8 @@ std::shared_ptr<run_log> run_service::shared::launch(
     options.relaxed_durability = settings.relaxed_durability;
     options.translation = settings.translation;
     const auto live = std::make_shared<live_run>(
-        std::move(executor), services.store, services.time, services.log, key, std::move(record),
-        options
+        std::move(executor), store_of(key), services.time, services.log, key, std::move(record),
+        static_cast<session::node_index>(run.thread.nodes.size()), options
     );
     const bool goes_on = registry.add(live);
     runner::run_services parts{
@@ -219,10 +244,32 @@ void run_service::shared::on_detached(const std::shared_ptr<live_run>& run) {
 }
 
 void run_service::shared::on_end(const std::shared_ptr<live_run>& run) {
-    if (!services.store.keeps_logs()) {
+    if (!store_of(run->key()).keeps_logs()) {
         registry.keep_log(*run);
     }
     registry.remove(run);
+    if (run->key().principal.ends_with(ephemeral_mark)) {
+        forget_oldest_ephemeral(*run);
+    }
+}
+
+void run_service::shared::forget_oldest_ephemeral(const live_run& ended) {
+    std::optional<thread_key> oldest;
+    {
+        const std::lock_guard lock(ephemeral_mutex);
+        std::erase(ephemeral_threads, ended.key());
+        ephemeral_threads.push_back(ended.key());
+        if (ephemeral_threads.size() > ephemeral_threads_max) {
+            oldest = std::move(ephemeral_threads.front());
+            ephemeral_threads.pop_front();
+        }
+    }
+    if (oldest) {
+        boost::asio::co_spawn(
+            ended.executor(), ephemeral_store->remove(std::move(*oldest)),
+            [keep = self.lock()](const std::exception_ptr&, const result<bool>&) {}
+        );
+    }
 }
 
 run_service::run_service(run_services_refs services, run_service_settings settings)
@@ -239,7 +286,8 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         co_return failure{errc::not_found, "there is no agent of this name", {}, {}};
     }
     log_notes(self->services.log, what.input);
-    const thread_key key{what.principal, what.input.thread_id};
+    const thread_key own{what.principal, what.input.thread_id};
+    const thread_key key = what.input.forwarded.ephemeral ? ephemeral(own) : own;
     std::string digest = input_digest(what.input.canonical);
     std::string().swap(what.input.canonical);
     // First the key's turn, then the runId's: always in this order, so that nobody waits in a circle.
@@ -257,7 +305,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
             co_return failure{
                 errc::run_id_reused, "the runId was used with another request", "runId", {}};
         }
-        co_return co_await log_of(self->services.store, **repeated);
+        co_return co_await log_of(self->store_of(key), **repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
@@ -275,7 +323,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         thrown = std::current_exception();
     }
     if (thrown || !begun) {
-        self->services.store.release(key, what.input.run_id);
+        self->store_of(key).release(key, what.input.run_id);
     }
     if (thrown) {
         std::rethrow_exception(thrown);
@@ -290,16 +338,22 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     {
         // A run that is being begun is not under way yet and in the store already.
         const auto turn = co_await self->registry.take_turn(key, "run " + run_id);
-        auto known = co_await find_run(self->services.store, self->registry, key, run_id);
-        if (!known) {
-            co_return known.error();
+        for (const thread_key& place : {key, ephemeral(key)}) {
+            auto known = co_await find_run(self->store_of(place), self->registry, place, run_id);
+            if (!known) {
+                co_return known.error();
+            }
+            if (known->has_value()) {
+                run = std::move(*known);
+                key = place;
+                break;
+            }
         }
-        run = std::move(*known);
     }
     if (!run) {
         co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
     }
-    auto log = co_await log_of(self->services.store, *run);
+    auto log = co_await log_of(self->store_of(key), *run);
     const std::uint64_t end = run->record.last_sequence;
     if (!log && log.error().code == errc::run_expired && after != end) {
         co_return failure{
@@ -318,21 +372,62 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     co_return found;
 }
 
+boost::asio::awaitable<result<run_service::recording>>
+run_service::history(std::string principal, const translator::run_input& input) {
+    const std::shared_ptr<shared> self = shared_;
+    const thread_key key{std::move(principal), input.thread_id};
+    session::thread_record thread;
+    std::shared_ptr<live_run> live;
+    // The run is looked at before and after, so that the thread is that of its begin and no later one's.
+    for (;;) {
+        live = input.forwarded.follow ? self->registry.active(key) : nullptr;
+        auto loaded = co_await self->services.store.load(key);
+        if (!loaded) {
+            co_return loaded.error();
+        }
+        if (!live || self->registry.active(key) == live) {
+            thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
+            break;
+        }
+    }
+    recording out;
+    out.log = std::make_shared<run_log>(
+        co_await boost::asio::this_coro::executor, run_log::settings{}
+    );
+    write_history(
+        thread, live ? live->first_own_message() : session::no_node,
+        {input.thread_id, input.run_id, input.parent_run_id}, self->services.time.now(), *out.log
+    );
+    out.log->publish_end();
+    out.live = live ? live->log() : nullptr;
+    co_return out;
+}
+
 boost::asio::awaitable<bool>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<shared> self = shared_;
-    const auto live = self->registry.active(key);
-    if (live && (!run_id || live->record().run_id == *run_id)) {
-        live->stop(stop_reason::cancelled);
-        co_await live->ended().wait();
-        co_return live->was_stopped();
+    for (const thread_key& place : {key, ephemeral(key)}) {
+        const auto live = self->registry.active(place);
+        if (live && (!run_id || live->record().run_id == *run_id)) {
+            live->stop(stop_reason::cancelled);
+            co_await live->ended().wait();
+            co_return live->was_stopped();
+        }
     }
-    if (run_id) {
-        const auto stored = co_await self->services.store.find_run(key, *run_id);
-        co_return stored && *stored && (*stored)->status == session::run_status::cancelled;
+    result<std::optional<session::run_record>> latest = std::optional<session::run_record>();
+    for (const thread_key& place : {key, ephemeral(key)}) {
+        session::store& store = self->store_of(place);
+        if (run_id) {
+            latest = co_await store.find_run(place, *run_id);
+        } else {
+            latest = co_await store.latest_run(place);
+        }
+        if (latest && latest->has_value()) {
+            break;
+        }
     }
-    const auto latest = co_await self->services.store.latest_run(key);
-    co_return latest && *latest && (*latest)->status == session::run_status::cancelled;
+    co_return latest && latest->has_value() &&
+        (*latest)->status == session::run_status::cancelled;
 }
 
 boost::asio::awaitable<void> run_service::recover() {

@@ -57,6 +57,15 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
+    struct recording {
+        std::shared_ptr<run_log> log;  ///< RUN_STARTED to RUN_FINISHED, around snapshots of the thread.
+        std::shared_ptr<run_log> live; ///< Of the thread's run under way, if it was asked for and there is one.
+    };
+    /// The thread as events (POST /agui/history). With forwardedProps.follow, what the live run itself has
+    /// said is left to its log. Nothing is stored, no runId is taken; an unknown thread is an empty one.
+    [[nodiscard]] boost::asio::awaitable<result<recording>>
+    history(std::string principal, const translator::run_input& input);
+
     /// Stops the thread's active run (of that runId, if given). True if the run addressed ended by a stop;
     /// returns once the thread is free.
     [[nodiscard]] boost::asio::awaitable<bool>

@@ -5,11 +5,13 @@
 #include "gateway/connection_group.hpp"
 #include "gateway/events_route.hpp"
 #include "gateway/health_routes.hpp"
+#include "gateway/history_route.hpp"
 #include "gateway/listener.hpp"
 #include "gateway/router.hpp"
 #include "gateway/run_service.hpp"
 #include "gateway/server_parts.hpp"
 #include "gateway/static_files.hpp"
+#include "gateway/thread_routes.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/id.hpp"
 
@@ -148,6 +150,11 @@ std::vector<route> server::impl::make_routes() {
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
          .json = true},
+        {.method = "POST",
+         .pattern = "/agui/history",
+         .handler = make_history_route(runs, settings.server.input),
+         .streams = true,
+         .json = true},
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
          .handler = make_events_route(runs),
@@ -164,6 +171,9 @@ std::vector<route> server::impl::make_routes() {
          .any_host = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
+    for (route& one : make_thread_routes(*store, system_clock(), depth)) {
+        table.push_back(std::move(one));
+    }
     // A page is loaded without a token; what it may do needs one all the same.
     if (!settings.server.static_dir.empty()) {
         table.push_back(

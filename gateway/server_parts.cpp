@@ -143,6 +143,7 @@ connection_limits make_connection_limits(const server_config& server) {
     limits.header = server.header;
     limits.body = server.body;
     limits.stall = server.stall;
+    limits.lag = server.lag;
     limits.heartbeat = server.heartbeat;
     limits.max_header_bytes = server.max_header_bytes;
     limits.max_body_bytes = server.max_body_bytes;

@@ -10,6 +10,7 @@
 #include <cctype>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace agui::test {
@@ -138,6 +139,23 @@ raw_reply raw_client::read_reply(bool without_body) {
         read_body(reply);
     }
     return reply;
+}
+
+void raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause) {
+    std::string buffer(bytes, '\0');
+    for (;;) {
+        const ssize_t count = ::recv(socket_, buffer.data(), buffer.size(), 0);
+        if (count <= 0) {
+            return;
+        }
+        received_.append(buffer, 0, static_cast<std::size_t>(count));
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+void raw_client::use_small_window() const {
+    const int size = 4096;
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
 void raw_client::wait_for_reset() const {

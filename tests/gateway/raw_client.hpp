@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -38,6 +40,11 @@ public:
     /// Reads raw bytes until they hold `text`: what was read, `text` included, or all there was at
     /// the end or after ten seconds.
     [[nodiscard]] std::string read_until(std::string_view text);
+    /// Lets the kernel hold little of what was not read. Before anything is sent.
+    void use_small_window() const;
+    /// Reads until the peer ends the connection, `bytes` at a time with a pause after each; what was
+    /// read is then there for read_body().
+    void read_slowly(std::size_t bytes, std::chrono::milliseconds pause);
     /// The body that belongs to a head of read_head().
     void read_body(raw_reply& reply);
     /// True if the peer closes without sending another byte.

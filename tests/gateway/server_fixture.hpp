@@ -38,7 +38,7 @@ protected:
     void start();
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     /// One request on a connection of its own.
-    [[nodiscard]] raw_reply ask(std::string_view bytes) const;
+    raw_reply ask(std::string_view bytes) const;
 
     gateway::config settings;
     gateway::server_options options;

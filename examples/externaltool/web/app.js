@@ -160,10 +160,10 @@ async function readEvents(run) {
     if (sequence && sequence <= run.sequence) continue;
     run.sequence = sequence || run.sequence;
     takeEvent(run, JSON.parse(data), sequence, data);
-    if (run.ended) return;
   }
   // HTTP 200 says nothing about success, only a terminal event does.
-  throw new ConnectionLost('The stream ended before the run did');
+  // The body is read to its end, so that the browser counts the request as complete.
+  if (!run.ended) throw new ConnectionLost('The stream ended before the run did');
 }
 
 // Server-sent events by hand: lines end with LF, a blank line ends an event, a line that begins with ':' is a

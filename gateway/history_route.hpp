@@ -1,0 +1,13 @@
+#pragma once
+
+#include "gateway/http_message.hpp"
+#include "gateway/run_service.hpp"
+#include "translator/run_input.hpp"
+
+namespace agui::gateway {
+
+/// POST /agui/history: the thread as an event stream (design section 5), from a RunAgentInput whose messages
+/// are not looked at. forwardedProps.follow goes on with the run under way. `runs` outlives the handler.
+[[nodiscard]] http_handler make_history_route(run_service& runs, translator::input_limits limits);
+
+} // namespace agui::gateway

@@ -1,0 +1,247 @@
+// Reading a run again (P8) and asking for it again (P6), over HTTP, with both stores.
+
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string code_of(const raw_reply& reply) {
+    boost::system::error_code ec;
+    const boost::json::value body = boost::json::parse(reply.body, ec);
+    const auto* error = ec ? nullptr : body.if_object() ? body.get_object().if_contains("error") : nullptr;
+    return error == nullptr ? "no error: " + reply.body : std::string(error->at("code").as_string());
+}
+
+// The frames of a stream, each with its empty line.
+std::vector<std::string> frames_of(std::string_view stream) {
+    std::vector<std::string> frames;
+    while (!stream.empty()) {
+        const std::size_t end = stream.find("\n\n");
+        const std::size_t size = end == std::string_view::npos ? stream.size() : end + 2;
+        frames.emplace_back(stream.substr(0, size));
+        stream.remove_prefix(size);
+    }
+    return frames;
+}
+
+std::string events_path(
+    std::string_view thread, std::string_view run, std::string_view query = {}
+) {
+    std::string path = "/agui/threads/";
+    path.append(thread).append("/runs/").append(run).append("/events").append(query);
+    return path;
+}
+
+enum class store_kind { memory, sqlite };
+
+class Reattach : public server_test, public ::testing::WithParamInterface<store_kind> {
+protected:
+    Reattach() {
+        folder_ = std::filesystem::temp_directory_path() /
+                  ("agui-reattach-" + std::to_string(::getpid()));
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+        if (GetParam() == store_kind::sqlite) {
+            settings.session.store = gateway::session_config::store_kind::sqlite;
+            settings.session.sqlite_path = (folder_ / "agui.db").string();
+        }
+        answer = say("Hello");
+    }
+    ~Reattach() override {
+        server.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    raw_reply read_again(std::string_view query, std::string_view headers = {}) {
+        return ask(get(events_path("t", "r", query), headers));
+    }
+
+    std::filesystem::path folder_;
+};
+
+TEST_P(Reattach, GivesTheSameBytesFromAnyNumberOn) {
+    start();
+    const raw_reply whole = ask(post("/agui", run_body("t", "r")));
+    const std::vector<std::string> frames = frames_of(whole.body);
+    ASSERT_GE(frames.size(), 4U);
+
+    EXPECT_EQ(read_again("").body, whole.body);
+    for (std::size_t after = 0; after <= frames.size(); ++after) {
+        std::string rest;
+        for (std::size_t i = after; i < frames.size(); ++i) {
+            rest += frames[i];
+        }
+        const raw_reply reply = read_again("?after=" + std::to_string(after));
+        EXPECT_EQ(reply.status, 200);
+        EXPECT_TRUE(reply.complete);
+        EXPECT_EQ(reply.body, rest) << "after " << after;
+    }
+}
+
+TEST_P(Reattach, TheHeaderOfAReconnectCountsMoreThanTheQuery) {
+    start();
+    const std::size_t count = frames_of(ask(post("/agui", run_body("t", "r"))).body).size();
+
+    const raw_reply reply =
+        read_again("?after=0", "Last-Event-ID: " + std::to_string(count - 1) + "\r\n");
+
+    EXPECT_EQ(frames_of(reply.body).size(), 1U);
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+}
+
+TEST_P(Reattach, RefusesCursorsThatNoEventHas) {
+    start();
+    const std::size_t count = frames_of(ask(post("/agui", run_body("t", "r"))).body).size();
+
+    EXPECT_EQ(read_again("?after=" + std::to_string(count)).body, "");
+    EXPECT_EQ(code_of(read_again("?after=" + std::to_string(count + 1))), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=x")), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=-1")), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=99999999999999999999")), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=%zz")), "invalid_input");
+    EXPECT_EQ(code_of(ask(get(events_path("t", "other")))), "not_found");
+    EXPECT_EQ(code_of(ask(get(events_path("other", "r")))), "not_found");
+}
+
+TEST_P(Reattach, SpeaksAsItDidOrAsAsked) {
+    start();
+    const std::string declared =
+        R"({"threadId":"t","runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"x"}]})";
+    const raw_reply first = ask(post("/agui", declared));
+    ASSERT_THAT(first.body, HasSubstr(R"("protocolVersion":"1.0")"));
+
+    EXPECT_EQ(read_again("").body, first.body);
+    EXPECT_THAT(read_again("?protocolVersion=1.1").body, HasSubstr(R"("protocolVersion":"1.1")"));
+    EXPECT_THAT(read_again("?protocolVersion=").body, Not(HasSubstr("protocolVersion")));
+    EXPECT_EQ(
+        code_of(read_again("?protocolVersion=2.0")), "unsupported_protocol_version"
+    );
+}
+
+TEST_P(Reattach, FollowsARunUnderWay) {
+    answer = say_and_stall("Hello");
+    start();
+    raw_client first(port());
+    first.send(post("/agui", run_body("t", "r")));
+    const std::string seen = first.read_until("Hello");
+    first.close();
+
+    raw_client second(port());
+    second.send(get(events_path("t", "r", "?after=1")));
+    const std::string again = second.read_until("Hello");
+    EXPECT_THAT(again, Not(HasSubstr("RUN_STARTED")));
+    EXPECT_EQ(code_of(read_again("?after=1000")), "bad_cursor");
+    ask(post("/agui/cancel", R"({"threadId":"t"})"));
+
+    EXPECT_THAT(second.read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
+}
+
+TEST_P(Reattach, ARepeatUnderAnIdempotencyKeyReadsTheFirstRun) {
+    start();
+    const std::string header = "Idempotency-Key: k1\r\n";
+    const std::string body = run_body("t", "r1");
+    const raw_reply first = ask(post("/agui", body, header));
+    std::string again = body;
+    again.replace(again.find(R"("runId":"r1")"), 12, R"("runId":"r2")");
+
+    EXPECT_EQ(ask(post("/agui", again, header)).body, first.body);
+    EXPECT_EQ(code_of(ask(get(events_path("t", "r2")))), "not_found") << "no run of its own";
+    EXPECT_EQ(
+        code_of(ask(post("/agui", run_body("t", "r3", "something else"), header))), "run_id_reused"
+    );
+    EXPECT_EQ(
+        code_of(ask(post("/agui", run_body("t", "r4"), "Idempotency-Key: " + std::string(513, 'k') + "\r\n"))),
+        "invalid_input"
+    );
+}
+
+TEST_P(Reattach, RecognisesARepeatWhateverTheOrderOfItsMembers) {
+    start();
+    const raw_reply first = ask(post(
+        "/agui", R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"x"}]})"
+    ));
+
+    EXPECT_EQ(
+        ask(post("/agui", R"({ "messages":[{"content":"x","role":"user","id":"u"}], "runId":"r", "threadId":"t" })")).body,
+        first.body
+    );
+    EXPECT_EQ(
+        code_of(ask(post("/agui", R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"y"}]})"))),
+        "run_id_reused"
+    );
+}
+
+TEST_P(Reattach, AnEphemeralRunLeavesNoThread) {
+    start();
+    std::string body = run_body("t", "r");
+    body.replace(body.find(R"("forwardedProps":{})"), 19, R"("forwardedProps":{"ephemeral":true})");
+
+    const raw_reply first = ask(post("/agui", body));
+
+    EXPECT_THAT(first.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_EQ(ask(post("/agui", body)).body, first.body) << "a repeat runs nothing twice";
+    EXPECT_EQ(read_again("").body, first.body);
+    EXPECT_EQ(code_of(ask(get("/agui/threads/t"))), "not_found");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, Reattach, ::testing::Values(store_kind::memory, store_kind::sqlite),
+    [](const auto& of) { return of.param == store_kind::memory ? "Memory" : "Sqlite"; }
+);
+
+class LaggingReader : public server_test {};
+
+TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
+    settings.server.reader_buffer_bytes = 16'384;
+    settings.server.lag = std::chrono::milliseconds(600);
+    // A run that writes ten times as fast as its reader reads, and does not end before it is cut off.
+    answer = say_and_stall(std::string(8'000, 'x'));
+    const std::string piece = answer.body;
+    for (int i = 0; i < 4'000; ++i) {
+        answer.body += piece;
+    }
+    answer.stall_after_frames = 4'000;
+    answer.pace = std::chrono::milliseconds(1);
+    start();
+    raw_client slow(port());
+    slow.use_small_window();
+    slow.send(post("/agui", run_body("t", "r")));
+    ASSERT_EQ(slow.read_head().status, 200);
+    slow.read_slowly(4'000, std::chrono::milliseconds(5));
+    raw_reply taken;
+    taken.headers["transfer-encoding"] = "chunked";
+    slow.read_body(taken);
+
+    EXPECT_FALSE(taken.complete) << "a clean end would be taken for success";
+    EXPECT_THAT(taken.body, HasSubstr(": cut off"));
+    const std::size_t last = taken.body.rfind("\nid: ");
+    ASSERT_NE(last, std::string::npos);
+    const std::string cursor =
+        taken.body.substr(last + 5, taken.body.find('\n', last + 5) - last - 5);
+    raw_client again(port());
+    again.send(get(events_path("t", "r", "?after=" + cursor)));
+    EXPECT_THAT(
+        again.read_until("data: "),
+        HasSubstr("\r\nid: " + std::to_string(std::stoull(cursor) + 1) + "\n")
+    );
+    ask(post("/agui/cancel", R"({"threadId":"t"})"));
+}
+
+} // namespace
+} // namespace agui::test

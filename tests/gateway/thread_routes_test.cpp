@@ -1,0 +1,219 @@
+// The thread store and the history stream over HTTP.
+
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace agui::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ThreadRoutes : public server_test {
+protected:
+    boost::json::value json_of(std::string_view path) {
+        const raw_reply reply = ask(get(path));
+        EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
+        boost::system::error_code ec;
+        boost::json::value body = boost::json::parse(reply.body, ec);
+        EXPECT_FALSE(ec) << reply.body;
+        return body;
+    }
+
+    raw_reply patch(std::string_view path, std::string_view body) {
+        std::string request = post(path, body);
+        return ask(request.replace(0, 4, "PATCH"));
+    }
+
+    raw_reply remove(std::string_view path) {
+        std::string request = get(path);
+        return ask(request.replace(0, 3, "DELETE"));
+    }
+
+    std::string run_with_tool(std::string_view run_id) {
+        return R"({"threadId":"t","runId":")" + std::string(run_id) +
+               R"(","protocolVersion":"1.1","state":{"color":"red"},"messages":[{"id":"u1","role":"user","content":"x"}],)"
+               R"("tools":[{"name":"paint","description":"","parameters":{"type":"object"}}]})";
+    }
+
+    static runner::scripted_answer call_paint() {
+        runner::scripted_answer answer;
+        answer.body =
+            R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"paint","arguments":"{\"color\":\"blue\"}"}}]}}]})"
+            "\n\n"
+            R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
+            "\n\ndata: [DONE]\n\n";
+        return answer;
+    }
+};
+
+TEST_F(ThreadRoutes, ShowsChangesAndDeletesAThread) {
+    start();
+    ask(post("/agui", run_body("t", "r")));
+
+    const boost::json::value thread = json_of("/agui/threads/t");
+    EXPECT_EQ(thread.at("threadId").as_string(), "t");
+    EXPECT_EQ(thread.at("agentId").as_string(), "default");
+    EXPECT_FALSE(thread.at("archived").as_bool());
+    EXPECT_GT(thread.at("createdAt").as_int64(), 0);
+    EXPECT_FALSE(thread.as_object().contains("activeRunId"));
+
+    const raw_reply changed =
+        patch("/agui/threads/t", R"({"title":"Sea","archived":true,"metadata":{"pin":1}})");
+    EXPECT_EQ(changed.status, 200);
+    EXPECT_THAT(changed.body, HasSubstr(R"("title":"Sea")"));
+    EXPECT_EQ(json_of("/agui/threads/t").at("metadata").at("pin").as_int64(), 1);
+    EXPECT_EQ(patch("/agui/threads/t", R"({"title":7})").status, 422);
+    EXPECT_EQ(patch("/agui/threads/t", R"({"owner":"me"})").status, 422);
+    EXPECT_EQ(patch("/agui/threads/other", R"({"title":"x"})").status, 404);
+
+    EXPECT_EQ(remove("/agui/threads/t").status, 204);
+    EXPECT_EQ(remove("/agui/threads/t").status, 404);
+    EXPECT_EQ(ask(get("/agui/threads/t")).status, 404);
+    EXPECT_THAT(ask(post("/agui", run_body("t", "r"))).body, HasSubstr("RUN_FINISHED"))
+        << "the thread begins anew";
+}
+
+TEST_F(ThreadRoutes, ListsByPages) {
+    start();
+    for (const char* id : {"a", "b", "c"}) {
+        ask(post("/agui", run_body(id, "r")));
+    }
+    patch("/agui/threads/b", R"({"archived":true})");
+
+    const boost::json::value first = json_of("/agui/threads?limit=1");
+    ASSERT_EQ(first.at("threads").as_array().size(), 1U);
+    const boost::json::value second =
+        json_of("/agui/threads?limit=1&cursor=" + std::string(first.at("nextCursor").as_string()));
+    ASSERT_EQ(second.at("threads").as_array().size(), 1U);
+
+    EXPECT_EQ(first.at("threads").at(0).at("threadId").as_string(), "c");
+    EXPECT_EQ(second.at("threads").at(0).at("threadId").as_string(), "a");
+    EXPECT_FALSE(second.as_object().contains("nextCursor"));
+    EXPECT_EQ(json_of("/agui/threads?archived=true").at("threads").as_array().size(), 1U);
+    EXPECT_EQ(json_of("/agui/threads?agentId=other").at("threads").as_array().size(), 0U);
+    EXPECT_EQ(ask(get("/agui/threads?limit=0")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?limit=1000")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?cursor=x")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?archived=maybe")).status, 422);
+}
+
+TEST_F(ThreadRoutes, AnActiveThreadIsNotDeleted) {
+    answer = say_and_stall("Hello");
+    start();
+    raw_client client(port());
+    client.send(post("/agui", run_body("t", "r")));
+    ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
+
+    EXPECT_EQ(json_of("/agui/threads/t").at("activeRunId").as_string(), "r");
+    const raw_reply refused = remove("/agui/threads/t");
+    EXPECT_EQ(refused.status, 409);
+    EXPECT_THAT(refused.body, HasSubstr(R"("activeRunId":"r")"));
+    ask(post("/agui/cancel", R"({"threadId":"t"})"));
+    EXPECT_EQ(remove("/agui/threads/t").status, 204);
+}
+
+TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
+    answer = call_paint();
+    start();
+    ask(post("/agui", run_with_tool("r1")));
+
+    const boost::json::value messages = json_of("/agui/threads/t/messages").at("messages");
+    ASSERT_EQ(messages.as_array().size(), 2U);
+    EXPECT_EQ(messages.at(0).at("id").as_string(), "u1");
+    EXPECT_EQ(messages.at(1).at("toolCalls").at(0).at("id").as_string(), "c1");
+    EXPECT_EQ(json_of("/agui/threads/t/state").at("state").at("color").as_string(), "red");
+    const boost::json::value pending = json_of("/agui/threads/t/pending");
+    ASSERT_EQ(pending.at("toolCalls").as_array().size(), 1U);
+    EXPECT_EQ(pending.at("toolCalls").at(0).at("toolCallName").as_string(), "paint");
+    EXPECT_EQ(pending.at("toolCalls").at(0).at("arguments").as_string(), R"({"color":"blue"})");
+    EXPECT_EQ(
+        pending.at("toolCalls").at(0).at("messageId"), messages.at(1).at("id")
+    );
+
+    const boost::json::value events = json_of("/agui/threads/t/events").at("events");
+    ASSERT_EQ(events.as_array().size(), 4U);
+    EXPECT_EQ(events.at(0).at("type").as_string(), "run.started");
+    EXPECT_EQ(events.at(0).at("seq").as_int64(), 1);
+    EXPECT_EQ(events.at(3).at("type").as_string(), "run.finished");
+    EXPECT_EQ(
+        json_of("/agui/threads/t/events?after=3").at("events").as_array().size(), 1U
+    );
+
+    ask(post("/agui", R"({"threadId":"t","runId":"r2","messages":[{"id":"u1","role":"user","content":"other"}]})"));
+    const boost::json::value branches = json_of("/agui/threads/t/branches").at("branches");
+    ASSERT_EQ(branches.as_array().size(), 2U);
+    EXPECT_TRUE(branches.at(1).at("head").as_bool());
+    EXPECT_EQ(
+        json_of("/agui/threads/t/messages?branch=0").at("messages").as_array().size(), 2U
+    );
+    EXPECT_EQ(ask(get("/agui/threads/t/messages?branch=9")).status, 404);
+}
+
+TEST_F(ThreadRoutes, AnUnknownThreadIsNotThere) {
+    start();
+    for (const char* part : {"", "/messages", "/events", "/state", "/pending", "/branches"}) {
+        EXPECT_EQ(ask(get("/agui/threads/none" + std::string(part))).status, 404) << part;
+    }
+}
+
+TEST_F(ThreadRoutes, HistoryIsARunOfSnapshots) {
+    start();
+    ask(post("/agui", run_with_tool("r1")));
+
+    const raw_reply history = ask(
+        post("/agui/history", R"({"threadId":"t","runId":"h","protocolVersion":"1.1","messages":[]})")
+    );
+
+    EXPECT_TRUE(history.complete);
+    EXPECT_THAT(history.body, HasSubstr(R"("type":"RUN_STARTED")"));
+    EXPECT_THAT(history.body, HasSubstr(R"("runId":"h")"));
+    EXPECT_THAT(history.body, HasSubstr(R"("type":"MESSAGES_SNAPSHOT")"));
+    EXPECT_THAT(history.body, HasSubstr(R"("content":"Hello")"));
+    EXPECT_THAT(history.body, HasSubstr(R"("snapshot":{"color":"red"})"));
+    EXPECT_THAT(history.body, HasSubstr(R"("type":"RUN_FINISHED")"));
+    // No runId is taken.
+    EXPECT_THAT(ask(post("/agui", run_body("t", "h"))).body, HasSubstr("RUN_FINISHED"));
+}
+
+TEST_F(ThreadRoutes, HistoryOfAnUnknownThreadIsEmpty) {
+    start();
+
+    const raw_reply history =
+        ask(post("/agui/history", R"({"threadId":"none","runId":"h","messages":[]})"));
+
+    EXPECT_THAT(history.body, HasSubstr(R"("messages":[])"));
+    EXPECT_THAT(history.body, Not(HasSubstr("STATE_SNAPSHOT")));
+    EXPECT_THAT(history.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_EQ(ask(get("/agui/threads/none")).status, 404);
+}
+
+TEST_F(ThreadRoutes, HistoryGoesOnWithTheRunUnderWay) {
+    answer = say_and_stall("Hello");
+    start();
+    raw_client client(port());
+    client.send(post("/agui", run_body("t", "r")));
+    ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
+
+    raw_client reader(port());
+    reader.send(post(
+        "/agui/history",
+        R"({"threadId":"t","runId":"h","messages":[],"forwardedProps":{"follow":true}})"
+    ));
+    const std::string snapshot = reader.read_until("RUN_FINISHED");
+    EXPECT_THAT(snapshot, HasSubstr(R"("id":"r-u")")) << "what the user said is in the snapshot";
+    EXPECT_THAT(snapshot, Not(HasSubstr("Hello"))) << "what the run says is not";
+    const std::string live = reader.read_until("Hello");
+    EXPECT_THAT(live, HasSubstr(R"("runId":"r")"));
+    ask(post("/agui/cancel", R"({"threadId":"t"})"));
+    EXPECT_THAT(reader.read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
+}
+
+} // namespace
+} // namespace agui::test
