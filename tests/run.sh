@@ -195,11 +195,23 @@ end_to_end() {
     count "ag-ui-validate" "${good:-0}" "${bad:-0}" $status
 }
 
+# kill_campaign PRESET: the gateway is killed at random moments under load; the checker's own test goes first.
+kill_campaign() {
+    local preset=$1 good bad status=0
+    step "the checker's own test" python3 "$tests/campaign/check_test.py" || return
+    run "20 kills, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/kill.mjs" --kills 20 --clients 200 || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "the checker" "${good:-0}" "${bad:-0}" $status
+}
+
 release_parts() {
     build release -DAGUI_BENCH=ON || return
     unit_tests release
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs
+    kill_campaign release
 }
 
 sanitizer_parts() {
@@ -207,6 +219,7 @@ sanitizer_parts() {
         unit_tests dev
         fixtures dev
         AGUI_CLIENTS=1.0.0 end_to_end dev "faults and one client" faults.test.mjs agui.test.mjs
+        kill_campaign dev
     fi
     if build tsan; then unit_tests tsan; fi
 }
