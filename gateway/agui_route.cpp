@@ -1,6 +1,7 @@
 #include "gateway/agui_route.hpp"
 
 #include "gateway/http_error.hpp"
+#include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
 
 #include <utility>
@@ -17,6 +18,7 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
     if (!input) {
         co_return to_reply(input.error());
     }
+    check_failpoint("agui.input_read");
     run_service::request what;
     what.principal = request.principal;
     if (!request.path_parameters.empty()) {

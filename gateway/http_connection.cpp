@@ -1,5 +1,7 @@
 #include "gateway/http_connection.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -83,6 +85,7 @@ asio::awaitable<bool> http_connection::take_request() {
     if (size == 0) {
         co_return !std::holds_alternative<std::monostate>(reply_);
     }
+    check_failpoint("connection.head_read");
     http_request request;
     body_framing framing;
     const route* target = examine(std::string_view(in_).substr(0, size), request, framing);
@@ -99,6 +102,7 @@ asio::awaitable<bool> http_connection::take_request() {
             co_return !std::holds_alternative<std::monostate>(reply_);
         }
     }
+    check_failpoint("connection.body_read");
     if (in_.empty()) {
         std::string().swap(in_);
     }

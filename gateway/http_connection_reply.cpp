@@ -1,5 +1,7 @@
 #include "gateway/http_connection.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -160,10 +162,12 @@ asio::awaitable<bool> http_connection::send_stream() {
             continue;
         }
         since_ = now_;
+        check_failpoint("stream.read");
         bool written = try_write(stream.buffers);
         if (!written) {
             written = co_await write_rest(stream.buffers);
         }
+        check_failpoint("stream.written");
         if (written && stream.batch.ended) {
             break;
         }

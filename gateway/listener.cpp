@@ -2,6 +2,7 @@
 
 #include "gateway/http_error.hpp"
 #include "gateway/response_head.hpp"
+#include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
@@ -107,6 +108,7 @@ asio::awaitable<void> listener::run() {
             turn_away(std::move(socket));
             continue;
         }
+        pass_failpoint("listener.accepted");
         full_ = false;
         next_ = (next_ + 1) % targets_.size();
         asio::post(chosen.executor, [&chosen, accepted = std::move(socket)]() mutable {

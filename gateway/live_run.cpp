@@ -1,5 +1,7 @@
 #include "gateway/live_run.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
@@ -81,6 +83,7 @@ void live_run::start(
     });
 
     translator_.set_time(time_.now());
+    pass_failpoint("run.start");
     translator_.start({key_.thread_id, record_.run_id, record_.parent_run_id});
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
@@ -105,6 +108,7 @@ void live_run::emit(const runner::runner_event& event) {
     if (!is_delta(event)) {
         translator_.set_time(time_.now());
     }
+    check_failpoint("run.event");
     translator_.translate(event);
     if (log_->bytes() > settings_.max_bytes && !std::exchange(too_long_, true)) {
         stop(stop_reason::token_limit);
@@ -112,10 +116,14 @@ void live_run::emit(const runner::runner_event& event) {
 }
 
 boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
-    co_return co_await store_.commit(key_, std::move(change));
+    check_failpoint("run.commit");
+    const result<void> stored = co_await store_.commit(key_, std::move(change));
+    check_failpoint("run.committed");
+    co_return stored;
 }
 
 boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
+    check_failpoint("run.finish");
     timeout_.cancel();
     detached_timer_.cancel();
     translator_.set_time(time_.now());
@@ -132,6 +140,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     const result<void> stored =
         co_await store_.commit(key_, std::move(change), std::move(terminal), record_.run_id);
     finished_ = true;
+    pass_failpoint("run.finish_stored");
     if (!stored) {
         logger_.log(
             log_level::error, "the end of a run could not be stored", {{"run", record_.run_id}}
@@ -144,7 +153,9 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         {{"thread", key_.thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
     );
     told_.on_end(shared_from_this());
+    pass_failpoint("run.thread_free");
     log_->publish_end();
+    pass_failpoint("run.end_published");
     ended_.set();
 }
 
@@ -165,6 +176,7 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 // writes the durable end then.
 void live_run::end_without_store() {
     finished_ = true;
+    told_.on_lost(shared_from_this());
     store_.release(key_, record_.run_id);
     translator::event_writer writer;
     writer.begin("RUN_ERROR");

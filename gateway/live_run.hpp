@@ -43,6 +43,9 @@ public:
     struct handlers {
         /// The last reader has left and the run goes on.
         std::function<void(const std::shared_ptr<live_run>&)> on_detached;
+        /// The run's end could not be stored: its record says that it is active. Before on_end, while it holds
+        /// its thread.
+        std::function<void(const std::shared_ptr<live_run>&)> on_lost;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
     };

@@ -2,9 +2,11 @@
 
 #include "gateway/lost_run.hpp"
 #include "runner/stop_reason.hpp"
+#include "session/base/failpoint.hpp"
 #include "translator/event_writer.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +39,7 @@ public:
         if (loaded->has_value()) {
             thread_ = std::move(**loaded);
         }
+        check_failpoint("recovery.loaded");
         const auto readable = co_await read_log();
         if (!readable && readable.error().code != errc::run_expired) {
             co_return readable.error();
@@ -54,6 +57,7 @@ public:
             orphan_.run.last_sequence = orphan_.last_sequence + events.size();
         }
         end_record();
+        check_failpoint("recovery.commit");
         const session::thread_key key = orphan_.key;
         co_return co_await services_.store.commit(key, std::move(change_), std::move(slice));
     }
@@ -198,21 +202,34 @@ private:
 
 } // namespace
 
-boost::asio::awaitable<void> end_orphans(recovery_services services) {
-    const auto orphans = co_await services.store.orphans();
+boost::asio::awaitable<result<std::vector<session::thread_key>>>
+end_orphans(recovery_services services, std::optional<session::thread_key> thread) {
+    const auto orphans = co_await services.store.orphans(std::move(thread));
     if (!orphans) {
-        services.log.log(log_level::error, "runs of a former process could not be listed");
-        co_return;
+        services.log.log(log_level::error, "runs without an end could not be listed");
+        co_return orphans.error();
     }
+    std::vector<session::thread_key> left;
     for (const session::store::orphan& orphan : *orphans) {
-        orphan_ending ending(services, orphan);
-        const result<void> ended = co_await ending.end();
+        pass_failpoint("recovery.run");
+        result<void> ended = failure{errc::internal, {}, {}, {}};
+        try {
+            orphan_ending ending(services, orphan);
+            ended = co_await ending.end();
+        } catch (const std::exception& error) {
+            services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});
+        }
+        pass_failpoint("recovery.run_ended");
         services.log.log(
             ended ? log_level::warning : log_level::error,
-            ended ? "a run of a former process was ended" : "a run of a former process could not be ended",
+            ended ? "a run without an end was ended" : "a run without an end could not be ended",
             {{"thread", orphan.key.thread_id}, {"run", orphan.run.run_id}}
         );
+        if (!ended) {
+            left.push_back(orphan.key);
+        }
     }
+    co_return left;
 }
 
 } // namespace agui::gateway

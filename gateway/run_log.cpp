@@ -1,5 +1,6 @@
 #include "gateway/run_log.hpp"
 
+#include "session/base/failpoint.hpp"
 #include "translator/verifier.hpp"
 
 #include <boost/asio/async_result.hpp>
@@ -212,6 +213,7 @@ void run_log::flush() {
             return;
         }
     }
+    pass_failpoint("log.flush");
     session::log_slice slice = take_staged();
     if (slice.ends.empty()) {
         return;
@@ -455,7 +457,10 @@ bool run_log::ended() const {
     return ended_;
 }
 
-void run_log::on_durable(std::uint64_t sequence) noexcept { make_visible(sequence); }
+void run_log::on_durable(std::uint64_t sequence) noexcept {
+    pass_failpoint("log.durable");
+    make_visible(sequence);
+}
 
 void run_log::on_failed() noexcept {
     std::function<void()> handler;

@@ -7,6 +7,7 @@
 #include "gateway/run_replay.hpp"
 #include "gateway/run_setup.hpp"
 #include "gateway/thread_recording.hpp"
+#include "session/base/failpoint.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -16,6 +17,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace agui::gateway {
@@ -85,6 +87,11 @@ struct run_service::shared {
         boost::asio::any_io_executor executor, const thread_key& key, session::run_record record,
         const request& what, runner::run_request run, runner::model_provider& model
     );
+    void add_lost(const thread_key& key);
+    [[nodiscard]] boost::asio::awaitable<bool> end_lost(thread_key key);
+    [[nodiscard]] boost::asio::awaitable<bool> settle_lost(thread_key key);
+    [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
+    find_known(thread_key key, std::string run_id);
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
     void forget_oldest_ephemeral(const live_run& ended);
@@ -93,16 +100,78 @@ struct run_service::shared {
     run_service_settings settings;
     run_registry registry;
     const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
+    std::mutex lost_mutex;
+    std::set<thread_key> lost; ///< Threads with a run whose end could not be stored.
     std::mutex ephemeral_mutex;
     std::deque<thread_key> ephemeral_threads; ///< Ended last, last.
     std::weak_ptr<shared> self;
 };
 
+void run_service::shared::add_lost(const thread_key& key) {
+    const std::lock_guard lock(lost_mutex);
+    lost.insert(key);
+}
+
+// Ends what is left of runs whose end could not be stored; the caller holds the thread. False: it still cannot.
+boost::asio::awaitable<bool> run_service::shared::end_lost(thread_key key) {
+    {
+        const std::lock_guard lock(lost_mutex);
+        if (!lost.contains(key)) {
+            co_return true;
+        }
+    }
+    const auto left = co_await end_orphans(
+        {store_of(key), services.tools, services.ids, services.time, services.log}, key
+    );
+    const bool ended = left && left->empty();
+    if (ended) {
+        const std::lock_guard lock(lost_mutex);
+        lost.erase(key);
+    }
+    co_return ended;
+}
+
+// The same for whoever does not hold the thread. False: not now.
+boost::asio::awaitable<bool> run_service::shared::settle_lost(thread_key key) {
+    const std::string holder = "(being recovered)";
+    const auto taken = co_await store_of(key).acquire(key, holder);
+    if (!taken) {
+        co_return false;
+    }
+    bool ended = false;
+    std::exception_ptr thrown;
+    try {
+        ended = co_await end_lost(key);
+    } catch (...) {
+        thrown = std::current_exception();
+    }
+    store_of(key).release(key, holder);
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
+    co_return ended;
+}
+
+// As find_run, but a run that only the store takes for active has its end first.
+boost::asio::awaitable<result<std::optional<known_run>>>
+run_service::shared::find_known(thread_key key, std::string run_id) {
+    auto known = co_await find_run(store_of(key), registry, key, run_id);
+    const bool is_lost = known && known->has_value() && !(*known)->log &&
+                         (*known)->record.status == session::run_status::active;
+    if (is_lost) {
+        const bool settled = co_await settle_lost(key);
+        if (settled) {
+            known = co_await find_run(store_of(key), registry, key, run_id);
+        }
+    }
+    co_return known;
+}
+
 // The run that the request repeats (P6); nullopt: it is no repeat.
 boost::asio::awaitable<result<std::optional<known_run>>> run_service::shared::find_repeated(
     const thread_key& key, const request& what
 ) {
-    auto known = co_await find_run(store_of(key), registry, key, what.input.run_id);
+    auto known = co_await find_known(key, what.input.run_id);
     if (!known || known->has_value() || what.idempotency_key.empty()) {
         co_return known;
     }
@@ -113,7 +182,7 @@ boost::asio::awaitable<result<std::optional<known_run>>> run_service::shared::fi
     if (!named->has_value()) {
         co_return std::optional<known_run>();
     }
-    co_return co_await find_run(store_of(key), registry, key, (*named)->run_id);
+    co_return co_await find_known(key, (*named)->run_id);
 }
 
 // Takes the thread for the run; a run that nobody reads gives way to a new user message.
@@ -140,6 +209,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
 ) {
     const translator::run_input& input = what.input;
     auto loaded = co_await store_of(key).load(key);
+    check_failpoint("begin.loaded");
     if (!loaded) {
         co_return loaded.error();
     }
@@ -175,10 +245,12 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     record.idempotency_key = what.idempotency_key;
     record.protocol = translator::to_string(input.projection);
     record.started_at = now;
+    check_failpoint("begin.planned");
     const auto begun = co_await store_of(key).begin(key, record, plan->change);
     if (!begun) {
         co_return begun.error();
     }
+    check_failpoint("begin.stored");
     record.number = begun->number;
     session::apply(thread, plan->change);
 
@@ -221,11 +293,17 @@ std::shared_ptr<run_log> run_service::shared::launch(
             owner->on_detached(left);
         }
     };
+    handlers.on_lost = [weak = self](const std::shared_ptr<live_run>& ended) {
+        if (const auto owner = weak.lock()) {
+            owner->add_lost(ended->key());
+        }
+    };
     handlers.on_end = [weak = self](const std::shared_ptr<live_run>& ended) {
         if (const auto owner = weak.lock()) {
             owner->on_end(ended);
         }
     };
+    pass_failpoint("launch.registered");
     live->start(std::move(run), parts, std::move(handlers));
     if (!goes_on) {
         live->stop(stop_reason::shutdown);
@@ -296,7 +374,9 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         key_turn = co_await self->registry.take_turn(key, "key " + what.idempotency_key);
     }
     const auto turn = co_await self->registry.take_turn(key, "run " + what.input.run_id);
+    check_failpoint("admission.turn_taken");
     const auto repeated = co_await self->find_repeated(key, what);
+    check_failpoint("admission.looked_up");
     if (!repeated) {
         co_return repeated.error();
     }
@@ -311,6 +391,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     if (!admitted) {
         co_return admitted.error();
     }
+    check_failpoint("admission.admitted");
     const auto taken = co_await self->take_thread(key, what.input);
     if (!taken) {
         co_return taken.error();
@@ -318,11 +399,22 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     result<std::shared_ptr<run_log>> begun = failure{errc::internal, {}, {}, {}};
     std::exception_ptr thrown;
     try {
-        begun = co_await self->begin_run(key, what, *agent, std::move(digest));
+        check_failpoint("admission.thread_taken");
+        const bool settled = co_await self->end_lost(key);
+        if (!settled) {
+            begun = failure{
+                errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}};
+        } else {
+            begun = co_await self->begin_run(key, what, *agent, std::move(digest));
+        }
     } catch (...) {
         thrown = std::current_exception();
     }
     if (thrown || !begun) {
+        // It may have been stored nevertheless.
+        if (thrown || begun.error().code == errc::store_unavailable) {
+            self->add_lost(key);
+        }
         self->store_of(key).release(key, what.input.run_id);
     }
     if (thrown) {
@@ -339,7 +431,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         // A run that is being begun is not under way yet and in the store already.
         const auto turn = co_await self->registry.take_turn(key, "run " + run_id);
         for (const thread_key& place : {key, ephemeral(key)}) {
-            auto known = co_await find_run(self->store_of(place), self->registry, place, run_id);
+            auto known = co_await self->find_known(place, run_id);
             if (!known) {
                 co_return known.error();
             }
@@ -406,6 +498,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
 boost::asio::awaitable<bool>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<shared> self = shared_;
+    check_failpoint("cancel.requested");
     for (const thread_key& place : {key, ephemeral(key)}) {
         const auto live = self->registry.active(place);
         if (live && (!run_id || live->record().run_id == *run_id)) {
@@ -431,10 +524,16 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
 }
 
 boost::asio::awaitable<void> run_service::recover() {
-    co_await end_orphans(
-        {shared_->services.store, shared_->services.tools, shared_->services.ids,
-         shared_->services.time, shared_->services.log}
+    const std::shared_ptr<shared> self = shared_;
+    const auto left = co_await end_orphans(
+        {self->services.store, self->services.tools, self->services.ids, self->services.time,
+         self->services.log}
     );
+    if (left) {
+        for (const thread_key& key : *left) {
+            self->add_lost(key);
+        }
+    }
 }
 
 void run_service::begin_drain() { shared_->registry.begin_drain(); }
@@ -443,6 +542,7 @@ boost::asio::awaitable<void>
 run_service::drain(std::chrono::steady_clock::time_point deadline) {
     const std::shared_ptr<shared> self = shared_;
     begin_drain();
+    pass_failpoint("drain.begun");
     const auto executor = co_await boost::asio::this_coro::executor;
     boost::asio::steady_timer timer(executor, deadline);
     timer.async_wait([self](boost::system::error_code ec) {
@@ -453,6 +553,7 @@ run_service::drain(std::chrono::steady_clock::time_point deadline) {
         }
     });
     co_await self->registry.wait_until_empty();
+    pass_failpoint("drain.runs_ended");
     timer.cancel();
 }
 

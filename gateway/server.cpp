@@ -13,6 +13,7 @@
 #include "gateway/static_files.hpp"
 #include "gateway/thread_routes.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -270,7 +271,14 @@ asio::awaitable<void> server::impl::drop_old_logs() {
     using std::chrono::milliseconds;
     const auto age = std::chrono::duration_cast<milliseconds>(settings.session.log_age).count();
     while (!stopping) {
-        const auto dropped = co_await store->drop_logs(system_clock().now() - age);
+        bool dropped = false;
+        try {
+            check_failpoint("sweep.begin");
+            dropped = (co_await store->drop_logs(system_clock().now() - age)).has_value();
+            check_failpoint("sweep.done");
+        } catch (const std::exception& error) {
+            log.log(log_level::error, "dropping old logs failed", {{"error", error.what()}});
+        }
         if (!dropped) {
             log.log(log_level::error, "old logs were not dropped");
         }

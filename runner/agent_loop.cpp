@@ -1,6 +1,7 @@
 #include "runner/agent_loop.hpp"
 
 #include "runner/tool_batch.hpp"
+#include "session/base/failpoint.hpp"
 #include "session/model_history.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -41,18 +42,19 @@ public:
         : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {}
 
     void on_text(std::string_view delta) override {
-        text_.append(delta);
+        // Shown, then kept: what could not be shown is nothing that was said.
         last_is_call_ = false;
         out_.emit(text_delta{message_id_, delta});
+        text_.append(delta);
     }
 
     void on_reasoning(std::string_view delta) override {
         if (reasoning_id_.empty()) {
             reasoning_id_ = ids_.next("rsn");
         }
-        reasoning_.append(delta);
         last_is_call_ = false;
         out_.emit(reasoning_delta{reasoning_id_, delta});
+        reasoning_.append(delta);
     }
 
     void on_call(std::size_t index, std::string_view id, std::string_view name) override {
@@ -68,9 +70,9 @@ public:
 
     void on_call_arguments(std::size_t index, std::string_view delta) override {
         call& made = calls_.at(index);
-        made.arguments.append(delta);
         last_is_call_ = true;
         out_.emit(call_arguments{made.id, delta});
+        made.arguments.append(delta);
     }
 
     /// The answer is complete: a call without arguments has the empty object, which clients parse.
@@ -231,12 +233,14 @@ private:
             [this](std::string_view id, std::string_view name) { return name_call(id, name); }
         );
 
+        check_failpoint("loop.ask_model");
         // A coroutine of its own: cancelling the call must not cancel the commits that follow it.
         const auto executor = co_await boost::asio::this_coro::executor;
         const model_outcome outcome = co_await boost::asio::co_spawn(
             executor, services_.model.ask(ask, *turn_),
             boost::asio::bind_cancellation_slot(stop_.slot(), boost::asio::use_awaitable)
         );
+        check_failpoint("loop.model_answered");
         if (stop_.requested()) {
             co_return stop_.reason();
         }
@@ -384,12 +388,13 @@ private:
             co_return stop_reason::external_tool; // finish() stores the turn with the terminal.
         }
         // A tool must not have an effect that a crash could make the conversation forget.
-        session::changes change = take_turn();
-        const bool stored = co_await commit(change);
+        unstored_ = take_turn(); // It was shown: if this fails, the end of the run tries once more.
+        const bool stored = co_await commit(unstored_);
         if (!stored) {
-            unstored_ = std::move(change); // It was shown: the end of the run tries once more.
             co_return stop_reason::store_unavailable;
         }
+        unstored_ = {};
+        check_failpoint("loop.turn_stored");
         co_return co_await run_tools(server_calls);
     }
 
@@ -415,7 +420,9 @@ private:
             if (finished.empty()) {
                 continue;
             }
+            check_failpoint("loop.tools_finished");
             const std::optional<stop_reason> failed = co_await store_results(finished, handed_over);
+            check_failpoint("loop.results_stored");
             if (failed) {
                 batch->cancel();
                 co_return failed;
@@ -546,7 +553,7 @@ private:
     std::set<std::string, std::less<>> server_tools_;
     std::set<std::string, std::less<>> external_tools_;
     std::optional<model_turn> turn_;
-    session::changes unstored_; ///< A turn whose commit failed.
+    session::changes unstored_; ///< A turn whose commit has not succeeded.
     std::vector<token_usage> usage_;
 };
 

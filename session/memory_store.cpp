@@ -191,7 +191,7 @@ public:
         co_return true;
     }
 
-    asio::awaitable<result<std::vector<orphan>>> orphans() override {
+    asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key>) override {
         co_return std::vector<orphan>();
     }
 

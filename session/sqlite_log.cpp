@@ -1,5 +1,7 @@
 #include "session/sqlite_log.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <algorithm>
 
 namespace agui::session {
@@ -297,6 +299,7 @@ void sqlite_log::start_fold_if_due() {
 
 void sqlite_log::fold_step() noexcept {
     try {
+        check_failpoint("store.fold");
         if (!folding_.empty()) {
             fold_tails();
         } else {
@@ -336,7 +339,9 @@ void sqlite_log::fold_tails() {
             break;
         }
     }
+    check_failpoint("store.folded_rows");
     change.commit();
+    pass_failpoint("store.folded");
     for (const auto& [run_number, folded] : progress) {
         const auto held = folding_.find(run_number);
         held->second.folded = folded;

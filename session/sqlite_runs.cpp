@@ -57,7 +57,6 @@ log_state log_state_from_string(std::string_view name) noexcept {
 
 sqlite_runs::sqlite_runs(database& db)
     : db_(db),
-      last_before_open_(db.integer("SELECT coalesce(max(number), 0) FROM runs")),
       exists_(
           db, "SELECT 1 FROM runs WHERE thread = ?1 AND run_id = ?2 UNION ALL "
               "SELECT 1 FROM runs WHERE thread = ?1 AND idempotency_key = ?3"
@@ -122,14 +121,17 @@ std::optional<run_record> sqlite_runs::latest(const thread_key& key) {
     return row.next() ? std::optional(run_of(row)) : std::nullopt;
 }
 
-std::vector<store::orphan> sqlite_runs::orphans() {
+std::vector<store::orphan> sqlite_runs::active(const std::optional<thread_key>& thread) {
     statement select(
         db_, "SELECT t.principal, t.thread_id, " + std::string(run_columns) +
-                 " FROM runs r JOIN threads t ON t.id = r.thread "
-                 "WHERE r.status = 'active' AND r.number <= ? ORDER BY r.number"
+                 " FROM runs r JOIN threads t ON t.id = r.thread WHERE r.status = 'active' "
+                 "AND (?1 = 0 OR t.principal = ?2 AND t.thread_id = ?3) ORDER BY r.number"
     );
     std::vector<store::orphan> found;
-    statement::rows row = select.query(last_before_open_);
+    const thread_key wanted = thread.value_or(thread_key());
+    statement::rows row = select.query(
+        std::int64_t{thread.has_value()}, wanted.principal, wanted.thread_id
+    );
     while (row.next()) {
         found.push_back({
             .key = {std::string(row.text(0)), std::string(row.text(1))},

@@ -35,8 +35,8 @@ public:
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
-    /// Active runs that were begun before the store was opened, in order of begin.
-    [[nodiscard]] std::vector<store::orphan> orphans();
+    /// Active runs, of one thread or of all, in order of begin.
+    [[nodiscard]] std::vector<store::orphan> active(const std::optional<thread_key>& thread);
 
     [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);
     void erase_of_thread(std::int64_t thread);
@@ -55,7 +55,6 @@ public:
 
 private:
     database& db_;
-    std::int64_t last_before_open_;
     statement exists_;
     statement add_;
     statement update_;

@@ -159,7 +159,7 @@ public:
     asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     asio::awaitable<result<bool>> remove(thread_key key) override;
-    asio::awaitable<result<std::vector<orphan>>> orphans() override;
+    asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key> thread) override;
     asio::awaitable<result<void>> drop_logs(unix_ms older_than) override;
 
     void close() override { worker_.close(); }
@@ -185,7 +185,7 @@ private:
     result<void>
     commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
     result<bool> remove_now(const thread_key& key);
-    result<std::vector<orphan>> orphans_now();
+    result<std::vector<orphan>> orphans_now(const std::optional<thread_key>& thread);
     result<bool> drop_some_logs(unix_ms older_than);
 
     lease_table leases_;
@@ -372,14 +372,17 @@ result<bool> sqlite_store::remove_now(const thread_key& key) {
     return true;
 }
 
-asio::awaitable<result<std::vector<store::orphan>>> sqlite_store::orphans() {
-    auto found = co_await read<std::vector<orphan>>([this] { return orphans_now(); });
+asio::awaitable<result<std::vector<store::orphan>>>
+sqlite_store::orphans(std::optional<thread_key> thread) {
+    auto found = co_await read<std::vector<orphan>>([this, thread = std::move(thread)] {
+        return orphans_now(thread);
+    });
     co_return found;
 }
 
-result<std::vector<store::orphan>> sqlite_store::orphans_now() {
-    std::vector<orphan> found = runs_.orphans();
-    // A run of a former process that goes on here, under its old id, is not lost.
+result<std::vector<store::orphan>>
+sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
+    std::vector<orphan> found = runs_.active(thread);
     std::erase_if(found, [this](const orphan& lost) {
         return leases_.holder(lost.key) == lost.run.run_id;
     });

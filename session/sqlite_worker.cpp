@@ -1,5 +1,7 @@
 #include "session/sqlite_worker.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <pthread.h>
 
 #include <exception>
@@ -172,9 +174,11 @@ void sqlite_worker::carry_out(std::vector<item>& writes) {
     item* const first = writes.data();
     item* const last = first + writes.size();
     if (try_transaction(first, last)) {
+        pass_failpoint("store.tell");
         for (item& done : writes) {
             tell(done);
         }
+        pass_failpoint("store.told");
         return;
     }
     // Something of it may be at fault alone, or the trouble has passed.
@@ -202,11 +206,15 @@ void sqlite_worker::carry_out_alone(item* first, item* last) {
 bool sqlite_worker::try_transaction(item* first, item* last) {
     try {
         transaction all(db_);
+        check_failpoint("store.begun");
         for (item* next = first; next != last; ++next) {
             execute(*next);
         }
+        check_failpoint("store.executed");
         log_.write_staged();
+        check_failpoint("store.page_written");
         all.commit();
+        pass_failpoint("store.committed");
         log_.committed();
     } catch (const std::exception& error) {
         log_.rolled_back();
@@ -228,6 +236,7 @@ void sqlite_worker::execute(item& next) {
     }
     savepoint own(db_);
     next.job->execute();
+    check_failpoint("store.job_executed");
     if (next.job->succeeded()) {
         own.keep();
     } else {
@@ -237,6 +246,7 @@ void sqlite_worker::execute(item& next) {
 
 void sqlite_worker::read_now(store_job& job) {
     try {
+        check_failpoint("store.read");
         job.execute();
     } catch (const std::exception& error) {
         logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});

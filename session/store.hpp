@@ -146,13 +146,15 @@ public:
     /// Removes the thread, its runs, logs and journal. False if there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
-    /// Runs that a former process left active: to be ended by the caller at start, in order of begin.
+    /// An active run that does not hold its thread: a former process left it, or its end could not be stored.
     struct orphan {
         thread_key key;
         run_record run;
         std::uint64_t last_sequence = 0; ///< Of its log.
     };
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>> orphans() = 0;
+    /// To be ended by the caller, in order of begin; of one thread, or of all.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>>
+    orphans(std::optional<thread_key> thread = std::nullopt) = 0;
 
     /// Drops the ended runs' logs that ended before `older_than`. Their records stay.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(unix_ms older_than) = 0;

@@ -206,6 +206,16 @@ kill_campaign() {
     count "the checker" "${good:-0}" "${bad:-0}" $status
 }
 
+# failpoints PRESET: the gateway stumbles at each named place, in each way.
+failpoints() {
+    local preset=$1 good bad status=0
+    run "failpoints, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/failpoints.mjs" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || grep -v '^ok' "$log" | tail -n 200 | sed 's/^/    /'
+    count "failpoints" "${good:-0}" "${bad:-0}" $status
+}
+
 release_parts() {
     build release -DAGUI_BENCH=ON || return
     unit_tests release
@@ -220,6 +230,7 @@ sanitizer_parts() {
         fixtures dev
         AGUI_CLIENTS=1.0.0 end_to_end dev "faults and one client" faults.test.mjs agui.test.mjs
         kill_campaign dev
+        failpoints dev
     fi
     if build tsan; then unit_tests tsan; fi
 }

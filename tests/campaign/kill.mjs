@@ -1,19 +1,14 @@
-// Kills the gateway at random moments under load, restarts it, and lets its clients go on as clients do: they read
-// their runs again from the last event that they saw, or ask for them again. Everything that they saw goes into files;
-// check.py proves the promises from these and from the store.
+// Kills the gateway at random moments under load, restarts it, and lets its clients go on.
 //
-// usage: node kill.mjs --kills N [--clients N] [--seed N] [--keep FOLDER]        AGUI_BIN_DIR: where agui-gateway is
+// usage: node kill.mjs [--kills N] [--clients N] [--seed N] [--keep FOLDER]        AGUI_BIN_DIR: where agui-gateway is
 
-import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import http from 'node:http';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { createCampaign } from './campaign.mjs';
 
 const { values: options } = parseArgs({
     options: {
@@ -23,310 +18,27 @@ const { values: options } = parseArgs({
         keep: { type: 'string' },
     },
 });
-const kills = Number(options.kills);
-const clientCount = Number(options.clients);
-const here = path.dirname(fileURLToPath(import.meta.url));
-const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
-const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-campaign-'));
-fs.mkdirSync(folder, { recursive: true });
+const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-kills-'));
+console.log(`seed ${options.seed}, ${options.clients} clients, ${options.kills} kills, files in ${folder}`);
 
-// The same decisions for the same seed (what happens when is the machine's).
-let randomState = Number(options.seed) >>> 0;
-function random() {
-    randomState = (randomState + 0x6d2b79f5) >>> 0;
-    let t = randomState;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-}
-const below = (n) => Math.floor(random() * n);
-
-// ---- Files. Every line has a number, which says what came before what.
-
-let lineCount = 0;
-const files = {};
-function note(file, line) {
-    files[file] ??= fs.createWriteStream(path.join(folder, `${file}.jsonl`));
-    lineCount += 1;
-    files[file].write(`${JSON.stringify({ n: lineCount, ...line })}\n`);
-}
-
-// ---- The model server, and the server tool behind the gateway's webhook.
-
-const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
-let callCount = 0;
-
-function modelChunk(delta, finish = null) {
-    return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-}
-
-function callChunks(name, args) {
-    callCount += 1;
-    const middle = args.length >> 1;
-    const call = (member) => modelChunk({ tool_calls: [{ index: 0, ...member }] });
-    return [
-        call({ id: `call_${callCount}`, type: 'function', function: { name, arguments: '' } }),
-        call({ function: { arguments: args.slice(0, middle) } }),
-        call({ function: { arguments: args.slice(middle) } }),
-        modelChunk({}, 'tool_calls'),
-    ];
-}
-
-function textChunks(text) {
-    return text.split(' ').map((word) => modelChunk({ content: `${word} ` }));
-}
-
-async function body(request) {
-    let text = '';
-    for await (const part of request.setEncoding('utf8')) text += part;
-    return JSON.parse(text);
-}
-
-async function answerAsModel(request, response) {
-    const { messages } = await body(request);
-    note('upstream', { messages });
-    const last = messages.at(-1);
-    const asked = last.role === 'user' ? /kind:(\w+)/.exec(last.content)?.[1] : 'answered';
-    let chunks = textChunks(`This is what the model says about ${messages.length} messages, word by word, for a while.`);
-    if (asked === 'external') chunks = [...chunks.slice(0, 5), ...callChunks('paint', '{"color":"blue","where":"here"}')];
-    else if (asked === 'server') chunks = [...chunks.slice(0, 3), ...callChunks('lookup', '{"city":"Ulm"}')];
-    else chunks.push(modelChunk({}, 'stop'));
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const chunk of chunks) {
-        await sleep(5 + below(30));
-        if (response.destroyed) return;
-        response.write(chunk);
-    }
-    response.end('data: [DONE]\n\n');
-}
-
-async function answerAsTool(request, response) {
-    const { toolCallId } = await body(request);
-    note('executed', { toolCallId });
-    await sleep(20 + below(200));
-    response.writeHead(200, { 'content-type': 'application/json' }).end(`{"result":"of ${toolCallId}"}`);
-}
-
-const upstream = http.createServer((request, response) => {
-    const answer = request.url.startsWith('/tool') ? answerAsTool : answerAsModel;
-    answer(request, response).catch(() => response.destroy());
-});
-upstream.keepAliveTimeout = 60_000;
-await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-const upstreamUrl = `http://127.0.0.1:${upstream.address().port}`;
-
-// ---- The gateway.
-
-async function freePort() {
-    const probe = net.createServer();
-    await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address();
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-}
-
-const port = await freePort();
-const database = path.join(folder, 'agui.db');
-const config = path.join(folder, 'gateway.toml');
-fs.writeFileSync(config, `
-[server]
-listen = "127.0.0.1:${port}"
-threads = 2
-log_level = "warning"
-[session]
-store = "sqlite:${database}"
-[models.main]
-provider = "openai"
-base_url = "${upstreamUrl}/v1"
-model = "m"
-[[agents]]
-id = "default"
-models = ["main"]
-[[tools.webhook]]
-name = "lookup"
-description = "Looks something up."
-url = "${upstreamUrl}/tool"
-`);
-
-let gateway;
-let ready = Promise.resolve();
-const logFile = fs.openSync(path.join(folder, 'gateway.log'), 'a');
-
-function launch() {
-    gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config], { stdio: ['ignore', 'pipe', logFile] });
-    gateway.ended = new Promise((resolve) => gateway.on('close', (code, signal) => resolve({ code, signal })));
-    const started = new Promise((resolve, reject) => {
-        gateway.stdout.on('data', (data) => String(data).includes('listening on') && resolve());
-        gateway.ended.then((how) => reject(new Error(`the gateway ended: ${JSON.stringify(how)}`)));
-    });
-    started.catch(() => {}); // Killed before it listened: the next one is waited for.
-    ready = started;
-}
-
-async function untilReady() {
-    for (;;) {
-        const current = ready;
-        await current.catch(() => sleep(5));
-        if (current === ready) return;
-    }
-}
-
-// ---- Clients.
-
-let stopping = false;
-const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0 };
-
-function violation(what, where) {
-    note('violations', { what, ...where });
-    console.error(`VIOLATION ${what} ${JSON.stringify(where)}`);
-}
-
-// One request; calls `onFrame(sequence, data)` for each event. Resolves to the status and, if it is no stream, the JSON.
-function exchange(method, target, sent, onFrame) {
-    return new Promise((resolve, reject) => {
-        const request = http.request(
-            { host: '127.0.0.1', port, method, path: target, agent,
-                headers: sent ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) } : {} },
-            (response) => {
-                let rest = '';
-                response.setEncoding('utf8');
-                response.on('data', (text) => {
-                    rest += text;
-                    if (response.statusCode !== 200) return;
-                    for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
-                        const frame = rest.slice(0, end);
-                        rest = rest.slice(end + 2);
-                        const found = /^id: (\d+)\ndata: (.*)$/s.exec(frame);
-                        if (found) onFrame(Number(found[1]), found[2]);
-                        else if (frame.startsWith('data: ')) onFrame(0, frame.slice(6));
-                    }
-                });
-                response.on('error', reject);
-                response.on('aborted', () => reject(new Error('aborted')));
-                response.on('end', () => (response.complete
-                    ? resolve({ status: response.statusCode, text: rest })
-                    : reject(new Error('cut'))));
-            },
-        );
-        request.on('error', reject);
-        request.end(sent);
-    });
-}
-
-const isTerminal = (event) => event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
-
-// Carries one run to its terminal event, whatever happens to the gateway. `answers`: call ids that it answers.
-async function drive(thread, run, input, answers, freeBefore) {
-    const sent = JSON.stringify({ threadId: thread, runId: run, protocolVersion: '1.1', ...input });
-    const target = `/agui/threads/${thread}/runs/${run}/events`;
-    let last = 0;
-    let terminal;
-    let seen = false;
-    counts.runs += 1;
-    const onFrame = (sequence, data) => {
-        const event = JSON.parse(data);
-        if (sequence === 0) return; // RUN_ERROR store_unavailable: the durable end is read later.
-        if (!seen) note('acknowledged', { thread, run, answers });
-        seen = true;
-        note('seen', { thread, run, sequence, data });
-        if (sequence > last + 1) violation('gap', { thread, run, last, sequence });
-        last = Math.max(last, sequence);
-        if (isTerminal(event)) terminal = event;
-    };
-    for (let attempt = 0; !terminal; attempt += 1) {
-        await untilReady();
-        const again = seen && random() < 0.7;
-        if (attempt > 0) counts[again ? 'reattached' : 'reposts'] += 1;
-        try {
-            const reply = again
-                ? await exchange('GET', `${target}?after=${last}`, undefined, onFrame)
-                : await exchange('POST', '/agui', sent, (sequence, data) => {
-                    // A repeat begins with the first event: it must be what was seen before.
-                    if (sequence <= last && sequence > 0) note('seen', { thread, run, sequence, data });
-                    else onFrame(sequence, data);
-                });
-            if (reply.status === 200) {
-                if (!terminal && last > 0) await sleep(5);
-                continue;
-            }
-            if (reply.status === 409 && freeBefore && attempt === 0) violation('busy after its end', { thread, run, reply });
-            if (reply.status === 404 && seen) violation('a run that was seen is unknown', { thread, run, last });
-            if (reply.status !== 503 && reply.status !== 409) violation('refused', { thread, run, reply });
-            await sleep(20);
-        } catch {
-            counts.cuts += 1;
-            await sleep(below(20));
-        }
-        if (attempt > 2000) throw new Error(`run ${thread}/${run} does not end`);
-    }
-    return terminal;
-}
-
-const tools = [{ name: 'paint', description: 'Paints.', parameters: { type: 'object' } }];
-
-async function converse(client) {
-    for (let conversation = 0; !stopping; conversation += 1) {
-        const thread = `t${client}-${conversation}`;
-        let free = true;
-        for (let turn = 0; turn < 3; turn += 1) {
-            const run = `r${turn}`;
-            const kind = ['plain', 'external', 'external', 'server'][below(4)];
-            const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
-            const end = await drive(thread, run, { messages: [message], tools }, [], free);
-            if (end.type === 'RUN_ERROR') counts.lost += 1;
-            const pending = end.outcome?.pendingToolCallIds ?? [];
-            if (pending.length > 0) {
-                counts.handoffs += 1;
-                const messages = pending.map((id) => ({
-                    id: `a-${id}`, role: 'tool', toolCallId: id, content: `answer to ${id} of ${thread}`,
-                }));
-                await drive(thread, `${run}a`, { messages }, pending, true);
-            }
-            free = true;
-        }
-    }
-}
-
-async function readAllAgain() {
-    const runs = new Set(fs.readFileSync(path.join(folder, 'seen.jsonl'), 'utf8').split('\n').filter(Boolean)
-        .map((line) => JSON.parse(line)).map(({ thread, run }) => `${thread}/runs/${run}`));
-    for (const name of runs) {
-        const [thread, , run] = name.split('/');
-        const reply = await exchange('GET', `/agui/threads/${name}/events?after=0`, undefined,
-            (sequence, data) => note('final', { thread, run, sequence, data }));
-        if (reply.status !== 200) violation('cannot be read again', { thread, run, reply });
-    }
-    return runs.size;
-}
-
-const closed = (stream) => new Promise((resolve) => stream.end(resolve));
-
-console.log(`seed ${options.seed}, ${clientCount} clients, ${kills} kills, files in ${folder}`);
-launch();
-await untilReady();
-const clients = Array.from({ length: clientCount }, (_, i) => converse(i));
-for (let kill = 0; kill < kills; kill += 1) {
-    await sleep(300 + below(1200));
-    gateway.kill('SIGKILL');
-    await gateway.ended;
-    launch();
-    await untilReady();
+const campaign = await createCampaign({ folder, seed: options.seed });
+campaign.launch();
+await campaign.untilReady();
+const clients = Array.from({ length: Number(options.clients) }, (_, i) => campaign.converse(i, Infinity));
+for (let kill = 0; kill < Number(options.kills); kill += 1) {
+    await sleep(300 + campaign.below(1200));
+    campaign.signal('SIGKILL');
+    await campaign.ended();
+    campaign.launch();
+    await campaign.untilReady();
 }
 await sleep(500);
-stopping = true;
+campaign.stopClients();
 await Promise.all(clients);
-await closed(files.seen);
-const runCount = await readAllAgain();
-gateway.kill('SIGTERM');
-const how = await gateway.ended;
-if (how.code !== 0) violation('the gateway did not stop cleanly', how);
-agent.destroy();
-upstream.close();
-upstream.closeAllConnections();
-await Promise.all(Object.entries(files).filter(([name]) => name !== 'seen').map(([, stream]) => closed(stream)));
-console.log(`${runCount} runs, ${counts.handoffs} hand-offs, ${counts.cuts} connections lost, ${counts.reattached} re-attached, ` +
-    `${counts.reposts} repeated, ${counts.lost} runs ended by a crash`);
-const verdict = spawnSync('python3', [path.join(here, 'check.py'), folder], { stdio: 'inherit' });
-assert.notEqual(verdict.status, null);
-if (verdict.status === 0 && !options.keep) fs.rmSync(folder, { recursive: true });
-process.exit(verdict.status);
+const { status, text } = await campaign.finish();
+const { counts } = campaign;
+console.log(`${counts.known} runs, ${counts.handoffs} hand-offs, ${counts.stops} stops, ${counts.cuts} connections lost, ` +
+    `${counts.reattached} re-attached, ${counts.reposts} repeated, ${counts.lost} runs ended by a crash`);
+process.stdout.write(text);
+if (status === 0 && !options.keep) fs.rmSync(folder, { recursive: true });
+process.exit(status);

@@ -92,7 +92,8 @@ public:
     boost::asio::awaitable<result<bool>> remove(session::thread_key) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::vector<orphan>>> orphans() override {
+    boost::asio::awaitable<result<std::vector<orphan>>>
+    orphans(std::optional<session::thread_key>) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<void>> drop_logs(unix_ms) override {

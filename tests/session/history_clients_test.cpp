@@ -5,6 +5,7 @@
 #include "tests/support/history_request.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 namespace agui::session {
@@ -38,6 +39,21 @@ public:
         EXPECT_EQ(made.plan.next, next_step::call_model);
         thread_ = made.thread;
         return model();
+    }
+
+    // The user message of that number, counted in the copy, is asked again, or replaced first.
+    std::string ask_again(std::size_t number, const std::optional<message>& instead) {
+        auto at = copy_.begin();
+        for (std::size_t seen = 0; at != copy_.end(); ++at) {
+            if (at->role == role::user && seen++ == number) {
+                break;
+            }
+        }
+        copy_.erase(instead ? at : at + 1, copy_.end());
+        return ask(instead ? std::vector<message>{*instead} : std::vector<message>{});
+    }
+    [[nodiscard]] std::size_t user_messages() const {
+        return static_cast<std::size_t>(std::ranges::count(copy_, role::user, &message::role));
     }
 
     // The server's turn: a message, its calls, and the results of those that the server answers.
@@ -106,7 +122,7 @@ private:
 };
 
 TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
-    for (std::mt19937::result_type seed = 1; seed <= 15; ++seed) {
+    for (std::mt19937::result_type seed = 1; seed <= 300; ++seed) {
         SCOPED_TRACE(seed);
         std::mt19937 random(seed);
         conversation full(conversation::client::full);
@@ -153,6 +169,66 @@ TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
         EXPECT_EQ(full.branches(), 1U);
         EXPECT_EQ(delta.branches(), 1U);
         EXPECT_EQ(reshaping.branches(), 1U);
+    }
+}
+
+TEST(HistoryClients, WithTheWholeHistoryGetTheSameAnswersAfterEditsAndRegenerations) {
+    for (std::mt19937::result_type seed = 1; seed <= 300; ++seed) {
+        SCOPED_TRACE(seed);
+        std::mt19937 random(seed);
+        conversation full(conversation::client::full);
+        conversation reshaping(conversation::client::reshaping);
+        int number = 0;
+        const auto reply = [&] {
+            const std::string n = std::to_string(++number);
+            std::vector<tool_call> calls;
+            for (unsigned i = 0; i < random() % 3; ++i) {
+                calls.push_back(call(
+                    "c" + n + "." + std::to_string(i), random() % 2 == 0 ? "paint" : "get_weather"
+                ));
+            }
+            const bool is_silent = !calls.empty() && random() % 2 == 0;
+            const message made = assistant("a" + n, is_silent ? "" : "text " + n, calls);
+            full.reply(made);
+            reshaping.reply(made);
+            std::vector<message> answers;
+            for (const tool_call& open : calls) {
+                if (!test::is_server_tool(open.name)) {
+                    answers.push_back(answer(open.id, "result of " + open.id));
+                }
+            }
+            return answers;
+        };
+        // Goes on until the model only talks.
+        const auto finish_turn = [&] {
+            for (std::vector<message> answers = reply(); !answers.empty(); answers = reply()) {
+                const std::string asked = full.ask(answers);
+                ASSERT_EQ(reshaping.ask(answers), asked);
+            }
+        };
+        for (int turn = 0; turn < 12; ++turn) {
+            const std::string n = std::to_string(turn);
+            const std::size_t known = full.user_messages();
+            ASSERT_EQ(reshaping.user_messages(), known);
+            const auto what = known < 2 ? 0U : random() % 4;
+            std::string asked;
+            std::string asked_reshaped;
+            if (what < 2) {
+                asked = full.ask({user("u" + n, "question " + n)});
+                asked_reshaped = reshaping.ask({user("u" + n, "question " + n)});
+            } else {
+                const std::size_t chosen = random() % known;
+                std::optional<message> instead;
+                if (what == 3) {
+                    instead = user("e" + n, "edited " + n);
+                }
+                asked = full.ask_again(chosen, instead);
+                asked_reshaped = reshaping.ask_again(chosen, instead);
+            }
+            ASSERT_EQ(asked_reshaped, asked) << "turn " << turn;
+            ASSERT_NO_FATAL_FAILURE(finish_turn());
+        }
+        EXPECT_EQ(full.branches(), reshaping.branches());
     }
 }
 

@@ -47,6 +47,20 @@ TEST_F(SqliteStore, HasEverythingAgainAfterItWasClosed) {
     EXPECT_GT(begin(*subject, thread_1, "run_2"), number);
 }
 
+TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
+    const std::unique_ptr<store> subject = open();
+    done(subject->acquire(thread_1, "run_1"));
+    begin(*subject, thread_1, "run_1");
+    begin(*subject, key_of("thread_2"), "run_1");
+    subject->release(thread_1, "run_1");
+
+    const std::vector<store::orphan> of_one = get(subject->orphans(thread_1));
+
+    ASSERT_EQ(of_one.size(), 1U);
+    EXPECT_EQ(of_one[0].key, thread_1);
+    EXPECT_EQ(get(subject->orphans()).size(), 2U);
+}
+
 TEST_F(SqliteStore, CloseWritesWhatIsQueued) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");

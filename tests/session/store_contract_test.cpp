@@ -621,10 +621,12 @@ TEST_P(StoreContract, SaysThatTheLogOfAnUnknownRunIsGone) {
     EXPECT_EQ(entries.error().code, errc::run_expired);
 }
 
-TEST_P(StoreContract, RunsOfThisProcessAreNoOrphans) {
+TEST_P(StoreContract, ARunThatHoldsItsThreadIsNoOrphan) {
+    done(subject().acquire(thread_1, "run_1"));
     begin(thread_1, "run_1");
 
     EXPECT_TRUE(get(subject().orphans()).empty());
+    EXPECT_TRUE(get(subject().orphans(thread_1)).empty());
 }
 
 TEST_P(StoreContract, DropsLogsOfRunsThatEndedBefore) {

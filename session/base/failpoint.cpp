@@ -1,0 +1,84 @@
+#include "session/base/failpoint.hpp"
+
+#ifdef AGUI_FAILPOINTS
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace agui {
+
+namespace {
+
+enum class action { none, kill, error, delay };
+
+// Longer than a group window, a heartbeat of the tests and the pace of a token.
+constexpr std::chrono::milliseconds delay_time{150};
+
+struct chosen_failpoint {
+    std::string name;
+    action what = action::none;
+    int at = 1;
+    std::atomic<int> passed{0};
+
+    chosen_failpoint() {
+        const char* given = std::getenv("AGUI_FAILPOINT");
+        const std::string_view text = given == nullptr ? "" : given;
+        const std::size_t equals = text.find('=');
+        if (equals == std::string_view::npos) {
+            return;
+        }
+        name = text.substr(0, equals);
+        std::string_view rest = text.substr(equals + 1);
+        if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
+            at = std::atoi(std::string(rest.substr(colon + 1)).c_str());
+            rest = rest.substr(0, colon);
+        }
+        what = rest == "kill"    ? action::kill
+               : rest == "error" ? action::error
+               : rest == "delay" ? action::delay
+                                 : action::none;
+    }
+};
+
+// True: the caller is to fail.
+bool stumble(std::string_view name) noexcept {
+    static chosen_failpoint chosen;
+    if (chosen.what == action::none || name != chosen.name ||
+        chosen.passed.fetch_add(1) + 1 != chosen.at) {
+        return false;
+    }
+    std::fprintf(stderr, "failpoint %s\n", chosen.name.c_str());
+    switch (chosen.what) {
+    case action::kill:
+        (void)std::raise(SIGKILL);
+        return false;
+    case action::delay:
+        std::this_thread::sleep_for(delay_time);
+        return false;
+    case action::error:
+        return true;
+    case action::none:
+        return false;
+    }
+    return false;
+}
+
+} // namespace
+
+void pass_failpoint(std::string_view name) noexcept { (void)stumble(name); }
+
+void check_failpoint(std::string_view name) {
+    if (stumble(name)) {
+        throw std::runtime_error("failpoint");
+    }
+}
+
+} // namespace agui
+
+#endif

@@ -1,0 +1,138 @@
+// Makes the gateway stumble once at each named place, in each way, while clients use it: it is killed there, an error
+// happens there, or it stands still for a moment. Needs a build with AGUI_FAILPOINTS (the presets dev and tsan have it).
+//
+// usage: node failpoints.mjs [--only NAME] [--clients N] [--seed N] [--jobs N] [--keep FOLDER]
+// The last line is `N passed, M failed`: one for each place and way.
+
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import { createCampaign } from './campaign.mjs';
+
+const { values: options } = parseArgs({
+    options: {
+        only: { type: 'string', default: '' },
+        clients: { type: 'string', default: '12' },
+        seed: { type: 'string', default: '1' },
+        jobs: { type: 'string', default: '3' },
+        keep: { type: 'string' },
+    },
+});
+
+// When a place is passed: while clients use the gateway, at its start, at the start after a kill, or when it stops.
+// `at` is how often it is passed before. Places where nothing can fail have no error.
+const all = ['kill', 'error', 'delay'];
+const noError = ['kill', 'delay'];
+const places = [
+    { name: 'listener.accepted', at: 7, ways: noError },
+    { name: 'connection.head_read', at: 20, ways: all },
+    { name: 'connection.body_read', at: 20, ways: all },
+    { name: 'agui.input_read', at: 15, ways: all },
+    { name: 'admission.turn_taken', at: 15, ways: all },
+    { name: 'admission.looked_up', at: 15, ways: all },
+    { name: 'admission.admitted', at: 15, ways: all },
+    { name: 'admission.thread_taken', at: 15, ways: all },
+    { name: 'begin.loaded', at: 15, ways: all },
+    { name: 'begin.planned', at: 15, ways: all },
+    { name: 'begin.stored', at: 15, ways: all },
+    { name: 'launch.registered', at: 15, ways: noError },
+    { name: 'run.start', at: 15, ways: noError },
+    { name: 'run.event', at: 120, ways: all },
+    { name: 'run.commit', at: 3, ways: all },
+    { name: 'run.committed', at: 3, ways: all },
+    { name: 'run.finish', at: 10, ways: all },
+    { name: 'run.finish_stored', at: 10, ways: noError },
+    { name: 'run.thread_free', at: 10, ways: noError },
+    { name: 'run.end_published', at: 10, ways: noError },
+    { name: 'loop.ask_model', at: 14, ways: all },
+    { name: 'loop.model_answered', at: 10, ways: all },
+    { name: 'loop.turn_stored', at: 2, ways: all },
+    { name: 'loop.tools_finished', at: 2, ways: all },
+    { name: 'loop.results_stored', at: 2, ways: all },
+    { name: 'log.flush', at: 60, ways: noError },
+    { name: 'log.durable', at: 60, ways: noError },
+    { name: 'stream.read', at: 60, ways: all },
+    { name: 'stream.written', at: 60, ways: all },
+    { name: 'store.begun', at: 40, ways: all },
+    { name: 'store.executed', at: 40, ways: all },
+    { name: 'store.job_executed', at: 20, ways: all },
+    { name: 'store.page_written', at: 40, ways: all },
+    { name: 'store.committed', at: 40, ways: noError },
+    { name: 'store.tell', at: 40, ways: noError },
+    { name: 'store.told', at: 40, ways: noError },
+    { name: 'store.read', at: 20, ways: all },
+    { name: 'store.fold', at: 1, ways: all, clients: 80 },
+    { name: 'store.folded_rows', at: 1, ways: all, clients: 80 },
+    { name: 'store.folded', at: 1, ways: noError, clients: 80 },
+    { name: 'cancel.requested', at: 1, ways: all },
+    { name: 'sweep.begin', at: 1, ways: all, when: 'start' },
+    { name: 'sweep.done', at: 1, ways: all, when: 'start' },
+    { name: 'recovery.run', at: 2, ways: noError, when: 'restart' },
+    { name: 'recovery.loaded', at: 2, ways: all, when: 'restart' },
+    { name: 'recovery.commit', at: 2, ways: all, when: 'restart' },
+    { name: 'recovery.run_ended', at: 2, ways: noError, when: 'restart' },
+    { name: 'drain.begun', at: 1, ways: noError, when: 'stop' },
+    { name: 'drain.runs_ended', at: 1, ways: noError, when: 'stop' },
+];
+
+// A process that a failpoint has killed comes back without it.
+async function keepAlive(campaign, over) {
+    while (!over.now) {
+        const how = await Promise.race([campaign.ended(), over.signal]);
+        if (over.now || how === undefined) return;
+        campaign.launch();
+        await campaign.untilReady().catch(() => {});
+    }
+}
+
+async function stumble({ name, at, ways, when, clients }, way, folder) {
+    const campaign = await createCampaign({ folder, seed: Number(options.seed), mayFail: true });
+    const failpoint = { AGUI_FAILPOINT: `${name}=${way}:${at}` };
+    let end;
+    const over = { now: false, signal: new Promise((resolve) => { end = resolve; }) };
+    campaign.launch(when === 'restart' ? {} : failpoint);
+    const kept = keepAlive(campaign, over);
+    await campaign.untilReady();
+    const count = clients ?? Number(options.clients);
+    const conversations = Array.from({ length: count }, (_, i) => campaign.converse(i, 1));
+    if (when === 'restart') {
+        await sleep(500);
+        campaign.nextLaunch(failpoint);
+        campaign.signal('SIGKILL');
+    }
+    await Promise.all(conversations);
+    over.now = true;
+    end();
+    await kept;
+    const { status, text } = await campaign.finish();
+    const happened = campaign.log().includes(`failpoint ${name}`);
+    return { passed: status === 0 && happened, text: happened ? text : `the place was never passed ${at} times\n${text}` };
+}
+
+const work = places.filter(({ name }) => name.startsWith(options.only))
+    .flatMap((place) => place.ways.map((way) => ({ place, way })));
+let passed = 0;
+let failed = 0;
+
+async function worker() {
+    for (let next = work.shift(); next; next = work.shift()) {
+        const { place, way } = next;
+        const folder = options.keep
+            ? path.join(options.keep, `${place.name}-${way}`)
+            : fs.mkdtempSync(path.join(os.tmpdir(), 'agui-failpoint-'));
+        const begin = Date.now();
+        const outcome = await stumble(place, way, folder);
+        passed += outcome.passed ? 1 : 0;
+        failed += outcome.passed ? 0 : 1;
+        console.log(`${outcome.passed ? 'ok    ' : 'FAILED'} ${place.name} ${way} (${Date.now() - begin} ms)`);
+        if (!outcome.passed) console.log(`${outcome.text}files in ${folder}`);
+        else if (!options.keep) fs.rmSync(folder, { recursive: true });
+    }
+}
+
+await Promise.all(Array.from({ length: Number(options.jobs) }, worker));
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
