@@ -1,11 +1,14 @@
 #include "gateway/live_run.hpp"
 
+#include "gateway/lost_run.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -173,21 +176,37 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 }
 
 // The exception of P3: the client learns that what it saw last may not be there after a restart; recovery
-// writes the durable end then.
+// writes the durable end then. What is visible is a stream of its own until that: begun and closed (P1, P2).
 void live_run::end_without_store() {
     finished_ = true;
     told_.on_lost(shared_from_this());
     store_.release(key_, record_.run_id);
+
+    lost_run seen;
+    const std::string frames = log_->freeze();
+    std::string_view rest = frames;
+    while (!rest.empty()) {
+        const std::size_t size = std::min(rest.find("\n\n"), rest.size() - 2) + 2;
+        seen.read(rest.substr(0, size));
+        rest.remove_prefix(size);
+    }
+    std::vector<std::string> events;
     translator::event_writer writer;
+    if (frames.empty()) {
+        writer.begin("RUN_STARTED");
+        writer.member("timestamp", time_.now());
+        writer.member("threadId", key_.thread_id);
+        writer.member("runId", record_.run_id);
+        events.emplace_back(writer.end());
+    }
+    seen.close(writer, events);
     writer.begin("RUN_ERROR");
     writer.member("timestamp", time_.now());
     writer.member("message", runner::describe(stop_reason::store_unavailable));
     writer.member("code", runner::error_code(stop_reason::store_unavailable));
-    translator::wire_event terminal;
-    terminal.json = writer.end();
-    terminal.terminal = true;
+    events.emplace_back(writer.end());
     told_.on_end(shared_from_this());
-    log_->end_without_store(terminal);
+    log_->end_without_store(events);
     ended_.set();
 }
 

@@ -264,13 +264,23 @@ void run_log::publish_end() {
     resume(std::move(ready));
 }
 
-void run_log::end_without_store(const translator::wire_event& terminal) {
+std::string run_log::freeze() {
+    std::string frames;
+    const std::lock_guard lock(mutex_);
+    frozen_ = true;
+    for (std::uint64_t sequence = 1; sequence <= visible_; ++sequence) {
+        write_frame(sequence, frames);
+    }
+    return frames;
+}
+
+void run_log::end_without_store(const std::vector<std::string>& events) {
     std::vector<resumption> ready;
     {
         const std::lock_guard lock(mutex_);
-        tail_ = "data: ";
-        tail_.append(terminal.json);
-        tail_.append("\n\n");
+        for (const std::string& json : events) {
+            tail_.append("data: ").append(json).append("\n\n");
+        }
         ended_ = true;
         take_waiters(ready);
     }
@@ -291,7 +301,7 @@ void run_log::make_visible(std::uint64_t sequence) {
     std::vector<resumption> ready;
     {
         const std::lock_guard lock(mutex_);
-        if (sequence <= visible_ || ended_) {
+        if (sequence <= visible_ || ended_ || frozen_) {
             return;
         }
         visible_ = sequence;

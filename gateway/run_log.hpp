@@ -68,9 +68,11 @@ public:
     /// What take_staged() returned is durable: everything appended is visible, the log has ended.
     void publish_end();
 
-    /// Ends the log with an event that the store does not hold, sent without `id:` (P3's exception).
-    /// What was not durable never becomes visible.
-    void end_without_store(const translator::wire_event& terminal);
+    /// Nothing more becomes visible: the store has failed. What is, is returned as frames.
+    [[nodiscard]] std::string freeze();
+    /// Ends the log with events that the store does not hold, sent without `id:` (P3's exception). After
+    /// freeze().
+    void end_without_store(const std::vector<std::string>& events);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
     /// Bytes that the events take in memory, about.
@@ -82,7 +84,7 @@ public:
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
         std::uint64_t after = 0; ///< Sequence of the last event that was read.
-        bool tail_read = false;  ///< The event without a number was read.
+        bool tail_read = false;  ///< The events without a number were read.
     };
 
     /// What one read() gives. Reused by its reader, who owns the bytes until the next read().
@@ -182,13 +184,14 @@ private:
     std::vector<entry> entries_;        ///< entries_[i]: event i + 1.
     std::vector<std::string> prefixes_;
     std::vector<variant_entry> variants_;
-    std::string tail_;                ///< The event without a number.
+    std::string tail_;                ///< The events without a number.
     std::uint64_t staged_from_ = 1;   ///< First sequence not handed to the store.
     std::uint64_t visible_ = 0;
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;
     bool ended_ = false;
     bool failed_ = false;
+    bool frozen_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
     std::function<void()> on_last_reader_left_;

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -204,6 +206,67 @@ INSTANTIATE_TEST_SUITE_P(
     Stores, Reattach, ::testing::Values(store_kind::memory, store_kind::sqlite),
     [](const auto& of) { return of.param == store_kind::memory ? "Memory" : "Sqlite"; }
 );
+
+// While it exists, every write to a file fails, as on a full disk.
+class full_disk {
+public:
+    full_disk() {
+        std::signal(SIGXFSZ, SIG_IGN);
+        EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+        rlimit full = before_;
+        full.rlim_cur = 1;
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+    }
+    ~full_disk() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
+    full_disk(const full_disk&) = delete;
+    full_disk& operator=(const full_disk&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+class FullDisk : public server_test {
+protected:
+    FullDisk() {
+        folder_ = std::filesystem::temp_directory_path() /
+                  ("agui-full-disk-" + std::to_string(::getpid()));
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+        settings.session.store = gateway::session_config::store_kind::sqlite;
+        settings.session.sqlite_path = (folder_ / "agui.db").string();
+    }
+    ~FullDisk() override {
+        server.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    std::filesystem::path folder_;
+};
+
+TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
+    answer = say_and_stall("Hello");
+    start();
+    raw_client client(port());
+    client.send(post("/agui", run_body("t", "r")));
+    const std::string seen = client.read_until("Hello\"}\n\n");
+    std::string end;
+    {
+        const full_disk nothing_is_written;
+        ask(post("/agui/cancel", R"({"threadId":"t"})"));
+        end = client.read_until("store_unavailable");
+    }
+
+    // What it saw is a stream of its own, closed before its end; what is not stored has no number.
+    EXPECT_THAT(end, HasSubstr("\r\ndata: {\"type\":\"TEXT_MESSAGE_END\""));
+    EXPECT_THAT(end, Not(HasSubstr("id: ")));
+    // The disk has room again: whoever asks gets the durable end, and the thread goes on.
+    const raw_reply again = ask(get(events_path("t", "r")));
+    EXPECT_EQ(again.status, 200) << again.body;
+    EXPECT_THAT(again.body, HasSubstr("\nid: 4\ndata: {\"type\":\"TEXT_MESSAGE_END\""));
+    EXPECT_THAT(again.body, HasSubstr(R"("code":"internal")"));
+    EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, HasSubstr(R"("content":"Hello")"))
+        << "what was said is kept";
+}
 
 class LaggingReader : public server_test {};
 

@@ -258,7 +258,7 @@ TEST_F(RunLog, ReadsFromAnySequence) {
     }
 }
 
-TEST_F(RunLog, EndsWithAnUnnumberedEventWhenTheStoreIsLost) {
+TEST_F(RunLog, EndsWithUnnumberedEventsWhenTheStoreIsLost) {
     log_only_store store;
     const auto log = make(&store);
     run_log::cursor at;
@@ -268,11 +268,13 @@ TEST_F(RunLog, EndsWithAnUnnumberedEventWhenTheStoreIsLost) {
     add(*log, text_start);
     settle();
 
-    log->end_without_store({R"({"type":"RUN_ERROR","message":"x"})", {}, {}, true});
+    EXPECT_EQ(log->freeze(), frame(1, started));
     store.log.at(1).observer->on_durable(2);
+    log->end_without_store({R"({"type":"X"})", R"({"type":"RUN_ERROR","message":"x"})"});
 
     EXPECT_EQ(
-        read_all(*log, at), frame(1, started) + "data: {\"type\":\"RUN_ERROR\",\"message\":\"x\"}\n\n"
+        read_all(*log, at), frame(1, started) + "data: {\"type\":\"X\"}\n\n"
+                                "data: {\"type\":\"RUN_ERROR\",\"message\":\"x\"}\n\n"
     );
     run_log::batch batch;
     log->read(at, 100, batch);
