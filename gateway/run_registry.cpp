@@ -85,6 +85,18 @@ run_registry::find_log(const thread_key& key, const std::string& run_id) const {
     return is_kept ? found->second.log : nullptr;
 }
 
+void run_registry::share_log(std::int64_t run_number, const std::shared_ptr<run_log>& log) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(shared_logs_, [](const auto& one) { return one.second.expired(); });
+    shared_logs_[run_number] = log;
+}
+
+std::shared_ptr<run_log> run_registry::find_shared_log(std::int64_t run_number) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = shared_logs_.find(run_number);
+    return found == shared_logs_.end() ? nullptr : found->second.lock();
+}
+
 result<std::unique_ptr<run_registry::admission>> run_registry::admit() {
     const std::lock_guard lock(mutex_);
     if (draining_) {

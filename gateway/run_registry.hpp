@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <map>
@@ -56,6 +57,10 @@ public:
     void keep_log(const live_run& run);
     [[nodiscard]] std::shared_ptr<run_log>
     find_log(const session::thread_key& key, const std::string& run_id) const;
+
+    /// A log that was read from the store, for as long as somebody reads it: readers of one run share it.
+    void share_log(std::int64_t run_number, const std::shared_ptr<run_log>& log);
+    [[nodiscard]] std::shared_ptr<run_log> find_shared_log(std::int64_t run_number) const;
 
     // Requests on their way in.
 
@@ -107,6 +112,7 @@ private:
     std::map<run_name, kept_log> kept_;
     std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
     std::size_t kept_bytes_ = 0;
+    std::map<std::int64_t, std::weak_ptr<run_log>> shared_logs_; ///< By run number.
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::size_t admissions_ = 0;
     std::shared_ptr<completion_event> no_admissions_; ///< Set once there are none; null: nobody waits.

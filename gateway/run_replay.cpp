@@ -35,7 +35,7 @@ boost::asio::awaitable<result<std::optional<known_run>>> find_run(
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, const known_run& run) {
+log_of(session::store& store, run_registry& registry, const known_run& run) {
     if (run.log) {
         co_return run.log;
     }
@@ -46,6 +46,9 @@ log_of(session::store& store, const known_run& run) {
     if (run.record.status == session::run_status::active) {
         // Its end could not be stored; the next start of the process ends it.
         co_return failure{errc::store_unavailable, "the run is being ended", {}, {}};
+    }
+    if (auto shared = registry.find_shared_log(run.record.number)) {
+        co_return shared;
     }
     std::vector<session::log_entry> entries;
     for (;;) {
@@ -63,7 +66,9 @@ log_of(session::store& store, const known_run& run) {
         co_return expired;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
-    co_return run_log::restored(executor, entries);
+    auto log = run_log::restored(executor, entries);
+    registry.share_log(run.record.number, log);
+    co_return log;
 }
 
 } // namespace agui::gateway

@@ -28,6 +28,6 @@ struct known_run {
 /// The log of a known run, from its first event on. errc::run_expired: its events are gone.
 /// `run` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, const known_run& run);
+log_of(session::store& store, run_registry& registry, const known_run& run);
 
 } // namespace agui::gateway

@@ -385,7 +385,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
             co_return failure{
                 errc::run_id_reused, "the runId was used with another request", "runId", {}};
         }
-        co_return co_await log_of(self->store_of(key), **repeated);
+        co_return co_await log_of(self->store_of(key), self->registry, **repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
@@ -445,7 +445,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     if (!run) {
         co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
     }
-    auto log = co_await log_of(self->store_of(key), *run);
+    auto log = co_await log_of(self->store_of(key), self->registry, *run);
     const std::uint64_t end = run->record.last_sequence;
     if (!log && log.error().code == errc::run_expired && after != end) {
         co_return failure{
