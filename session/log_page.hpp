@@ -21,35 +21,22 @@ namespace agui::session {
 /// Appends the entries of `next`, which must follow those of `slice`.
 void append_entries(log_slice& slice, const log_slice& next);
 
-/// The entries [first, last) of a slice, counted from 0.
-[[nodiscard]] log_slice part_of(const log_slice& slice, std::size_t first, std::size_t last);
+/// Entries of one run that follow each other, as an entry_chain encodes them.
+struct encoded_slice {
+    std::int64_t run_number = 0;
+    std::uint64_t first_sequence = 0;
+    std::uint32_t count = 0;
+    std::string_view bytes;
+};
 
-/// Appends the log_entry of each entry of `slice` with a sequence above `after`, until `entries`
-/// has `limit` of them.
-void copy_entries(
-    const log_slice& slice, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries
-);
-
-/// The payload of a slice: what its entries hold, without run number and sequence.
-void append_payload(std::string& bytes, const log_slice& slice);
-
-/// Nullopt: not a payload of `count` entries.
-[[nodiscard]] std::optional<log_slice> slice_from_payload(
-    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count,
-    std::string_view payload
-);
-
-/// Over the payload and what it belongs to, so that bytes of another run do not pass either.
-[[nodiscard]] std::uint64_t slice_checksum(
-    std::int64_t run_number, std::uint64_t first_sequence, std::uint32_t count,
-    std::string_view payload
-) noexcept;
+/// Over the bytes and what they belong to, so that bytes of another run do not pass either.
+[[nodiscard]] std::uint64_t checksum_of(const encoded_slice& slice) noexcept;
 
 /// Builds a page: the slices that one commit makes durable. Reused, so that a steady state does not
 /// allocate.
 class log_page_writer {
 public:
-    void add(const log_slice& slice);
+    void add(const encoded_slice& slice);
     [[nodiscard]] bool empty() const noexcept { return directory_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
     /// The page; valid until the next call of clear().
@@ -61,7 +48,7 @@ private:
         std::int64_t run_number;
         std::uint64_t first_sequence;
         std::uint32_t count;
-        std::uint32_t payload_bytes;
+        std::uint32_t bytes;
         std::uint64_t checksum;
     };
 
@@ -69,10 +56,10 @@ private:
     std::string bytes_;
 };
 
-/// A slice of a page as read back; without entries if they were damaged.
+/// A slice of a page as read back.
 struct page_slice {
-    std::int64_t run_number = 0;
-    std::optional<log_slice> slice;
+    encoded_slice slice; ///< Its bytes are those of the page.
+    bool damaged = false;
 };
 
 /// Nullopt: the page does not say whose slices it holds.

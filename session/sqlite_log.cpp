@@ -11,8 +11,8 @@ namespace {
 // Of all tails together, before they are folded: what a run's row holds grows with it, and so do
 // the memory, the pages on disk and the time to open after a crash.
 constexpr std::size_t fold_bytes = 256U << 10U;
-// One row of a run's log: what a reader from the middle has to read at least.
-constexpr std::size_t run_log_bytes = 256U << 10U;
+// One row of a run's log, about: what a reader from the middle has to read at least.
+constexpr std::size_t chunk_bytes = 64U << 10U;
 // One step of folding, so that commits wait for a few milliseconds at most.
 constexpr std::size_t fold_step_rows = 32;
 constexpr std::int64_t fold_step_pages = 128;
@@ -23,18 +23,40 @@ failure expired() {
     return {errc::run_expired, "the log of this run is gone", {}, {}};
 }
 
-std::size_t bytes_of(const log_slice& slice) noexcept {
-    return slice.frames.size() + slice.ends.size() * sizeof(std::uint32_t);
+void encode(const log_slice& slice, entry_chain& chain, std::string& bytes) {
+    std::size_t begin = 0;
+    auto variant = slice.variants.begin();
+    for (std::uint32_t i = 0; i < slice.ends.size(); ++i) {
+        const std::string_view frame =
+            std::string_view(slice.frames).substr(begin, slice.ends[i] - begin);
+        std::string_view variants;
+        if (variant != slice.variants.end() && variant->first == i) {
+            variants = variant->second;
+            ++variant;
+        }
+        chain.encode(slice.first_sequence + i, frame, variants, bytes);
+        begin = slice.ends[i];
+    }
 }
 
-// How many entries from `first` on make a row.
-std::size_t row_end(const log_slice& slice, std::size_t first) noexcept {
-    const std::size_t begin = first == 0 ? 0 : slice.ends[first - 1];
-    std::size_t last = first + 1;
-    while (last < slice.ends.size() && slice.ends[last] - begin <= run_log_bytes) {
-        ++last;
+// Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
+bool copy_entries(
+    const encoded_slice& slice, std::uint64_t after, std::size_t limit,
+    std::vector<log_entry>& entries
+) {
+    entry_chain chain;
+    std::string_view rest = slice.bytes;
+    log_entry entry;
+    for (std::uint32_t i = 0; i < slice.count && entries.size() < limit; ++i) {
+        const std::uint64_t sequence = slice.first_sequence + i;
+        if (!chain.decode(sequence, rest, entry)) {
+            return false;
+        }
+        if (sequence > after) {
+            entries.push_back(entry);
+        }
     }
-    return last;
+    return true;
 }
 
 } // namespace
@@ -74,10 +96,8 @@ void sqlite_log::recover() {
                 continue;
             }
             for (const page_slice& held : *slices) {
-                if (held.slice) {
-                    recover_slice(*held.slice, damaged);
-                } else {
-                    damaged.push_back(held.run_number);
+                if (!recover_slice(held)) {
+                    damaged.push_back(held.slice.run_number);
                 }
             }
         }
@@ -110,10 +130,15 @@ void sqlite_log::recover() {
     change.commit();
 }
 
-void sqlite_log::recover_slice(const log_slice& slice, std::vector<std::int64_t>& damaged) {
+// False: bytes of the run are lost.
+bool sqlite_log::recover_slice(const page_slice& held) {
+    const encoded_slice& slice = held.slice;
     const auto position = runs_.log_of(slice.run_number);
-    if (!position || position->state != log_state::kept || slice.ends.empty()) {
-        return;
+    if (!position || position->state != log_state::kept) {
+        return true;
+    }
+    if (held.damaged) {
+        return false;
     }
     const auto [place, is_new] = tails_.try_emplace(slice.run_number);
     tail& target = place->second;
@@ -122,15 +147,24 @@ void sqlite_log::recover_slice(const log_slice& slice, std::vector<std::int64_t>
     }
     // A log that was dropped may begin anywhere.
     const std::uint64_t next = target.end == 0 ? slice.first_sequence : target.end + 1;
-    if (slice.first_sequence > next) {
-        damaged.push_back(slice.run_number);
-        return;
-    }
     // A process that ended while it was folding leaves entries both in a row and in a page.
-    if (last_sequence(slice) >= next) {
-        keep(target, part_of(slice, next - slice.first_sequence, slice.ends.size()));
-        target.staged = target.end;
+    if (slice.first_sequence + slice.count <= next) {
+        return true;
     }
+    if (slice.first_sequence != next) {
+        return false;
+    }
+    // The next slice of the run goes on with the chain.
+    std::string_view rest = slice.bytes;
+    log_entry entry;
+    for (std::uint32_t i = 0; i < slice.count; ++i) {
+        if (!target.chain.decode(slice.first_sequence + i, rest, entry)) {
+            return false;
+        }
+    }
+    keep(target, slice);
+    target.staged = target.end;
+    return true;
 }
 
 // Null: there is no such run.
@@ -170,8 +204,19 @@ bool sqlite_log::stage(const log_slice& slice) {
     if (target == nullptr || slice.first_sequence != target->staged + 1) {
         return false;
     }
-    staged_.push_back(&slice);
-    page_.add(slice);
+    if (!target->chunks.empty() && target->chunks.back().bytes.size() >= chunk_bytes) {
+        target->chain.restart();
+    }
+    const std::size_t begin = staged_bytes_.size();
+    encode(slice, target->chain, staged_bytes_);
+    const encoded_slice encoded{
+        .run_number = slice.run_number,
+        .first_sequence = slice.first_sequence,
+        .count = static_cast<std::uint32_t>(slice.ends.size()),
+        .bytes = std::string_view(staged_bytes_).substr(begin),
+    };
+    page_.add(encoded);
+    staged_.push_back({encoded, begin, staged_bytes_.size() - begin});
     target->staged = last_sequence(slice);
     if (page_.size() >= page_bytes_max) {
         write_page();
@@ -198,20 +243,26 @@ void sqlite_log::erase(const std::vector<std::int64_t>& run_numbers) {
     }
 }
 
-void sqlite_log::keep(tail& target, const log_slice& slice) {
-    if (target.entries.ends.empty()) {
-        target.entries = slice;
-    } else {
-        append_entries(target.entries, slice);
+void sqlite_log::keep(tail& target, const encoded_slice& slice) {
+    const bool is_full =
+        !target.chunks.empty() && target.chunks.back().bytes.size() >= chunk_bytes;
+    if (target.chunks.empty() ||
+        (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
+        target.chunks.push_back({slice.first_sequence, 0, {}});
     }
-    target.end = last_sequence(slice);
-    tail_bytes_ += bytes_of(slice);
+    chunk& last = target.chunks.back();
+    last.count += slice.count;
+    last.bytes += slice.bytes;
+    target.end = slice.first_sequence + slice.count - 1;
+    tail_bytes_ += slice.bytes.size();
 }
 
 void sqlite_log::committed() noexcept {
-    for (const log_slice* slice : staged_) {
-        keep(tails_.find(slice->run_number)->second, *slice);
+    for (staged_slice& staged : staged_) {
+        staged.slice.bytes = std::string_view(staged_bytes_).substr(staged.offset, staged.size);
+        keep(tails_.find(staged.slice.run_number)->second, staged.slice);
     }
+    staged_bytes_.clear();
     staged_.clear();
     for (const std::int64_t run_number : erased_) {
         tails_.erase(run_number);
@@ -225,11 +276,13 @@ void sqlite_log::committed() noexcept {
 }
 
 void sqlite_log::rolled_back() noexcept {
-    for (const log_slice* slice : staged_) {
-        tail& target = tails_.find(slice->run_number)->second;
+    for (const staged_slice& staged : staged_) {
+        tail& target = tails_.find(staged.slice.run_number)->second;
         target.staged = target.end;
+        target.chain.restart();
     }
     staged_.clear();
+    staged_bytes_.clear();
     erased_.clear();
     page_.clear();
 }
@@ -242,9 +295,11 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
     }
     std::vector<log_entry> entries;
     std::uint64_t reached = after;
-    const auto take = [&](const log_slice& slice) {
-        copy_entries(slice, reached, limit, entries);
+    const auto take = [&](const encoded_slice& slice) {
+        const bool sound = slice.first_sequence <= reached + 1 &&
+                           copy_entries(slice, reached, limit, entries);
         reached = entries.empty() ? reached : entries.back().sequence;
+        return sound;
     };
 
     {
@@ -252,27 +307,24 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
         while (entries.size() < limit && row.next()) {
             const auto first = static_cast<std::uint64_t>(row.integer(0));
             const auto count = static_cast<std::uint32_t>(row.integer(1) - row.integer(0) + 1);
-            const std::string_view payload = row.blob(3);
-            if (first > reached + 1 || slice_checksum(run_number, first, count, payload) !=
-                                           static_cast<std::uint64_t>(row.integer(2))) {
+            const encoded_slice slice{run_number, first, count, row.blob(3)};
+            if (checksum_of(slice) != static_cast<std::uint64_t>(row.integer(2)) || !take(slice)) {
                 return expired();
             }
-            const auto slice = slice_from_payload(run_number, first, count, payload);
-            if (!slice) {
-                return expired();
-            }
-            take(*slice);
         }
     }
     for (const tail_map* map : {&folding_, &tails_}) {
         const auto known = map->find(run_number);
-        if (known == map->end() || known->second.entries.ends.empty()) {
+        if (known == map->end()) {
             continue;
         }
-        if (known->second.entries.first_sequence > reached + 1) {
-            return expired();
+        for (const chunk& held : known->second.chunks) {
+            const bool behind = held.first_sequence + held.count <= reached + 1;
+            if (entries.size() < limit && !behind &&
+                !take({run_number, held.first_sequence, held.count, held.bytes})) {
+                return expired();
+            }
         }
-        take(known->second.entries);
     }
     if (entries.size() < limit && reached < position->last_sequence) {
         return expired();
@@ -291,7 +343,7 @@ void sqlite_log::start_fold_if_due() {
     }
     folding_ = std::move(tails_);
     tails_.clear();
-    std::erase_if(folding_, [](const auto& held) { return held.second.entries.ends.empty(); });
+    std::erase_if(folding_, [](const auto& held) { return held.second.chunks.empty(); });
     tail_bytes_ = 0;
     fold_through_ = next_page_ - 1;
     fold_wanted_ = false;
@@ -316,26 +368,22 @@ void sqlite_log::fold_tails() {
     // `progress`.
     std::vector<std::pair<std::int64_t, std::size_t>> progress;
     std::size_t bytes = 0;
-    std::string payload;
     transaction change(db_);
     for (const auto& [run_number, held] : folding_) {
         std::size_t folded = held.folded;
-        while (folded < held.entries.ends.size() && bytes < run_log_bytes &&
+        while (folded < held.chunks.size() && bytes < chunk_bytes &&
                progress.size() < fold_step_rows) {
-            const std::size_t end = row_end(held.entries, folded);
-            const log_slice part = part_of(held.entries, folded, end);
-            payload.clear();
-            append_payload(payload, part);
-            const auto count = static_cast<std::uint32_t>(part.ends.size());
+            const chunk& row = held.chunks[folded];
+            const encoded_slice slice{run_number, row.first_sequence, row.count, row.bytes};
             add_run_log_.execute(
-                run_number, part.first_sequence, last_sequence(part),
-                slice_checksum(run_number, part.first_sequence, count, payload), blob_view{payload}
+                run_number, row.first_sequence, row.first_sequence + row.count - 1,
+                checksum_of(slice), blob_view{row.bytes}
             );
-            folded = end;
-            bytes += payload.size();
+            ++folded;
+            bytes += row.bytes.size();
             progress.emplace_back(run_number, folded);
         }
-        if (bytes >= run_log_bytes || progress.size() >= fold_step_rows) {
+        if (bytes >= chunk_bytes || progress.size() >= fold_step_rows) {
             break;
         }
     }
@@ -345,7 +393,7 @@ void sqlite_log::fold_tails() {
     for (const auto& [run_number, folded] : progress) {
         const auto held = folding_.find(run_number);
         held->second.folded = folded;
-        if (folded == held->second.entries.ends.size()) {
+        if (folded == held->second.chunks.size()) {
             folding_.erase(held);
         }
     }

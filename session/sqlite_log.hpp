@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/entry_chain.hpp"
 #include "session/log_page.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_runs.hpp"
@@ -8,6 +9,7 @@
 #include "session/base/log.hpp"
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,8 +36,7 @@ public:
     /// record.
     void open(std::int64_t run_number) { (void)tail_of(run_number); }
     /// Makes the entries part of the transaction. False, without effect: there is no such run, or
-    /// they do not continue its log, because entries before them failed. `slice` must live until
-    /// committed() or rolled_back().
+    /// they do not continue its log, because entries before them failed.
     [[nodiscard]] bool stage(const log_slice& slice);
     /// Writes what was staged.
     void write_staged();
@@ -58,20 +59,32 @@ public:
     void fold_step() noexcept;
 
 private:
+    // Entries as a row of run_logs will hold them: an entry_chain of its own.
+    struct chunk {
+        std::uint64_t first_sequence = 0;
+        std::uint32_t count = 0;
+        std::string bytes;
+    };
     // The last part of a run's log: everything that no row of run_logs holds.
     struct tail {
         std::uint64_t end = 0;    ///< Last durable sequence.
         std::uint64_t staged = 0; ///< Last sequence of the transaction that is going on.
-        log_slice entries;
-        std::size_t folded = 0; ///< How many of the entries a row holds.
+        entry_chain chain;        ///< As of `staged`.
+        std::vector<chunk> chunks;
+        std::size_t folded = 0; ///< How many of the chunks are rows.
+    };
+    struct staged_slice {
+        encoded_slice slice; ///< Without its bytes:
+        std::size_t offset;  ///< where they begin in staged_bytes_,
+        std::size_t size;    ///< and how many they are.
     };
     using tail_map = std::unordered_map<std::int64_t, tail>;
 
     tail* tail_of(std::int64_t run_number);
     [[nodiscard]] std::uint64_t end_of_rows(std::int64_t run_number);
     void write_page();
-    void recover_slice(const log_slice& slice, std::vector<std::int64_t>& damaged);
-    void keep(tail& target, const log_slice& slice);
+    [[nodiscard]] bool recover_slice(const page_slice& held);
+    void keep(tail& target, const encoded_slice& slice);
     void start_fold_if_due();
     void fold_tails();
     void delete_pages();
@@ -96,7 +109,8 @@ private:
     bool fold_rests_ = false;
 
     log_page_writer page_;
-    std::vector<const log_slice*> staged_;
+    std::vector<staged_slice> staged_;
+    std::string staged_bytes_;
     std::vector<std::int64_t> erased_;
 };
 

@@ -130,7 +130,17 @@ void create_version_2(database& db) {
     db.execute("DROP TABLE run_inputs");
 }
 
-constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2};
+// Logs are written in another form. What the old form holds is read for some minutes at most: it goes,
+// and who asks for it is told so. A run that was active when its process ended loses its partial text.
+void create_version_3(database& db) {
+    db.execute("DELETE FROM log_pages");
+    db.execute("DELETE FROM run_logs");
+    db.execute(
+        "UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END"
+    );
+}
+
+constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

@@ -2,73 +2,57 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace agui::session {
 namespace {
 
-log_slice slice(std::int64_t run_number, std::uint64_t first, std::vector<std::string> frames) {
-    log_slice made;
-    made.run_number = run_number;
-    made.first_sequence = first;
-    for (const std::string& frame : frames) {
-        made.frames += frame;
-        made.ends.push_back(static_cast<std::uint32_t>(made.frames.size()));
-    }
-    return made;
-}
-
-log_slice slice_with_variants() {
-    log_slice made = slice(7, 5, {"five", "", "seven"});
-    made.variants = {{0, "old five"}, {2, ""}};
-    return made;
-}
-
-bool same(const log_slice& left, const log_slice& right) {
+bool same(const encoded_slice& left, const encoded_slice& right) {
     return left.run_number == right.run_number && left.first_sequence == right.first_sequence &&
-           left.frames == right.frames && left.ends == right.ends &&
-           left.variants == right.variants;
+           left.count == right.count && left.bytes == right.bytes;
 }
 
-std::string page_of(const std::vector<log_slice>& slices) {
+const std::vector<encoded_slice> three_slices = {
+    {1, 1, 2, "abc"}, {7, 5, 3, "five and seven"}, {1, 3, 1, ""}
+};
+
+std::string page_of(const std::vector<encoded_slice>& slices) {
     log_page_writer writer;
-    for (const log_slice& given : slices) {
+    for (const encoded_slice& given : slices) {
         writer.add(given);
     }
     return std::string(writer.finish());
 }
 
 TEST(LogPage, GivesBackItsSlices) {
-    const std::vector<log_slice> given = {
-        slice(1, 1, {"a", "bc"}), slice_with_variants(), slice(1, 3, {"d"})
-    };
+    const std::string page = page_of(three_slices);
 
-    const auto read = read_log_page(page_of(given));
+    const auto read = read_log_page(page);
 
     ASSERT_TRUE(read);
     ASSERT_EQ(read->size(), 3U);
-    for (std::size_t i = 0; i < given.size(); ++i) {
+    for (std::size_t i = 0; i < three_slices.size(); ++i) {
         SCOPED_TRACE(i);
-        EXPECT_EQ(read->at(i).run_number, given[i].run_number);
-        ASSERT_TRUE(read->at(i).slice);
-        EXPECT_TRUE(same(*read->at(i).slice, given[i]));
+        EXPECT_FALSE(read->at(i).damaged);
+        EXPECT_TRUE(same(read->at(i).slice, three_slices[i]));
     }
 }
 
 TEST(LogPage, AWriterIsUsedAgain) {
     log_page_writer writer;
-    writer.add(slice(1, 1, {"a"}));
+    writer.add(three_slices[0]);
     (void)writer.finish();
     writer.clear();
     EXPECT_TRUE(writer.empty());
-    writer.add(slice(2, 9, {"z"}));
+    writer.add(three_slices[1]);
 
-    EXPECT_EQ(writer.finish(), page_of({slice(2, 9, {"z"})}));
+    EXPECT_EQ(writer.finish(), page_of({three_slices[1]}));
 }
 
 TEST(LogPage, AChangedByteIsNoticedAndCostsOneSliceOrThePage) {
-    const std::vector<log_slice> given = {slice(1, 1, {"a", "bc"}), slice_with_variants()};
-    const std::string page = page_of(given);
+    const std::string page = page_of(three_slices);
 
     for (std::size_t at = 0; at < page.size(); ++at) {
         SCOPED_TRACE(at);
@@ -78,60 +62,43 @@ TEST(LogPage, AChangedByteIsNoticedAndCostsOneSliceOrThePage) {
         if (!read) {
             continue;
         }
-        ASSERT_EQ(read->size(), 2U);
+        ASSERT_EQ(read->size(), three_slices.size());
         std::size_t lost = 0;
-        for (std::size_t i = 0; i < given.size(); ++i) {
-            const auto& kept = read->at(i).slice;
-            lost += kept ? 0 : 1;
-            EXPECT_TRUE(!kept || same(*kept, given[i]));
+        for (std::size_t i = 0; i < three_slices.size(); ++i) {
+            lost += read->at(i).damaged ? 1 : 0;
+            EXPECT_TRUE(read->at(i).damaged || same(read->at(i).slice, three_slices[i]));
         }
         EXPECT_EQ(lost, 1U);
     }
 }
 
 TEST(LogPage, ATruncatedPageIsRefused) {
-    const std::string page = page_of({slice(1, 1, {"a", "bc"}), slice_with_variants()});
+    const std::string page = page_of(three_slices);
 
     for (std::size_t size = 0; size < page.size(); ++size) {
         EXPECT_FALSE(read_log_page(std::string_view(page).substr(0, size))) << size;
     }
 }
 
-TEST(LogPage, APayloadWhoseLengthsDoNotFitIsRefused) {
-    std::string payload;
-    append_payload(payload, slice_with_variants());
+TEST(LogPage, SlicesAreJoined) {
+    log_slice joined;
+    joined.run_number = 7;
+    joined.first_sequence = 3;
+    joined.frames = "three4";
+    joined.ends = {5, 6};
+    log_slice next;
+    next.run_number = 7;
+    next.first_sequence = 5;
+    next.frames = "fiveseven";
+    next.ends = {4, 4, 9};
+    next.variants = {{0, "old five"}, {2, ""}};
 
-    EXPECT_TRUE(slice_from_payload(7, 5, 3, payload));
-    EXPECT_FALSE(slice_from_payload(7, 5, 4, payload));
-    EXPECT_FALSE(slice_from_payload(7, 5, 0xffffffff, payload));
-    EXPECT_FALSE(slice_from_payload(7, 5, 3, payload + "x"));
-    for (std::size_t size = 0; size < payload.size(); ++size) {
-        EXPECT_FALSE(slice_from_payload(7, 5, 3, std::string_view(payload).substr(0, size)));
-    }
-    for (std::size_t at = 0; at < payload.size(); ++at) {
-        std::string damaged = payload;
-        damaged[at] = static_cast<char>(0xff);
-        (void)slice_from_payload(7, 5, 3, damaged); // Must not read or write out of bounds.
-    }
-}
+    append_entries(joined, next);
 
-TEST(LogPage, SlicesAreJoinedAndCut) {
-    log_slice joined = slice(7, 3, {"three", "4"});
-    append_entries(joined, slice_with_variants());
-
-    EXPECT_EQ(joined.ends.size(), 5U);
     EXPECT_EQ(last_sequence(joined), 7U);
-    EXPECT_TRUE(same(part_of(joined, 2, 5), slice_with_variants()));
-    EXPECT_TRUE(same(part_of(joined, 0, 2), slice(7, 3, {"three", "4"})));
-
-    std::vector<log_entry> entries;
-    copy_entries(joined, 4, 2, entries);
-    ASSERT_EQ(entries.size(), 2U);
-    EXPECT_EQ(entries[0].sequence, 5U);
-    EXPECT_EQ(entries[0].frame, "five");
-    EXPECT_EQ(entries[0].variants, "old five");
-    EXPECT_EQ(entries[1].frame, "");
-    EXPECT_EQ(entries[1].variants, "");
+    EXPECT_EQ(joined.frames, "three4fiveseven");
+    EXPECT_EQ(joined.ends, (std::vector<std::uint32_t>{5, 6, 10, 10, 15}));
+    EXPECT_EQ(joined.variants, (std::vector<std::pair<std::uint32_t, std::string>>{{2, "old five"}, {4, ""}}));
 }
 
 } // namespace

@@ -173,6 +173,51 @@ TEST_F(SqliteLogFolding, LosesNothingWhenKilledAtAnyStep) {
     }
 }
 
+TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
+    const auto delta = [](std::int64_t run_number, std::uint64_t sequence) {
+        return "id: " + std::to_string(sequence) + "\ndata: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"msg_" +
+               std::to_string(run_number) + "\",\"delta\":\" word " + std::to_string(sequence * 7919) + "\"}\n\n";
+    };
+    constexpr std::uint64_t entries = 20'000;
+    constexpr std::uint64_t slice_entries = 25;
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t one = begin(*subject, key_of("one"), "run_1");
+    const std::int64_t two = begin(*subject, key_of("two"), "run_1");
+    const auto observer = std::make_shared<recording_observer>();
+    for (std::uint64_t first = 1; first < entries; first += slice_entries) {
+        for (const std::int64_t run_number : {one, two}) {
+            std::vector<std::string> frames;
+            for (std::uint64_t i = 0; i < slice_entries; ++i) {
+                frames.push_back(delta(run_number, first + i));
+            }
+            subject->append_log(slice_of(run_number, first, frames), observer);
+        }
+        if (first % 1000 == 1) {
+            let_fold(*subject, 1);
+        }
+    }
+    done(subject->commit(key_of("one"), {})); // Behind all entries.
+
+    const auto expect_deltas = [&](store& read) {
+        for (const std::int64_t run_number : {one, two}) {
+            const std::vector<log_entry> all = get(read.read_log(run_number, 0, 2 * entries));
+            ASSERT_EQ(all.size(), entries);
+            for (const log_entry& entry : all) {
+                ASSERT_EQ(entry.frame, delta(run_number, entry.sequence));
+            }
+            EXPECT_EQ(get(read.read_log(run_number, 15'000, 1)).at(0).frame, delta(run_number, 15'001));
+        }
+    };
+    expect_deltas(*subject);
+    const std::unique_ptr<store> after = open_killed_copy("killed.db");
+    expect_deltas(*after);
+    let_fold(*after, 50);
+    expect_deltas(*after);
+    // A run goes on where its pages ended.
+    done(after->commit(key_of("two"), {}, slice_of(two, entries + 1, {delta(two, entries + 1)})));
+    EXPECT_EQ(get(after->read_log(two, entries, 10)).at(0).frame, delta(two, entries + 1));
+}
+
 TEST_F(SqliteLogFolding, ADamagedRowIsAHoleInItsRunOnly) {
     {
         const std::unique_ptr<store> subject = open();

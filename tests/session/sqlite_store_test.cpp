@@ -276,6 +276,32 @@ TEST_F(SqliteStore, MigratesAFileOfVersion1) {
     EXPECT_EQ(found->input_digest, "");
 }
 
+TEST_F(SqliteStore, MigratesAFileOfVersion2) {
+    {
+        database db(path());
+        open_schema(db, durability::process, sqlite_migrations().first(2));
+        db.execute(
+            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
+            "0, 0, 0)"
+        );
+        const std::string run = "', '', 'default', '";
+        const std::string rest = "', '', 1, 2, 3, 'kept', '', NULL, '')";
+        db.execute("INSERT INTO runs VALUES (7, 1, 'ended" + run + "finished" + rest);
+        db.execute("INSERT INTO runs VALUES (8, 1, 'lost" + run + "active" + rest);
+        db.execute("INSERT INTO log_pages VALUES (1, x'00')");
+        db.execute("INSERT INTO run_logs VALUES (7, 1, 3, 0, x'00')");
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, 7), errc::run_expired);
+    EXPECT_EQ(log_failure(*subject, 8), errc::run_expired);
+    EXPECT_EQ(log().lines().size(), 0U);
+    const std::int64_t later = begin(*subject, key_of("two"), "run_1");
+    done(subject->commit(key_of("two"), {}, slice_of(later, 1, {"sound"})));
+    EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
+}
+
 TEST_F(SqliteStore, AMigrationThatFailsLeavesTheFileAsItWas) {
     {
         const std::unique_ptr<store> subject = open();

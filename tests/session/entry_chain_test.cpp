@@ -1,0 +1,141 @@
+#include "session/entry_chain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace agui::session {
+namespace {
+
+std::string frame(std::uint64_t sequence, std::string_view json) {
+    return "id: " + std::to_string(sequence) + "\ndata: " + std::string(json) + "\n\n";
+}
+
+std::string delta(std::string_view text) {
+    return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_0123456789","delta":")" +
+           std::string(text) + R"("})";
+}
+
+// Numbered from 1, some of them with variants.
+std::vector<log_entry> conversation() {
+    return {
+        {1, frame(1, R"({"type":"RUN_STARTED"})"), "old"},
+        {2, frame(2, delta("Hel")), ""},
+        {3, frame(3, delta("lo")), ""},
+        {4, frame(4, delta("")), ""},
+        {5, "id: 4\ndata: of another number\n\n", "x"},
+        {6, "", ""},
+        {7, "no frame", ""},
+        {8, frame(8, ""), ""},
+        {9, frame(9, std::string(100'000, 's')), std::string(300, 'v')},
+        {10, frame(10, std::string(100'000, 's')), ""},
+        {11, frame(11, R"({"type":"RUN_FINISHED"})"), ""},
+    };
+}
+
+std::string encoded(const std::vector<log_entry>& entries, entry_chain chain = {}) {
+    std::string bytes;
+    for (const log_entry& entry : entries) {
+        chain.encode(entry.sequence, entry.frame, entry.variants, bytes);
+    }
+    return bytes;
+}
+
+void expect_same(const log_entry& left, const log_entry& right) {
+    EXPECT_EQ(left.sequence, right.sequence);
+    EXPECT_EQ(left.frame, right.frame);
+    EXPECT_EQ(left.variants, right.variants);
+}
+
+TEST(EntryChain, GivesBackWhatWasEncoded) {
+    const std::vector<log_entry> given = conversation();
+    const std::string bytes = encoded(given);
+
+    entry_chain chain;
+    std::string_view rest = bytes;
+    for (const log_entry& expected : given) {
+        log_entry read;
+        ASSERT_TRUE(chain.decode(expected.sequence, rest, read));
+        expect_same(read, expected);
+    }
+    EXPECT_EQ(rest, "");
+}
+
+TEST(EntryChain, ADeltaTakesItsTextAndAFewBytes) {
+    const std::string one = encoded({{1, frame(1, delta("Hello")), ""}});
+    const std::string two =
+        encoded({{1, frame(1, delta("Hello")), ""}, {2, frame(2, delta("World")), ""}});
+
+    EXPECT_LE(two.size() - one.size(), 10U);
+}
+
+TEST(EntryChain, WhoHasDecodedGoesOnEncoding) {
+    const std::vector<log_entry> given = conversation();
+    entry_chain writer;
+    std::string whole;
+    for (const log_entry& entry : given) {
+        writer.encode(entry.sequence, entry.frame, entry.variants, whole);
+    }
+
+    for (std::size_t cut = 0; cut <= given.size(); ++cut) {
+        SCOPED_TRACE(cut);
+        const std::vector<log_entry> front(given.begin(), given.begin() + static_cast<long>(cut));
+        std::string bytes = encoded(front);
+        entry_chain chain;
+        std::string_view rest = bytes;
+        for (const log_entry& entry : front) {
+            log_entry read;
+            ASSERT_TRUE(chain.decode(entry.sequence, rest, read));
+        }
+        for (std::size_t i = cut; i < given.size(); ++i) {
+            chain.encode(given[i].sequence, given[i].frame, given[i].variants, bytes);
+        }
+        EXPECT_EQ(bytes, whole);
+    }
+}
+
+TEST(EntryChain, AfterARestartAnEntryIsReadWithoutThoseBefore) {
+    entry_chain chain;
+    std::string before;
+    chain.encode(1, frame(1, delta("Hello")), "", before);
+    std::string dependent;
+    chain.encode(2, frame(2, delta("World")), "", dependent);
+    chain.restart();
+    std::string whole;
+    chain.encode(3, frame(3, delta("!")), "", whole);
+
+    EXPECT_TRUE(entry_chain::begins_with_whole_entry(before));
+    EXPECT_FALSE(entry_chain::begins_with_whole_entry(dependent));
+    EXPECT_TRUE(entry_chain::begins_with_whole_entry(whole));
+    EXPECT_FALSE(entry_chain::begins_with_whole_entry(""));
+    log_entry read;
+    std::string_view rest = whole;
+    EXPECT_TRUE(entry_chain().decode(3, rest, read));
+    EXPECT_EQ(read.frame, frame(3, delta("!")));
+    rest = dependent;
+    EXPECT_FALSE(entry_chain().decode(2, rest, read));
+}
+
+TEST(EntryChain, BytesThatAreNoEntriesAreRefused) {
+    const std::string bytes = encoded({{1, frame(1, delta("Hello")), "variants"}});
+    log_entry read;
+
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        std::string_view cut = std::string_view(bytes).substr(0, size);
+        EXPECT_FALSE(entry_chain().decode(1, cut, read)) << size;
+    }
+    for (const std::string& wrong :
+         {std::string(20, '\xff'), std::string("\x00\xff\xff\xff\xff\x7f", 6)}) {
+        std::string_view rest = wrong;
+        EXPECT_FALSE(entry_chain().decode(1, rest, read));
+    }
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        std::string damaged = bytes;
+        damaged[at] = static_cast<char>(0xff);
+        std::string_view rest = damaged;
+        (void)entry_chain().decode(1, rest, read); // Must not read or write out of bounds.
+    }
+}
+
+} // namespace
+} // namespace agui::session
