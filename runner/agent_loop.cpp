@@ -2,6 +2,7 @@
 
 #include "runner/tool_batch.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/lean_append.hpp"
 #include "session/model_history.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -45,7 +46,7 @@ public:
         // Shown, then kept: what could not be shown is nothing that was said.
         last_is_call_ = false;
         out_.emit(text_delta{message_id_, delta});
-        text_.append(delta);
+        lean_append(text_, delta);
     }
 
     void on_reasoning(std::string_view delta) override {
@@ -54,7 +55,7 @@ public:
         }
         last_is_call_ = false;
         out_.emit(reasoning_delta{reasoning_id_, delta});
-        reasoning_.append(delta);
+        lean_append(reasoning_, delta);
     }
 
     void on_call(std::size_t index, std::string_view id, std::string_view name) override {

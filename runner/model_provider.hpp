@@ -45,7 +45,9 @@ struct model_parameters {
 struct model_request {
     model_parameters parameters;
     std::string_view instructions;                      ///< System text; empty: none.
-    const std::vector<session::message>* messages = nullptr; ///< From session::model_history.
+    /// From session::model_history. A provider empties it once it has written the request: a long history
+    /// is not held for as long as the model streams.
+    std::vector<session::message>* messages = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
 };
 

@@ -109,8 +109,11 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
     question.target = "/chat/completions";
     question.headers.emplace_back("Accept", "text/event-stream");
     question.body = write_openai_request(request, settings_);
+    if (request.messages != nullptr) {
+        *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+    }
     auto answered = co_await transport_->post(question);
-    question = {}; // A long history must not be held for as long as the model streams.
+    question = {};
     if (!answered) {
         co_return from_transport(answered.error(), false);
     }

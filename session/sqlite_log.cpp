@@ -1,6 +1,7 @@
 #include "session/sqlite_log.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/base/lean_append.hpp"
 
 #include <algorithm>
 
@@ -252,7 +253,7 @@ void sqlite_log::keep(tail& target, const encoded_slice& slice) {
     }
     chunk& last = target.chunks.back();
     last.count += slice.count;
-    last.bytes += slice.bytes;
+    lean_append(last.bytes, slice.bytes);
     target.end = slice.first_sequence + slice.count - 1;
     tail_bytes_ += slice.bytes.size();
 }

@@ -51,7 +51,7 @@ protected:
 
     const model_request& request() {
         request_.parameters.model = "the-model";
-        request_.messages = &messages_;
+        request_.messages = &messages;
         request_.tools = &tools_;
         return request_;
     }
@@ -67,11 +67,25 @@ protected:
     recording_model_sink sink;
     std::vector<transport_request> requests;
 
+    std::vector<session::message> messages;
+
 private:
     model_request request_;
-    std::vector<session::message> messages_;
     std::vector<tool_definition> tools_;
 };
+
+TEST_F(OpenaiProvider, HoldsNoHistoryOnceItIsSent) {
+    session::message said;
+    said.id = "u1";
+    said.content = "a long history";
+    messages.push_back(said);
+
+    ASSERT_TRUE(ask(answering(text_frame + stop_frame + done_frame)));
+
+    ASSERT_EQ(requests.size(), 1U);
+    EXPECT_NE(requests[0].body.find("a long history"), std::string::npos);
+    EXPECT_EQ(messages.capacity(), 0U);
+}
 
 TEST_F(OpenaiProvider, AsksAndPassesTheAnswerOn) {
     settings.provider_name = "the-provider";

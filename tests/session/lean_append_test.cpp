@@ -1,0 +1,31 @@
+#include "session/base/lean_append.hpp"
+
+#include <gtest/gtest.h>
+
+namespace agui {
+namespace {
+
+TEST(LeanAppend, KeepsAllBytesAndLittleSpare) {
+    std::string text;
+    std::string expected;
+    std::size_t moves = 0;
+    for (int i = 0; i < 10'000; ++i) {
+        const std::string piece(static_cast<std::size_t>(i % 50), static_cast<char>('a' + i % 26));
+        const std::size_t before = text.capacity();
+        lean_append(text, piece);
+        expected += piece;
+        moves += text.capacity() != before ? 1 : 0;
+        ASSERT_LE(text.capacity(), text.size() + std::max<std::size_t>(text.size() / 4, 64));
+    }
+    EXPECT_EQ(text, expected);
+    EXPECT_LT(moves, 100U);
+}
+
+TEST(LeanAppend, TakesAPieceThatIsLargerThanTheText) {
+    std::string text = "a";
+    lean_append(text, std::string(1000, 'b'));
+    EXPECT_EQ(text, "a" + std::string(1000, 'b'));
+}
+
+} // namespace
+} // namespace agui
