@@ -33,6 +33,12 @@ constexpr std::size_t frame_bytes = 16;
 
 // What deltas have in common ends with this.
 constexpr std::string_view delta_member = R"("delta":")";
+// What follows the text of a delta.
+constexpr std::string_view delta_end = R"("})";
+// Whose texts may be read as one.
+constexpr std::array<std::string_view, 3> joined_types = {
+    R"({"type":"TEXT_MESSAGE_CONTENT",)", R"({"type":"REASONING_MESSAGE_CONTENT",)",
+    R"({"type":"TOOL_CALL_ARGS",)"};
 
 void append_number(std::string& out, std::uint64_t number) {
     std::array<char, 20> digits{};
@@ -80,7 +86,8 @@ run_log::run_log(boost::asio::any_io_executor executor, settings options)
 run_log::~run_log() = default;
 
 std::shared_ptr<run_log> run_log::restored(
-    boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries
+    boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
+    bool join_deltas
 ) {
     auto log = std::make_shared<run_log>(std::move(executor), settings{});
     const std::lock_guard lock(log->mutex_);
@@ -96,6 +103,8 @@ std::shared_ptr<run_log> run_log::restored(
                 variant.undeclared = std::string(frame->as_string());
             }
             log->variants_.push_back(std::move(variant));
+        } else if (join_deltas) {
+            log->entries_.back().joins = log->can_join(log->entries_.size() - 1) ? 1 : 0;
         }
     }
     log->visible_ = log->entries_.size();
@@ -164,7 +173,7 @@ void run_log::append_event(std::string_view json) {
         json.remove_prefix(prefixes_.back().size());
     }
     append_bytes(json);
-    entries_.push_back({static_cast<std::uint32_t>(bytes_), prefix});
+    entries_.push_back({static_cast<std::uint32_t>(bytes_), prefix, 0});
 }
 
 void run_log::append_bytes(std::string_view bytes) {
@@ -353,6 +362,50 @@ void run_log::write_frame(std::uint64_t sequence, std::string& out) const {
     out.append("\n\n");
 }
 
+// True for a delta of which nothing but its text is behind the prefix.
+bool run_log::can_join(std::size_t index) const {
+    const entry& event = entries_[index];
+    if (event.prefix == 0) {
+        return false;
+    }
+    const std::string_view prefix = prefixes_[event.prefix - 1];
+    const bool is_delta = std::ranges::any_of(joined_types, [prefix](std::string_view type) {
+        return prefix.starts_with(type);
+    });
+    if (!is_delta) {
+        return false;
+    }
+    std::string own;
+    copy_bytes(index == 0 ? 0 : entries_[index - 1].end, event.end, own);
+    std::size_t at = 0;
+    while (at < own.size() && own[at] != '"') {
+        at += own[at] == '\\' ? 2 : 1;
+    }
+    return at < own.size() && std::string_view(own).substr(at) == delta_end;
+}
+
+// Writes the event and those that join it; returns the last one's sequence.
+std::uint64_t
+run_log::write_joined(std::uint64_t sequence, std::size_t max_bytes, std::string& out) const {
+    const std::uint32_t prefix = entries_[sequence - 1].prefix;
+    std::uint64_t last = sequence;
+    std::string text;
+    for (std::size_t index = sequence - 1; index < visible_; ++index) {
+        const entry& event = entries_[index];
+        if (event.joins == 0 || event.prefix != prefix || text.size() >= max_bytes) {
+            break;
+        }
+        copy_bytes(
+            index == 0 ? 0 : entries_[index - 1].end, event.end - delta_end.size(), text
+        );
+        last = index + 1;
+    }
+    out.append("id: ");
+    append_number(out, last);
+    out.append("\ndata: ").append(prefixes_[prefix - 1]).append(text).append(delta_end).append("\n\n");
+    return last;
+}
+
 void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
     out.text.clear();
     const std::lock_guard lock(mutex_);
@@ -372,6 +425,8 @@ void run_log::read(cursor& at, std::size_t max_bytes, batch& out) {
         }
         if (other != nullptr && other->has_value()) {
             out.text.append(**other);
+        } else if (entries_[at.after - 1].joins != 0) {
+            at.after = write_joined(at.after, max_bytes, out.text);
         } else {
             write_frame(at.after, out.text);
         }

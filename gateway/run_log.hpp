@@ -46,9 +46,12 @@ public:
     run_log(boost::asio::any_io_executor executor, settings options);
     ~run_log() override;
 
-    /// The log of an ended run as the store has it: `entries` from sequence 1 to the terminal.
+    /// The log of an ended run as the store has it: `entries` from sequence 1 to the terminal. With
+    /// `join_deltas`, read() gives deltas of one message that follow each other as one, with the number of
+    /// the last (P8); a cursor between them gets the rest of the text.
     [[nodiscard]] static std::shared_ptr<run_log> restored(
-        boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries
+        boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
+        bool join_deltas = false
     );
 
     /// The log of an ended run whose events are gone: there is nothing behind `last_sequence`.
@@ -155,7 +158,8 @@ private:
     /// Where an event's own bytes end, and what stands in front of them.
     struct entry {
         std::uint32_t end;
-        std::uint32_t prefix; ///< Index into prefixes_ plus one; 0: nothing.
+        std::uint32_t prefix : 31; ///< Index into prefixes_ plus one; 0: nothing.
+        std::uint32_t joins : 1;   ///< Read as one with its neighbours of the same prefix that join.
     };
     struct variant_entry {
         std::uint64_t sequence;
@@ -167,6 +171,9 @@ private:
     void append_bytes(std::string_view bytes);
     void copy_bytes(std::size_t from, std::size_t to, std::string& out) const;
     void write_frame(std::uint64_t sequence, std::string& out) const;
+    [[nodiscard]] bool can_join(std::size_t index) const;
+    [[nodiscard]] std::uint64_t
+    write_joined(std::uint64_t sequence, std::size_t max_bytes, std::string& out) const;
     void schedule_flush();
     void flush();
     void make_visible(std::uint64_t sequence);

@@ -35,7 +35,7 @@ boost::asio::awaitable<result<std::optional<known_run>>> find_run(
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, run_registry& registry, const known_run& run) {
+log_of(session::store& store, run_registry& registry, const known_run& run, bool join_deltas) {
     if (run.log) {
         co_return run.log;
     }
@@ -66,7 +66,7 @@ log_of(session::store& store, run_registry& registry, const known_run& run) {
         co_return expired;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
-    auto log = run_log::restored(executor, entries);
+    auto log = run_log::restored(executor, entries, join_deltas);
     registry.share_log(run.record.number, log);
     co_return log;
 }

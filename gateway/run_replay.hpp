@@ -25,9 +25,9 @@ struct known_run {
     std::string run_id
 );
 
-/// The log of a known run, from its first event on. errc::run_expired: its events are gone.
-/// `run` must outlive the await.
+/// The log of a known run, from its first event on. errc::run_expired: its events are gone. With
+/// `join_deltas`, deltas of an ended run may be joined (run_log::restored). `run` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, run_registry& registry, const known_run& run);
+log_of(session::store& store, run_registry& registry, const known_run& run, bool join_deltas);
 
 } // namespace agui::gateway

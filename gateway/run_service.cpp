@@ -92,6 +92,8 @@ struct run_service::shared {
     [[nodiscard]] boost::asio::awaitable<bool> settle_lost(thread_key key);
     [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
     find_known(thread_key key, std::string run_id);
+    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
+    log_of_known(const thread_key& key, const known_run& run);
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
     void forget_oldest_ephemeral(const live_run& ended);
@@ -106,6 +108,15 @@ struct run_service::shared {
     std::deque<thread_key> ephemeral_threads; ///< Ended last, last.
     std::weak_ptr<shared> self;
 };
+
+// `key` and `run` must outlive the await.
+boost::asio::awaitable<result<std::shared_ptr<run_log>>>
+run_service::shared::log_of_known(const thread_key& key, const known_run& run) {
+    using std::chrono::milliseconds;
+    const auto period = std::chrono::duration_cast<milliseconds>(settings.replay).count();
+    const bool long_ended = services.time.now() - run.record.ended_at >= period;
+    co_return co_await log_of(store_of(key), registry, run, long_ended);
+}
 
 void run_service::shared::add_lost(const thread_key& key) {
     const std::lock_guard lock(lost_mutex);
@@ -385,7 +396,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
             co_return failure{
                 errc::run_id_reused, "the runId was used with another request", "runId", {}};
         }
-        co_return co_await log_of(self->store_of(key), self->registry, **repeated);
+        co_return co_await self->log_of_known(key, **repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
@@ -445,7 +456,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     if (!run) {
         co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
     }
-    auto log = co_await log_of(self->store_of(key), self->registry, *run);
+    auto log = co_await self->log_of_known(key, *run);
     const std::uint64_t end = run->record.last_sequence;
     if (!log && log.error().code == errc::run_expired && after != end) {
         co_return failure{

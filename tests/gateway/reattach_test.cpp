@@ -96,6 +96,31 @@ TEST_P(Reattach, GivesTheSameBytesFromAnyNumberOn) {
     }
 }
 
+TEST_P(Reattach, OnceItsPeriodIsOverARunIsReadWithFewerDeltasOrNotAtAll) {
+    settings.session.replay = std::chrono::seconds(0);
+    answer = say("One");
+    answer.body = R"(data: {"choices":[{"delta":{"content":"One, "}}]})"
+                  "\n\n" +
+                  answer.body;
+    start();
+    const raw_reply whole = ask(post("/agui", run_body("t", "r")));
+    const std::vector<std::string> frames = frames_of(whole.body);
+
+    const raw_reply reply = read_again("");
+
+    if (GetParam() == store_kind::memory) {
+        EXPECT_EQ(reply.status, 410);
+        return;
+    }
+    const std::vector<std::string> joined = frames_of(reply.body);
+    ASSERT_EQ(joined.size(), frames.size() - 1);
+    EXPECT_THAT(joined, ::testing::Contains(HasSubstr(R"("delta":"One, One"})")));
+    EXPECT_EQ(joined.front(), frames.front());
+    EXPECT_EQ(joined.back(), frames.back());
+    // Behind the first of the two.
+    EXPECT_THAT(read_again("?after=3").body, HasSubstr(R"("delta":"One"})"));
+}
+
 TEST_P(Reattach, TheHeaderOfAReconnectCountsMoreThanTheQuery) {
     start();
     const std::size_t count = frames_of(ask(post("/agui", run_body("t", "r"))).body).size();

@@ -384,5 +384,69 @@ TEST_F(RunLog, ARestoredLogGivesTheSameBytes) {
     EXPECT_TRUE(restored->ended());
 }
 
+// Entries as a store gives them back.
+std::vector<session::log_entry> stored(const std::vector<std::string>& events) {
+    std::vector<session::log_entry> entries;
+    for (const std::string& json : events) {
+        const std::uint64_t sequence = entries.size() + 1;
+        entries.push_back({sequence, frame(sequence, json), {}});
+    }
+    return entries;
+}
+
+TEST_F(RunLog, JoinsDeltasThatFollowEachOther) {
+    const std::string other = R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\"})";
+    const std::string more = R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"\"}"})";
+    const std::vector<std::string> events = {
+        std::string(started), std::string(text_start), delta("One "), delta("tw\\\"o"), delta(""),
+        delta("\\n three"), std::string(text_end), other, more, std::string(finished)
+    };
+    const auto log = run_log::restored(context().get_executor(), stored(events), true);
+
+    run_log::cursor at;
+    EXPECT_EQ(
+        read_all(*log, at), frame(1, started) + frame(2, text_start) +
+                                frame(6, delta("One tw\\\"o\\n three")) + frame(7, text_end) +
+                                frame(9, R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\\"}"})") +
+                                frame(10, finished)
+    );
+    run_log::cursor inside;
+    inside.after = 4;
+    EXPECT_EQ(
+        read_all(*log, inside).substr(0, frame(6, delta("\\n three")).size()),
+        frame(6, delta("\\n three"))
+    );
+    // A text that is longer than a read comes in several events.
+    run_log::cursor bit_by_bit;
+    EXPECT_EQ(
+        read_all(*log, bit_by_bit, 6),
+        frame(1, started) + frame(2, text_start) + frame(4, delta("One tw\\\"o")) +
+            frame(6, delta("\\n three")) + frame(7, text_end) + frame(8, other) + frame(9, more) +
+            frame(10, finished)
+    );
+}
+
+TEST_F(RunLog, JoinsNothingThatIsMoreThanATextOrOfAnotherMessage) {
+    const std::string with_more =
+        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a","timestamp":1})";
+    const std::string custom = R"({"type":"CUSTOM","name":"n","value":{"delta":"a"}})";
+    const std::string of_another =
+        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"a"})";
+    const std::vector<std::string> events = {with_more, with_more, custom, custom, delta("a"),
+                                             of_another, delta("b"), std::string(finished)};
+    std::vector<session::log_entry> entries = stored(events);
+    entries.push_back({9, frame(9, delta("x")), R"({"1.0":""})"});
+    entries.push_back({10, frame(10, delta("y")), R"({"1.0":""})"});
+    std::string all;
+    for (const session::log_entry& entry : entries) {
+        all += entry.frame;
+    }
+
+    const auto log = run_log::restored(context().get_executor(), entries, true);
+
+    run_log::cursor at;
+    EXPECT_EQ(read_all(*log, at), all);
+}
+
 } // namespace
 } // namespace agui::gateway
