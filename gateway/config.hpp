@@ -78,6 +78,7 @@ struct session_config {
     bool supersede_detached = true;
     std::chrono::seconds replay{600};
     std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
+    std::uint64_t log_max_bytes = 0;    ///< Of all logs, about; those that ended first go. 0: no limit.
 };
 
 struct external_tool_config {

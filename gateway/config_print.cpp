@@ -187,6 +187,7 @@ toml::table session_table(const session_config& session) {
         {"on_busy_detached", session.supersede_detached ? "supersede" : "reject"},
         {"replay_seconds", seconds(session.replay)},
         {"log_days", static_cast<std::int64_t>(session.log_age.count() / 24)},
+        {"log_max_bytes", static_cast<std::int64_t>(session.log_max_bytes)},
     };
 }
 

@@ -267,7 +267,7 @@ void read_session(config_reader& table, session_config& session) {
     if (table.read_number("log_days", days, 1, 36'500)) {
         session.log_age = std::chrono::hours(24 * days);
     }
-    table.unsupported("log_max_bytes");
+    table.read_number("log_max_bytes", session.log_max_bytes, 0, std::int64_t{1} << 50);
     table.unsupported("lease_seconds");
 }
 

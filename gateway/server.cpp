@@ -45,7 +45,7 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For replies that are on their way when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
-constexpr std::chrono::hours log_drop_period{1};
+constexpr std::chrono::minutes log_drop_period{10};
 
 /// One I/O thread: runs, connections and model calls that live here never leave it.
 struct io_thread {
@@ -274,7 +274,10 @@ asio::awaitable<void> server::impl::drop_old_logs() {
         bool dropped = false;
         try {
             check_failpoint("sweep.begin");
-            dropped = (co_await store->drop_logs(system_clock().now() - age)).has_value();
+            dropped = (co_await store->drop_logs({
+                           .ended_since = system_clock().now() - age,
+                           .max_bytes = settings.session.log_max_bytes,
+                       })).has_value();
             check_failpoint("sweep.done");
         } catch (const std::exception& error) {
             log.log(log_level::error, "dropping old logs failed", {{"error", error.what()}});

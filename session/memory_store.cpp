@@ -195,8 +195,8 @@ public:
         co_return std::vector<orphan>();
     }
 
-    asio::awaitable<result<void>> drop_logs(unix_ms older_than) override {
-        (void)older_than;
+    asio::awaitable<result<void>> drop_logs(log_limits limits) override {
+        (void)limits;
         co_return result<void>();
     }
 

@@ -69,8 +69,8 @@ sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
       add_page_(db, "INSERT INTO log_pages (page, slices) VALUES (?, ?)"),
       delete_pages_(db, "DELETE FROM log_pages WHERE page < ?"),
       add_run_log_(
-          db, "INSERT INTO run_logs (run, first_sequence, last_sequence, checksum, payload) "
-              "VALUES (?, ?, ?, ?, ?)"
+          db, "INSERT INTO run_logs (run, first_sequence, last_sequence, bytes, checksum, payload) "
+              "VALUES (?, ?, ?, ?, ?, ?)"
       ),
       read_run_log_(
           db, "SELECT first_sequence, last_sequence, checksum, payload FROM run_logs "
@@ -80,11 +80,15 @@ sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
           db,
           "SELECT last_sequence FROM run_logs WHERE run = ? ORDER BY first_sequence DESC LIMIT 1"
       ),
+      bytes_of_run_log_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
       erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
 
 void sqlite_log::recover() {
     std::vector<std::int64_t> damaged;
     std::vector<std::int64_t> unreadable_pages;
+    row_bytes_ = static_cast<std::uint64_t>(
+        db_.integer("SELECT coalesce(sum(bytes), 0) FROM run_logs INDEXED BY run_logs_by_run")
+    );
     first_page_ = db_.integer("SELECT coalesce(min(page), 1) FROM log_pages");
     {
         statement pages(db_, "SELECT page, slices FROM log_pages ORDER BY page");
@@ -239,6 +243,7 @@ void sqlite_log::write_page() {
 
 void sqlite_log::erase(const std::vector<std::int64_t>& run_numbers) {
     for (const std::int64_t run_number : run_numbers) {
+        erased_row_bytes_ += row_bytes_of(run_number);
         erase_run_log_.execute(run_number);
         erased_.push_back(run_number);
     }
@@ -272,6 +277,7 @@ void sqlite_log::committed() noexcept {
         fold_wanted_ = true;
     }
     erased_.clear();
+    row_bytes_ -= std::exchange(erased_row_bytes_, 0);
     fold_rests_ = false;
     start_fold_if_due();
 }
@@ -285,6 +291,7 @@ void sqlite_log::rolled_back() noexcept {
     staged_.clear();
     staged_bytes_.clear();
     erased_.clear();
+    erased_row_bytes_ = 0;
     page_.clear();
 }
 
@@ -333,6 +340,11 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
     return entries;
 }
 
+std::uint64_t sqlite_log::row_bytes_of(std::int64_t run_number) {
+    statement::rows row = bytes_of_run_log_.query(run_number);
+    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+}
+
 bool sqlite_log::fold_pending() const noexcept {
     return !fold_rests_ && (!folding_.empty() || first_page_ <= fold_through_);
 }
@@ -378,7 +390,7 @@ void sqlite_log::fold_tails() {
             const encoded_slice slice{run_number, row.first_sequence, row.count, row.bytes};
             add_run_log_.execute(
                 run_number, row.first_sequence, row.first_sequence + row.count - 1,
-                checksum_of(slice), blob_view{row.bytes}
+                std::uint64_t{row.bytes.size()}, checksum_of(slice), blob_view{row.bytes}
             );
             ++folded;
             bytes += row.bytes.size();
@@ -391,6 +403,7 @@ void sqlite_log::fold_tails() {
     check_failpoint("store.folded_rows");
     change.commit();
     pass_failpoint("store.folded");
+    row_bytes_ += bytes;
     for (const auto& [run_number, folded] : progress) {
         const auto held = folding_.find(run_number);
         held->second.folded = folded;

@@ -43,6 +43,10 @@ public:
     /// Deletes the logs of these runs.
     void erase(const std::vector<std::int64_t>& run_numbers);
 
+    /// What the logs take: of all runs, of one. What is not folded yet does not count.
+    [[nodiscard]] std::uint64_t row_bytes() const noexcept { return row_bytes_; }
+    [[nodiscard]] std::uint64_t row_bytes_of(std::int64_t run_number);
+
     /// What the transaction staged and erased is so.
     void committed() noexcept;
     void rolled_back() noexcept;
@@ -97,6 +101,7 @@ private:
     statement add_run_log_;
     statement read_run_log_;
     statement end_of_run_log_;
+    statement bytes_of_run_log_;
     statement erase_run_log_;
 
     tail_map tails_;
@@ -112,6 +117,8 @@ private:
     std::vector<staged_slice> staged_;
     std::string staged_bytes_;
     std::vector<std::int64_t> erased_;
+    std::uint64_t row_bytes_ = 0;
+    std::uint64_t erased_row_bytes_ = 0; ///< By the transaction that is going on.
 };
 
 } // namespace agui::session

@@ -80,7 +80,7 @@ sqlite_runs::sqlite_runs(database& db)
       set_log_state_(db, "UPDATE runs SET log = ? WHERE number = ?"),
       with_log_(
           db, "SELECT number FROM runs WHERE status <> 'active' AND log <> 'dropped' "
-              "AND ended_at < ? LIMIT ?"
+              "AND ended_at < ? ORDER BY ended_at LIMIT ?"
       ) {}
 
 bool sqlite_runs::exists(std::int64_t thread, const run_record& run) {

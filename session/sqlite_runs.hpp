@@ -50,7 +50,7 @@ public:
     void set_log_state(std::int64_t number, log_state state);
     /// For a loss that cannot be attributed: each active run may be concerned.
     void mark_active_damaged();
-    /// At most `limit` ended runs whose logs are older and not yet dropped.
+    /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended first.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
 
 private:

@@ -134,7 +134,14 @@ void create_version_2(database& db) {
 // and who asks for it is told so. A run that was active when its process ended loses its partial text.
 void create_version_3(database& db) {
     db.execute("DELETE FROM log_pages");
-    db.execute("DELETE FROM run_logs");
+    db.execute("DROP TABLE run_logs");
+    db.execute(
+        "CREATE TABLE run_logs (run INTEGER NOT NULL, first_sequence INTEGER NOT NULL, "
+        "last_sequence INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, "
+        "payload BLOB NOT NULL)"
+    );
+    // Holds all that tells what a log takes, so that no payload is read for it.
+    db.execute("CREATE UNIQUE INDEX run_logs_by_run ON run_logs (run, first_sequence, bytes)");
     db.execute(
         "UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END"
     );

@@ -160,7 +160,7 @@ public:
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     asio::awaitable<result<bool>> remove(thread_key key) override;
     asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key> thread) override;
-    asio::awaitable<result<void>> drop_logs(unix_ms older_than) override;
+    asio::awaitable<result<void>> drop_logs(log_limits limits) override;
 
     void close() override { worker_.close(); }
 
@@ -186,7 +186,8 @@ private:
     commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
     result<bool> remove_now(const thread_key& key);
     result<std::vector<orphan>> orphans_now(const std::optional<thread_key>& thread);
-    result<bool> drop_some_logs(unix_ms older_than);
+    result<bool> drop_some_logs(const log_limits& limits);
+    [[nodiscard]] std::vector<std::int64_t> first_ended_beyond(std::uint64_t max_bytes);
 
     lease_table leases_;
     agui::logger& log_;
@@ -392,10 +393,10 @@ sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
     return found;
 }
 
-asio::awaitable<result<void>> sqlite_store::drop_logs(unix_ms older_than) {
+asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
     for (;;) {
         const auto more =
-            co_await write<bool>([this, older_than] { return drop_some_logs(older_than); });
+            co_await write<bool>([this, limits] { return drop_some_logs(limits); });
         if (!more) {
             co_return more.error();
         }
@@ -405,13 +406,32 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(unix_ms older_than) {
     }
 }
 
-result<bool> sqlite_store::drop_some_logs(unix_ms older_than) {
-    const std::vector<std::int64_t> runs = runs_.with_log_before(older_than, dropped_at_once);
+// True if there may be more to drop.
+result<bool> sqlite_store::drop_some_logs(const log_limits& limits) {
+    std::vector<std::int64_t> runs = runs_.with_log_before(limits.ended_since, dropped_at_once);
+    if (runs.empty() && limits.max_bytes != 0) {
+        runs = first_ended_beyond(limits.max_bytes);
+    }
     for (const std::int64_t run : runs) {
         runs_.set_log_state(run, log_state::dropped);
     }
     run_log_->erase(runs);
-    return runs.size() == dropped_at_once;
+    return !runs.empty();
+}
+
+// Those that ended first and have to go until `max_bytes` are left, or some of them.
+std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_bytes) {
+    std::vector<std::int64_t> runs;
+    std::uint64_t left = run_log_->row_bytes();
+    for (const std::int64_t run :
+         runs_.with_log_before(std::numeric_limits<unix_ms>::max(), dropped_at_once)) {
+        if (left <= max_bytes) {
+            break;
+        }
+        left -= run_log_->row_bytes_of(run);
+        runs.push_back(run);
+    }
+    return runs;
 }
 
 } // namespace

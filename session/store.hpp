@@ -156,8 +156,13 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>>
     orphans(std::optional<thread_key> thread = std::nullopt) = 0;
 
-    /// Drops the ended runs' logs that ended before `older_than`. Their records stay.
-    [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(unix_ms older_than) = 0;
+    /// Which logs of ended runs drop_logs() leaves.
+    struct log_limits {
+        unix_ms ended_since = 0;     ///< Those of runs that ended earlier go.
+        std::uint64_t max_bytes = 0; ///< Then those that ended first go until about so much is left; 0: no limit.
+    };
+    /// Drops logs of ended runs. Their records stay.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
     /// Writes what is queued and stops the store's thread, if it has one. No call may follow.
     virtual void close() = 0;

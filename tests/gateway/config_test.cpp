@@ -116,6 +116,7 @@ durability = "power"
 client_history = "delta"
 on_busy_detached = "reject"
 log_days = 2
+log_max_bytes = 1000000
 [tools]
 on_partial = "wait"
 on_abandoned = "reject"
@@ -163,6 +164,7 @@ loop_detection = "off"
     EXPECT_EQ(all.session.history.client_history, session::client_history::delta);
     EXPECT_EQ(all.session.durability, session::durability::power);
     EXPECT_EQ(all.session.log_age, std::chrono::hours(48));
+    EXPECT_EQ(all.session.log_max_bytes, 1'000'000U);
     EXPECT_FALSE(all.session.supersede_detached);
     EXPECT_TRUE(all.tools.reject_name_clash);
     ASSERT_EQ(all.tools.external.size(), 1U);
@@ -242,7 +244,8 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
         {"session.store=postgres://db", "postgres is not supported"},
         {"session.on_busy=supersede", "only \"reject\" is supported"},
         {"session.lease_seconds=30", "not supported by this version"},
-        {"session.log_max_bytes=1", "not supported by this version"},
+        {"session.lease_seconds=1", "not supported by this version"},
+        {"session.log_max_bytes=-1", "must be"},
         {"models.main.provider=anthropic", "not supported by this version"},
         {"models.main.provider=agui", "not supported by this version"},
         {"mcp_servers.0.name=files", "not supported by this version"},

@@ -96,7 +96,7 @@ public:
     orphans(std::optional<session::thread_key>) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<void>> drop_logs(unix_ms) override {
+    boost::asio::awaitable<result<void>> drop_logs(log_limits) override {
         throw std::logic_error("not used");
     }
 };

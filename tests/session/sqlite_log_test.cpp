@@ -2,6 +2,7 @@
 #include "session/sqlite_db.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace agui::session {
@@ -252,7 +253,7 @@ TEST_F(SqliteLogFolding, RemovedThreadsAndDroppedLogsLeaveNothingBehind) {
         done(subject->commit(key_of("two"), end));
 
         EXPECT_TRUE(get(subject->remove(key_of("one"))));
-        done(subject->drop_logs(10));
+        done(subject->drop_logs({.ended_since = 10, .max_bytes = 0}));
         EXPECT_EQ(log_failure(*subject, one()), errc::run_expired);
         EXPECT_EQ(log_failure(*subject, two()), errc::run_expired);
         let_fold(*subject, 200);
@@ -264,6 +265,66 @@ TEST_F(SqliteLogFolding, RemovedThreadsAndDroppedLogsLeaveNothingBehind) {
     database db(path());
     EXPECT_EQ(db.integer("SELECT count(*) FROM run_logs"), 0);
     EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 0);
+}
+
+TEST_F(SqliteLogFolding, BeyondTheirBytesTheLogsThatEndedFirstGo) {
+    constexpr std::uint64_t kilobytes_of_each = 64;
+    constexpr std::int64_t runs = 10;
+    std::unique_ptr<store> subject = open();
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < runs; ++i) {
+        const thread_key key = key_of("thread_" + std::to_string(i));
+        numbers.push_back(begin(*subject, key, "run_1"));
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = numbers.back();
+        end.run->status = i == 9 ? run_status::active : run_status::finished;
+        end.run->ended_at = 1000 - i; // The last one that began ended first.
+        end.run->last_sequence = 1;
+        done(subject->commit(
+            key, end, slice_of(numbers.back(), 1, {std::string(kilobytes_of_each << 10U, 'x')})
+        ));
+    }
+    let_fold(*subject, 50);
+
+    done(subject->drop_logs({.ended_since = 0, .max_bytes = 1U << 30U}));
+    for (const std::int64_t number : numbers) {
+        EXPECT_EQ(get(subject->read_log(number, 0, 10)).size(), 1U);
+    }
+    done(subject->drop_logs({.ended_since = 0, .max_bytes = 5 * (kilobytes_of_each << 10U) + 999}));
+
+    const auto left = [&](store& read) {
+        std::vector<std::int64_t> found;
+        for (const std::int64_t number : numbers) {
+            if (run(read.read_log(number, 0, 10))) {
+                found.push_back(number);
+            }
+        }
+        return found;
+    };
+    // Those of runs that are active and those that ended last are left.
+    const std::vector<std::int64_t> some = left(*subject);
+    EXPECT_TRUE(std::ranges::find(some, numbers[9]) != some.end());
+    EXPECT_TRUE(std::ranges::find(some, numbers[0]) != some.end());
+    EXPECT_TRUE(std::ranges::find(some, numbers[8]) == some.end());
+    subject.reset();
+    {
+        database db(path());
+        EXPECT_LE(
+            db.integer("SELECT sum(length(payload)) FROM run_logs"),
+            static_cast<std::int64_t>(5 * (kilobytes_of_each << 10U) + 999)
+        );
+        EXPECT_EQ(
+            db.integer("SELECT sum(length(payload)) FROM run_logs"),
+            db.integer("SELECT sum(bytes) FROM run_logs")
+        );
+    }
+    // What is left counts after a restart as well.
+    subject = open();
+    EXPECT_EQ(left(*subject), some);
+    done(subject->drop_logs({.ended_since = 0, .max_bytes = 1}));
+    EXPECT_LT(left(*subject).size(), some.size());
+    EXPECT_EQ(get(subject->read_log(numbers[9], 0, 10)).size(), 1U);
 }
 
 TEST_F(SqliteLog, EntriesThatDoNotContinueALogFail) {

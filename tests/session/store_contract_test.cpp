@@ -645,7 +645,7 @@ TEST_P(StoreContract, DropsLogsOfRunsThatEndedBefore) {
     }
     done(subject().commit(thread_1, {}, slice_of(active, 1, {"going on"})));
 
-    done(subject().drop_logs(2000));
+    done(subject().drop_logs({.ended_since = 2000, .max_bytes = 0}));
 
     EXPECT_FALSE(run(subject().read_log(old, 0, 10)));
     EXPECT_TRUE(get(subject().find_run(thread_1, "run_1"))) << "the record outlives the log";
