@@ -1,13 +1,15 @@
 // Readers that are far too slow, beside normal ones: 500 that take 1 KB/s of runs that write 20 KB/s, for a minute.
-// Prints what the normal readers' delay is with and without them, how the slow ones ended, and what they cost in memory.
-// No test: a measurement. usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N]
+// Prints when the gateway cut them off, whether they could read on without gap or repeat, what they cost in memory, and the
+// normal readers' delay with and without them. Exit status 1: a gap, a repeat or too much memory. The slow readers are a
+// process of their own, slow_readers.py, so that what it costs to read slowly delays nobody here.
+// usage: node slow_readers.mjs [--slow N] [--normal N] [--seconds N] [--behind]
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import readline from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,6 +19,7 @@ const { values: options } = parseArgs({
         slow: { type: 'string', default: '500' },
         normal: { type: 'string', default: '50' },
         seconds: { type: 'string', default: '60' },
+        behind: { type: 'boolean', default: false }, // They begin with the runs' first events, not where the runs are.
     },
 });
 const limit = 262_144; // server.reader_buffer_bytes
@@ -30,10 +33,11 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-slow-'));
 const model = http.createServer(async (request, response) => {
     request.resume();
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    while (!response.destroyed) {
-        const text = `@${Date.now()}@`.padEnd(pieceBytes, '.');
+    const begun = performance.now();
+    for (let count = 1; !response.destroyed; count += 1) {
+        const text = `@${performance.now().toFixed(2)}@`.padEnd(pieceBytes, '.');
         response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`);
-        await sleep(paceMs);
+        await sleep(Math.max(0, begun + count * paceMs - performance.now()));
     }
 });
 await new Promise((resolve) => model.listen(0, '127.0.0.1', resolve));
@@ -42,7 +46,7 @@ const config = path.join(folder, 'gateway.toml');
 fs.writeFileSync(config, `
 [server]
 listen = "127.0.0.1:0"
-log_level = "error"
+log_level = "warning"
 reader_buffer_bytes = ${limit}
 [session]
 store = "sqlite:${folder}/agui.db"
@@ -54,9 +58,18 @@ model = "m"
 id = "default"
 models = ["main"]
 `);
-const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
+const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config], { stdio: ['ignore', 'pipe', 'pipe'] });
 const port = await new Promise((resolve) => {
     gateway.stdout.on('data', (data) => resolve(Number(/:(\d+)\s*$/.exec(String(data))[1])));
+});
+process.on('exit', () => {
+    gateway.kill('SIGKILL');
+    fs.rmSync(folder, { recursive: true });
+});
+const warnings = {};
+readline.createInterface({ input: gateway.stderr }).on('line', (line) => {
+    const what = line.replace(/^\S+ /, ''); // Without the time.
+    warnings[what] = (warnings[what] ?? 0) + 1;
 });
 const agent = new http.Agent({ maxSockets: Infinity });
 
@@ -65,17 +78,33 @@ function proportional() {
     return Number(/^Pss:\s+(\d+)/m.exec(text)[1]) / 1024;
 }
 
+// What the kernel holds for all sockets of this machine, in MB.
+function inKernel() {
+    return Number(/^TCP: .* mem (\d+)/m.exec(fs.readFileSync('/proc/net/sockstat', 'utf8'))[1]) / 256;
+}
+
+// Resolves, when the run has begun, to its stream, read as fast as it comes.
 function begin(thread) {
     const body = JSON.stringify({ threadId: thread, runId: 'r', messages: [{ id: 'u', role: 'user', content: 'go' }] });
     return new Promise((resolve, reject) => {
         const request = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/agui', agent,
             headers: { 'content-type': 'application/json', 'content-length': body.length } }, (response) => {
-            response.once('data', resolve);
-            response.on('error', () => {});
-            response.resume();
+            const parts = [];
+            const ended = new Promise((end, fail) => response.on('end', end).on('error', fail));
+            response.on('data', (part) => parts.push(part));
+            response.once('data', () => resolve({ parts, ended }));
         });
         request.on('error', reject);
         request.end(body);
+    });
+}
+
+function cancel(thread) {
+    return new Promise((resolve, reject) => {
+        const request = http.request({ port, host: '127.0.0.1', method: 'POST', path: '/agui/cancel', agent,
+            headers: { 'content-type': 'application/json' } }, (response) => response.on('end', resolve).resume());
+        request.on('error', reject);
+        request.end(JSON.stringify({ threadId: thread }));
     });
 }
 
@@ -85,65 +114,67 @@ function readNormally(thread) {
     http.get({ port, host: '127.0.0.1', path: `/agui/threads/${thread}/runs/r/events?after=1`, agent }, (response) => {
         response.setEncoding('utf8');
         response.on('data', (text) => {
-            const now = Date.now();
-            if (delays) for (const [, sent] of text.matchAll(/@(\d+)@/g)) delays.push(now - Number(sent));
+            const now = performance.now();
+            if (delays) for (const [, sent] of text.matchAll(/@([\d.]+)@/g)) delays.push(now - Number(sent));
         });
         response.on('error', () => {});
     });
 }
 
-// 1 KB a second through a window of its own; resolves to how it ended.
-function readSlowly(thread) {
-    return new Promise((resolve) => {
-        const socket = net.connect({ port, host: '127.0.0.1', highWaterMark: 1024 });
-        socket.write(`GET /agui/threads/${thread}/runs/r/events?after=1 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-        let last = '';
-        let timer;
-        const finish = (how) => {
-            clearInterval(timer);
-            resolve(/: cut off/.test(last) ? 'cut off, told' : how);
-        };
-        socket.pause();
-        timer = setInterval(() => {
-            const part = socket.read(1024) ?? socket.read();
-            if (part) last = (last + part).slice(-4096);
-        }, 1000);
-        socket.on('readable', () => {});
-        socket.on('end', () => finish('ended'));
-        socket.on('error', () => finish('cut off'));
-        socket.on('close', () => finish('cut off'));
-        stillReading.add(() => { socket.destroy(); finish('still reading'); });
-    });
-}
+const quantile = (all, q) => all.sort((a, b) => a - b)[Math.min(all.length - 1, Math.floor(all.length * q))].toFixed(1);
 
-const stillReading = new Set();
-const quantile = (all, q) => all.sort((a, b) => a - b)[Math.min(all.length - 1, Math.floor(all.length * q))];
-
-async function measure(seconds) {
+// Collects delays, and looks at the memory each half second, until `over`.
+async function measure(over) {
     delays = [];
-    await sleep(seconds * 1000);
+    const before = { pss: proportional(), kernel: inKernel() };
+    const peak = { ...before };
+    const watch = setInterval(() => {
+        peak.pss = Math.max(peak.pss, proportional());
+        peak.kernel = Math.max(peak.kernel, inKernel());
+    }, 500);
+    const result = await over;
+    clearInterval(watch);
     const all = delays;
     delays = undefined;
-    return { p50: quantile(all, 0.5), p99: quantile(all, 0.99), count: all.length };
+    return { result, text: `p50 ${quantile(all, 0.5)} ms, p99 ${quantile(all, 0.99)} ms (${all.length} events)`,
+        grown: peak.pss - before.pss, kernel: peak.kernel - before.kernel };
 }
 
-for (let i = 0; i < runs; i += 1) await begin(`t${i}`);
-for (let i = 0; i < Number(options.normal); i += 1) readNormally(`t${i % runs}`);
-const without = await measure(20);
-const before = proportional();
-const slow = Array.from({ length: Number(options.slow) }, (_, i) => readSlowly(`t${i % runs}`));
-let peak = before;
-const watch = setInterval(() => { peak = Math.max(peak, proportional()); }, 500);
-const beside = await measure(Number(options.seconds));
-clearInterval(watch);
-for (const leave of stillReading) leave();
-const ends = {};
-for (const how of await Promise.all(slow)) ends[how] = (ends[how] ?? 0) + 1;
-console.log(`normal readers alone:  p50 ${without.p50} ms, p99 ${without.p99} ms (${without.count} events)`);
-console.log(`beside ${options.slow} slow ones: p50 ${beside.p50} ms, p99 ${beside.p99} ms (${beside.count} events)`);
-console.log(`slow readers: ${JSON.stringify(ends)}`);
+const threads = Array.from({ length: runs }, (_, i) => `t${i}`);
+const fast = [];
+for (const thread of threads) fast.push(await begin(thread));
+for (let i = 0; i < Number(options.normal); i += 1) readNormally(threads[i % runs]);
+await sleep(2000);
+const alone = await measure(sleep(Number(options.seconds) * 1000));
+
+const lastOf = ({ parts }) => String(Buffer.concat(parts)).match(/^id: \d+$/gm).length;
+const cursors = fast.map((one) => String(options.behind ? 1 : lastOf(one)));
+const slow = spawn('python3', [fileURLToPath(new URL('slow_readers.py', import.meta.url)),
+    String(port), options.slow, options.seconds, folder, ...cursors], { stdio: ['pipe', 'pipe', 'inherit'] });
+const lines = readline.createInterface({ input: slow.stdout })[Symbol.asyncIterator]();
+const nextLine = async () => {
+    const { done, value } = await lines.next();
+    if (done) throw new Error('slow_readers.py has failed');
+    return JSON.parse(value);
+};
+const beside = await measure(nextLine());
+const warned = JSON.stringify(warnings);
+for (const thread of threads) await cancel(thread);
+for (const [i, thread] of threads.entries()) {
+    await fast[i].ended;
+    fs.writeFileSync(path.join(folder, `${thread}.sse`), Buffer.concat(fast[i].parts));
+}
+slow.stdin.end('\n');
+const after = await nextLine();
+
 const bound = (limit * Number(options.slow) * 1.1) / 2 ** 20;
-console.log(`PSS grew by ${(peak - before).toFixed(1)} MB at its peak; limit x readers + 10 % is ${bound.toFixed(1)} MB`);
-gateway.kill('SIGKILL');
-fs.rmSync(folder, { recursive: true });
-process.exit(0);
+console.log(`cut off within ${options.seconds} s: ${beside.result.cut} of ${options.slow}; `
+    + `first, median, last after [${beside.result.seconds.join(', ')}] s; gateway's log: ${warned}`);
+console.log(`a slow reader had taken ${beside.result.bytesRead} bytes by then, and ${after.bytes} with what was on its way`);
+console.log(`how they ended: ${JSON.stringify(after.ends)}`);
+console.log(`a prefix, and read on without gap or repeat: ${after.resumed} of ${options.slow} ${JSON.stringify(after.faults)}`);
+console.log(`PSS grew by ${alone.grown.toFixed(1)} MB alone, by ${beside.grown.toFixed(1)} MB beside the slow ones; `
+    + `limit x readers + 10 % is ${bound.toFixed(1)} MB; the kernel's socket memory by ${beside.kernel.toFixed(1)} MB`);
+console.log(`normal readers alone: ${alone.text}`);
+console.log(`beside ${options.slow} slow ones: ${beside.text}`);
+process.exit(after.resumed === Number(options.slow) && beside.grown <= bound ? 0 : 1);

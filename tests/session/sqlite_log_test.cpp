@@ -161,6 +161,22 @@ TEST_F(SqliteLogFolding, KeepsEveryEntryReadable) {
     expect_all(*again);
 }
 
+TEST_F(SqliteLogFolding, IsReadInPagesWhereverItsEntriesAre) {
+    const std::unique_ptr<store> subject = open();
+    write_much(*subject);
+    for (int steps = 0; steps < 4; ++steps) {
+        SCOPED_TRACE(steps);
+        std::uint64_t reached = 0;
+        while (reached < entries_of_each) {
+            const std::vector<log_entry> page = get(subject->read_log(one(), reached, 7));
+            ASSERT_FALSE(page.empty());
+            ASSERT_EQ(page.front().sequence, reached + 1);
+            reached = page.back().sequence;
+        }
+        let_fold(*subject, 10 * steps);
+    }
+}
+
 TEST_F(SqliteLogFolding, LosesNothingWhenKilledAtAnyStep) {
     const std::unique_ptr<store> subject = open();
     write_much(*subject);
