@@ -36,6 +36,8 @@ public:
 
     void set_receive_time(std::int64_t ns) { receive_ns_ = ns; }
     [[nodiscard]] std::uint32_t tokens_seen() const { return next_token_; }
+    // The stamp of the first token, 0 before it.
+    [[nodiscard]] std::int64_t first_stamp_ns() const { return first_stamp_ns_; }
 
     // Called at the clean end of the body: "" if the stream was whole, else what is missing.
     [[nodiscard]] std::string at_end() const;

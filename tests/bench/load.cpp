@@ -51,6 +51,19 @@ void parse_url(const std::string& url, round_plan& parsed) {
     parsed.port = static_cast<std::uint16_t>(port);
 }
 
+stream_kind parse_kind(std::string_view name) {
+    if (name == "openai") {
+        return stream_kind::openai;
+    }
+    if (name == "agui") {
+        return stream_kind::agui;
+    }
+    if (name == "fanout") {
+        return stream_kind::fanout;
+    }
+    throw usage_error("--kind must be openai, agui or fanout");
+}
+
 std::vector<int> parse_cores(std::string_view list) {
     std::vector<int> cores;
     while (!list.empty()) {
@@ -65,20 +78,17 @@ options parse_options(int argc, char** argv) {
     const arguments given(
         argc, argv,
         {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
-         "--server-pid", "--mock-pid", "--cores"}
+         "--delay-ms", "--server-pid", "--mock-pid", "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
-    const std::string kind = given.text("--kind", "");
-    if (kind != "openai" && kind != "agui") {
-        throw usage_error("--kind must be openai or agui");
-    }
     constexpr number_range pid_range{0, 4'194'304};
-    parsed.plan.agui = kind == "agui";
+    parsed.plan.kind = parse_kind(given.text("--kind", ""));
     parsed.plan.streams = given.number("--streams", 200, {1, 20'000});
     parsed.plan.tokens = given.number("--tokens", 100, {1, 1'000'000});
     parsed.plan.interval_ms = given.number("--interval-ms", 20, {1, 60'000});
     parsed.plan.spread_ns = given.number("--spread-ms", 2'000, {0, 600'000}) * ns_per_ms;
+    parsed.plan.delay_ns = given.number("--delay-ms", 0, {0, 600'000}) * ns_per_ms;
     parsed.settle_ns = given.number("--settle-ms", 300, {0, 60'000}) * ns_per_ms;
     parsed.server_pid = static_cast<pid_t>(given.number("--server-pid", 0, pid_range));
     parsed.mock_pid = static_cast<pid_t>(given.number("--mock-pid", 0, pid_range));
@@ -154,12 +164,22 @@ void report(
     line.add("open_peak", round.open_peak());
     line.add("tokens", tokens);
     line.add("seconds", us(after.at_ns - before.at_ns) / 1e6);
+    line.add(
+        "tokens_per_receive", static_cast<double>(tokens) / static_cast<double>(round.receives())
+    );
     line.add("latency_p50_us", us(quantile(times.latency_ns, 0.50)));
     line.add("latency_p99_us", us(quantile(times.latency_ns, 0.99)));
     line.add("latency_max_us", us(quantile(times.latency_ns, 1.0)));
     line.add("mock_late_p99_us", us(quantile(times.mock_late_ns, 0.99)));
     line.add("load_cpu_us_per_token", per_token(after.load_ns - before.load_ns));
     if (opt.mock_pid != 0) {
+        // While all streams are open: the load generator and the model share one core, and over
+        // 100 % of it they could not keep up.
+        const double tokens_per_second =
+            static_cast<double>(opt.plan.streams) * 1e3 / static_cast<double>(opt.plan.interval_ms);
+        const std::int64_t harness_ns =
+            after.load_ns - before.load_ns + after.mock_ns - before.mock_ns;
+        line.add("harness_percent_at_peak", per_token(harness_ns) * tokens_per_second / 1e4);
         line.add("mock_cpu_us_per_token", per_token(after.mock_ns - before.mock_ns));
     }
     if (opt.server_pid != 0) {
@@ -216,9 +236,9 @@ void measure(const options& opt) {
 }
 
 constexpr const char* usage =
-    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui [--streams 200]\n"
-    "  [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--settle-ms 300]\n"
-    "  [--server-pid PID] [--mock-pid PID] [--cores 0,1]\n";
+    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout\n"
+    "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
+    "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--cores 0,1]\n";
 
 } // namespace
 } // namespace agui::bench

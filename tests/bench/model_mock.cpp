@@ -1,7 +1,7 @@
 // bench-model-mock: an OpenAI Chat Completions server that streams numbered, time-stamped tokens at
 // a fixed pace. One thread, plain epoll. Pacing is open loop: token k of a stream is due at the
-// arrival of its request + k * interval, however slowly anyone reads, and what a socket does not
-// take is queued.
+// arrival of its request + delay + k * interval, however slowly anyone reads, and what a socket
+// does not take is queued.
 
 #include "tests/bench/arguments.hpp"
 #include "tests/bench/clock.hpp"
@@ -38,10 +38,12 @@ constexpr std::size_t event_bytes =
     333; // of one SSE event: what api.openai.com sends for one token
 constexpr std::int64_t tokens_max = 1'000'000;
 constexpr std::int64_t interval_ms_max = 60'000;
+constexpr std::int64_t delay_ms_max = 600'000;
 
 struct pace {
     std::int64_t tokens;
     std::int64_t interval_ns;
+    std::int64_t delay_ns = 0; // from the request to the first token
 };
 
 struct connection {
@@ -300,12 +302,14 @@ private:
 
     void start_stream(connection& peer, std::string_view body) {
         // A request may ask for another length and pace inside its prompt, which gateways pass on:
-        // "[tokens=20 interval_ms=20]". The last mention counts.
+        // "[tokens=20 interval_ms=20 delay_ms=500]". The last mention counts.
         peer.stream_pace.tokens =
             number_after(body, "[tokens=", tokens_max).value_or(default_pace_.tokens);
         const auto interval_ms = number_after(body, " interval_ms=", interval_ms_max);
         peer.stream_pace.interval_ns =
             interval_ms ? *interval_ms * ns_per_ms : default_pace_.interval_ns;
+        peer.stream_pace.delay_ns =
+            number_after(body, " delay_ms=", delay_ms_max).value_or(0) * ns_per_ms;
         peer.with_usage = has_true_member(body, "include_usage");
         peer.streaming = true;
         peer.next_token = 0;
@@ -320,7 +324,7 @@ private:
                 "null"
             )
         );
-        peer.stream_start_ns = now_ns();
+        peer.stream_start_ns = now_ns() + peer.stream_pace.delay_ns;
         schedule_.push({peer.stream_start_ns, peer.fd, peer.serial});
         send_now(peer);
     }

@@ -1,4 +1,4 @@
-# Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh.
+# Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh, for its -v workload.
 # Every figure is a median over the rounds, with the first and third quartile behind it.
 
 BEGIN {
@@ -10,9 +10,10 @@ BEGIN {
     title["sqlite"] = "gateway, sqlite:"
     limit_name["memory"] = "the gateway with memory"
     limit_name["sqlite"] = "the gateway with sqlite"
-    ratio_limit["memory"] = 1.6
-    ratio_limit["sqlite"] = 2.5
-    kb_limit = 24
+    fanout = workload == "fanout"
+    ratio_limit["memory"] = fanout ? 1 : 1.6
+    ratio_limit["sqlite"] = fanout ? 1 : 2.5
+    kb_limit = fanout ? 0 : 24
     noise_limit = 5
 }
 
@@ -47,6 +48,11 @@ function member(json, name,    at, rest) {
     if (late > latest) {
         latest = late
     }
+    harness = member($3, "harness_percent_at_peak")
+    if (harness > busiest) {
+        busiest = harness
+    }
+    joined[$2, $1] = member($3, "tokens_per_receive")
 }
 
 # Fills sample[1..n] in rising order with what a target has over its partner in the same round: nothing
@@ -99,7 +105,8 @@ function verdict(n, limit) {
 
 END {
     row = "%-18s %-20s %-18s %-20s %-22s %s\n"
-    printf row, "target", "CPU us/token", "x nginx", "added p50 us", "added p99 us", "KB/open stream"
+    printf row, "target", fanout ? "CPU us/reader-token" : "CPU us/token", "x nginx", "added p50 us", \
+        "added p99 us", fanout ? "KB/reader" : "KB/open stream"
     for (i = 1; i <= count_names; i++) {
         name = names[i]
         if (!measured[name]) {
@@ -127,10 +134,19 @@ END {
         n = collect(cpu, name, "by", "nginx")
         ratio_verdict = verdict(n, ratio_limit[name])
         n = collect(kb, name, "itself")
-        printf "limits of %s: CPU <= %.1f x nginx%s; memory <= %d KB per open stream%s\n", limit_name[name], \
-            ratio_limit[name], ratio_verdict == "" ? "" : " (" ratio_verdict ")", kb_limit, \
-            n == 0 ? "" : " (" verdict(n, kb_limit) ")"
+        printf "limits of %s: CPU <= %.1f x nginx%s%s\n", limit_name[name], ratio_limit[name], \
+            ratio_verdict == "" ? "" : " (" ratio_verdict ")", \
+            kb_limit == 0 ? "" : "; memory <= " kb_limit " KB per open stream" (n == 0 ? "" : " (" verdict(n, kb_limit) ")")
     }
+    for (i = 1; i <= count_names; i++) {
+        n = collect(joined, names[i], "itself")
+        if (n > 0) {
+            joined_list = joined_list sprintf("; %s %.2f, at most %.2f", names[i], quantile(n, 0.5), sample[n])
+        }
+    }
+    print "tokens that one receive of the load generator gave: " substr(joined_list, 3)
+    printf "harness: at most %.0f %% of its core while all streams are open%s\n", busiest, \
+        (busiest > 100 ? "; it could not keep up" : "")
     printf "noise: %d of %d measurements with more than %d %% of the two cores taken by others (worst %.1f %%); model late p99 at most %.0f us\n", \
         noisy, NR, noise_limit, noisiest, latest
 }

@@ -35,25 +35,58 @@ int check(int result, const char* what) {
 
 // One request on one connection of its own, and the check of its answer.
 struct stream {
-    std::int64_t start_ns = 0;
+    std::int64_t start_ns = 0;    // after the begin of the round; of its run for a fanout
+    std::int64_t attached_ns = 0; // when the first event had arrived; 0 before
     std::string unsent;
     std::unique_ptr<event_checker> checker;
     std::unique_ptr<sse_decoder> decoder;
     int fd = -1;
 };
 
+std::string request_head(const round_plan& plan, std::string_view method, std::string_view path) {
+    std::string head(method);
+    return head.append(" ")
+        .append(path)
+        .append(" HTTP/1.1\r\nHost: ")
+        .append(plan.host + ":" + std::to_string(plan.port))
+        .append("\r\nAccept: text/event-stream\r\n");
+}
+
 std::string http_post(const round_plan& plan, std::string_view body) {
-    std::string request = "POST " + plan.path + " HTTP/1.1\r\nHost: " + plan.host + ":" +
-                          std::to_string(plan.port) +
-                          "\r\nAccept: text/event-stream\r\nContent-Type: application/json"
-                          "\r\nContent-Length: " +
-                          std::to_string(body.size()) + "\r\n\r\n";
-    return request.append(body);
+    return request_head(plan, "POST", plan.path)
+        .append("Content-Type: application/json\r\nContent-Length: ")
+        .append(std::to_string(body.size()))
+        .append("\r\n\r\n")
+        .append(body);
+}
+
+// Reads the run that another stream has started, from its first event on.
+std::string http_get_events(const round_plan& plan, const event_checker::expectation& expected) {
+    return request_head(
+               plan, "GET",
+               plan.path + "/threads/" + expected.thread_id + "/runs/" + expected.run_id +
+                   "/events?after=0"
+    )
+        .append("\r\n");
+}
+
+std::string agui_body(const event_checker::expectation& expected, const std::string& prompt) {
+    return R"({"threadId":")" + expected.thread_id + R"(","runId":")" + expected.run_id +
+           R"(","state":{},"messages":[{"id":"message-of-)" + expected.run_id +
+           R"(","role":"user","content":")" + prompt +
+           R"("}],"tools":[],"context":[],"forwardedProps":{}})";
+}
+
+std::string openai_body(const std::string& prompt) {
+    return R"({"model":"mock","stream":true,"stream_options":{"include_usage":true},)"
+           R"("messages":[{"role":"user","content":")" +
+           prompt + R"("}]})";
 }
 
 stream make_stream(const round_plan& plan, std::int64_t number, token_times& times) {
-    // Unique among all streams of all rounds against one server.
-    const std::string mark = std::to_string(getpid()) + "-" + std::to_string(number);
+    // Unique among all runs of all rounds against one server.
+    const std::int64_t run = plan.kind == stream_kind::fanout ? 0 : number;
+    const std::string mark = std::to_string(getpid()) + "-" + std::to_string(run);
     event_checker::expectation expected{
         .tokens = static_cast<std::uint32_t>(plan.tokens),
         .interval_ns = plan.interval_ms * ns_per_ms,
@@ -61,23 +94,16 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
         .run_id = "bench-run-" + mark,
     };
     const std::string prompt = "Count, please. [tokens=" + std::to_string(plan.tokens) +
-                               " interval_ms=" + std::to_string(plan.interval_ms) + "]";
+                               " interval_ms=" + std::to_string(plan.interval_ms) +
+                               " delay_ms=" + std::to_string(plan.delay_ns / ns_per_ms) + "]";
     stream made;
-    if (plan.agui) {
-        made.unsent = http_post(
-            plan, R"({"threadId":")" + expected.thread_id + R"(","runId":")" + expected.run_id +
-                      R"(","state":{},"messages":[{"id":"bench-message-)" + mark +
-                      R"(","role":"user","content":")" + prompt +
-                      R"("}],"tools":[],"context":[],"forwardedProps":{}})"
-        );
-        made.checker = std::make_unique<agui_checker>(std::move(expected), times);
-    } else {
-        made.unsent = http_post(
-            plan, R"({"model":"mock","stream":true,"stream_options":{"include_usage":true},)"
-                  R"("messages":[{"role":"user","content":")" +
-                      prompt + R"("}]})"
-        );
+    if (plan.kind == stream_kind::openai) {
+        made.unsent = http_post(plan, openai_body(prompt));
         made.checker = std::make_unique<openai_checker>(std::move(expected), times);
+    } else {
+        made.unsent = number == run ? http_post(plan, agui_body(expected, prompt))
+                                    : http_get_events(plan, expected);
+        made.checker = std::make_unique<agui_checker>(std::move(expected), times);
     }
     made.decoder = std::make_unique<sse_decoder>(*made.checker);
     return made;
@@ -115,17 +141,17 @@ public:
     state& operator=(const state&) = delete;
 
     void run() {
-        const std::int64_t begin_ns = now_ns();
-        const std::int64_t deadline_ns =
-            begin_ns + plan_.spread_ns + plan_.tokens * plan_.interval_ms * ns_per_ms + late_ns_max;
+        begin_ns_ = now_ns();
+        const std::int64_t deadline_ns = begin_ns_ + plan_.spread_ns + plan_.delay_ns +
+                                         plan_.tokens * plan_.interval_ms * ns_per_ms + late_ns_max;
         std::size_t next = 0;
         std::array<epoll_event, 256> events{};
         while (next < streams_.size() || open_ > 0) {
-            while (next < streams_.size() && begin_ns + streams_[next].start_ns <= now_ns()) {
+            while (next < streams_.size() && may_open(next) && due_ns(next) <= now_ns()) {
                 open(next++);
             }
             const std::int64_t wake_ns =
-                next < streams_.size() ? begin_ns + streams_[next].start_ns : deadline_ns;
+                next < streams_.size() && may_open(next) ? due_ns(next) : deadline_ns;
             const timespec timeout = to_timespec(std::max<std::int64_t>(wake_ns - now_ns(), 0));
             const int count = epoll_pwait2(
                 epoll_, events.data(), static_cast<int>(events.size()), &timeout, nullptr
@@ -146,8 +172,21 @@ public:
     }
 
     [[nodiscard]] std::int64_t open_peak() const { return open_peak_; }
+    [[nodiscard]] std::int64_t receives() const { return receives_; }
 
 private:
+    // There is nothing to read for the others of a fanout before the first has started the run.
+    [[nodiscard]] bool is_reader(std::size_t index) const {
+        return plan_.kind == stream_kind::fanout && index > 0;
+    }
+    [[nodiscard]] bool may_open(std::size_t index) const {
+        return !is_reader(index) || streams_.front().attached_ns != 0;
+    }
+    [[nodiscard]] std::int64_t due_ns(std::size_t index) const {
+        return (is_reader(index) ? streams_.front().attached_ns : begin_ns_) +
+               streams_[index].start_ns;
+    }
+
     [[noreturn]] static void fail(std::size_t index, const std::string& what) {
         throw void_round("stream " + std::to_string(index) + ": " + what);
     }
@@ -204,7 +243,9 @@ private:
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
-        reading.checker->set_receive_time(now_ns());
+        const std::int64_t received_ns = now_ns();
+        reading.checker->set_receive_time(received_ns);
+        ++receives_;
         if (got <= 0) {
             fail(
                 index, std::string(got < 0 ? std::strerror(errno) : "connection closed") +
@@ -215,9 +256,15 @@ private:
         if (!reading.decoder->feed({buffer_.data(), static_cast<std::size_t>(got)})) {
             fail(index, reading.decoder->error());
         }
+        if (reading.attached_ns == 0 && reading.decoder->events_seen()) {
+            reading.attached_ns = received_ns;
+        }
         if (reading.decoder->complete()) {
             if (const std::string missing = reading.checker->at_end(); !missing.empty()) {
                 fail(index, missing);
+            }
+            if (is_reader(index) && reading.attached_ns > reading.checker->first_stamp_ns()) {
+                fail(index, "attached after the first token of its run");
             }
             close(std::exchange(reading.fd, -1));
             --open_;
@@ -228,8 +275,10 @@ private:
     int epoll_;
     std::vector<char> buffer_;
     std::vector<stream> streams_;
+    std::int64_t begin_ns_ = 0;
     std::int64_t open_ = 0;
     std::int64_t open_peak_ = 0;
+    std::int64_t receives_ = 0;
 };
 
 round_runner::round_runner(const round_plan& plan, token_times& times)
@@ -243,6 +292,10 @@ void round_runner::run() {
 
 std::int64_t round_runner::open_peak() const {
     return state_->open_peak();
+}
+
+std::int64_t round_runner::receives() const {
+    return state_->receives();
 }
 
 } // namespace agui::bench

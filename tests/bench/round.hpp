@@ -15,20 +15,29 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+enum class stream_kind {
+    openai, // every stream is a Chat Completions request of its own
+    agui,   // every stream is an AG-UI run of its own
+    fanout, // one AG-UI run: the first stream starts it, the others read its events from the first
+};
+
 // What the streams of a round are.
 struct round_plan {
     std::string host; // numeric IPv4
     std::uint16_t port = 0;
     std::string path;
-    bool agui = false; // else OpenAI Chat Completions
+    stream_kind kind = stream_kind::openai;
     std::int64_t streams = 0;
     std::int64_t tokens = 0;
     std::int64_t interval_ms = 0;
     std::int64_t spread_ns = 0; // over which the starts are spread
+    std::int64_t delay_ns = 0;  // from a request to its first token; over the spread for fanout
 };
 
 // Opens the streams of a plan at their start times and reads them all to their ends, checking every
-// token. Blocking, on the caller's thread, with one connection a stream.
+// token. The readers of a fanout come once its run has begun, and all of them must be attached
+// before its first token, so that none catches up. Blocking, on the caller's thread, with one
+// connection a stream.
 class round_runner {
 public:
     // The times outlive the runner.
@@ -42,6 +51,8 @@ public:
 
     // The most streams that were open at a time.
     [[nodiscard]] std::int64_t open_peak() const;
+    // How many times a socket gave bytes.
+    [[nodiscard]] std::int64_t receives() const;
 
 private:
     class state;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures what one streamed token costs through nginx and through agui-gateway, beside no proxy at all,
-# and prints a table. Installs nothing. README.md says what the figures mean.
+# or what it costs for each of many readers of one run, and prints a table. Installs nothing. README.md says
+# what the figures mean.
 set -u -o pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -9,11 +10,13 @@ repository=$(cd "$here/../.." && pwd)
 usage() {
     cat <<'USAGE'
 usage: tests/bench/run.sh [options]
+  --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
+                    beside as many streams through nginx
   --rounds N        rounds, each with every target once in random order (7)
   --targets LIST    of direct,nginx,memory,sqlite (all four)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
-  --quick           smoke run: 2 rounds of 50 streams; its figures mean nothing
+  --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
 Exit status: 0; 1 if a round was void or a target did not start; 2 for bad usage or a missing program.
 USAGE
 }
@@ -23,10 +26,9 @@ stop_usage() {
     exit 2
 }
 
+workload=streams
 rounds=7
 quick=
-streams=200
-tokens=100
 interval_ms=20
 spread_ms=2000
 targets=direct,nginx,memory,sqlite
@@ -37,9 +39,10 @@ harness_core=1
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --rounds | --targets | --build | --json)
+    --workload | --rounds | --targets | --build | --json)
         [ $# -ge 2 ] || stop_usage "$1 needs a value"
         case $1 in
+        --workload) workload=$2 ;;
         --rounds) rounds=$2 ;;
         --targets) targets=$2 ;;
         --build) build=$2 ;;
@@ -49,9 +52,6 @@ while [ $# -gt 0 ]; do
         ;;
     --quick)
         quick=yes
-        rounds=2
-        streams=50
-        spread_ms=500
         shift
         ;;
     -h | --help)
@@ -62,6 +62,14 @@ while [ $# -gt 0 ]; do
     esac
 done
 
+case $workload in
+streams) streams=200 tokens=100 ;;
+fanout) streams=500 tokens=500 ;;
+*) stop_usage "unknown workload '$workload': streams, fanout" ;;
+esac
+if [ -n "$quick" ]; then
+    rounds=2 streams=50 tokens=100 spread_ms=500
+fi
 [[ $rounds =~ ^[1-9][0-9]?$ ]] || stop_usage "--rounds must be a number from 1 to 99"
 IFS=, read -r -a target_list <<<"$targets"
 for target in "${target_list[@]}"; do
@@ -146,6 +154,7 @@ wait_ready() {
 
 start_mock() {
     local tries=0
+    : >"$work/mock.log"
     taskset -c $harness_core "$mock" --port 0 >"$work/mock.log" 2>&1 &
     mock_pid=$!
     while ! grep -q '^listening on ' "$work/mock.log" && [ $tries -lt 100 ]; do
@@ -255,13 +264,25 @@ start_target() {
         url=http://127.0.0.1:$port/v1/chat/completions kind=openai
         measured_pid=$(nginx_worker "$target_pid") || return 1
     else
-        url=http://127.0.0.1:$port/agui kind=agui measured_pid=$target_pid
+        url=http://127.0.0.1:$port/agui measured_pid=$target_pid
+        if [ "$workload" = fanout ]; then kind=fanout; else kind=agui; fi
     fi
 }
 
 stop_target() {
     [ -n "$target_pid" ] && end_process "$target_pid"
     target_pid=
+}
+
+# Runs bench-load against the target: STREAMS TOKENS SPREAD_MS [OPTION...].
+run_load() {
+    local streams=$1 tokens=$2 spread_ms=$3 delay_ms=0
+    shift 3
+    # The readers of one run must all be there before its first token.
+    [ "$kind" != fanout ] || delay_ms=$((spread_ms + 1000))
+    taskset -c $harness_core "$load" --url "$url" --kind "$kind" --streams "$streams" --tokens "$tokens" \
+        --interval-ms "$interval_ms" --spread-ms "$spread_ms" --delay-ms "$delay_ms" \
+        --server-pid "$measured_pid" "$@"
 }
 
 # Runs one target of one round: fresh server, warm-up, measurement. Appends to the results.
@@ -273,10 +294,9 @@ run_target() {
         stop_target
         return 1
     fi
-    local common=(--url "$url" --kind "$kind" --interval-ms "$interval_ms" --server-pid "$measured_pid")
-    if taskset -c $harness_core "$load" "${common[@]}" --streams 20 --tokens 20 --spread-ms 200 >/dev/null &&
-        line=$(taskset -c $harness_core "$load" "${common[@]}" --streams "$streams" --tokens "$tokens" \
-            --spread-ms "$spread_ms" --mock-pid "$mock_pid" --cores $server_core,$harness_core); then
+    if run_load 20 20 200 >/dev/null &&
+        line=$(run_load "$streams" "$tokens" "$spread_ms" --mock-pid "$mock_pid" \
+            --cores $server_core,$harness_core); then
         printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/results"
         stop_target
         return 0
@@ -302,13 +322,15 @@ done
 [ -z "$json_file" ] || cp "$work/results" "$json_file"
 model_name=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 echo "$(uname -sr), $(nproc) cores, ${model_name:-unknown CPU}; database on $(stat -f -c %T "$work")"
-echo "$rounds rounds, $streams streams of $tokens tokens, one token every $interval_ms ms, starts spread over $spread_ms ms"
+what="$streams streams of $tokens tokens"
+[ "$workload" = streams ] || what="one run of $tokens tokens with $streams readers (direct, nginx: $what)"
+echo "$rounds rounds, $what, one token every $interval_ms ms, starts spread over $spread_ms ms"
 [ -z "$quick" ] || echo "smoke run: too few rounds and streams for its figures to mean anything"
 if grep -qsE '^(AGUI_SANITIZE:[A-Z]+=.+|AGUI_VERIFY_EVENTS:[A-Z]+=ON|CMAKE_BUILD_TYPE:[A-Z]+=Debug)$' "$build/CMakeCache.txt"; then
     echo "the build in $build is a debug or sanitizer build: its gateway is not what users run"
 fi
 echo
-awk -f "$here/report.awk" "$work/results"
+awk -v workload="$workload" -f "$here/report.awk" "$work/results"
 if [ $failures -gt 0 ]; then
     echo "$failures rounds were void or did not start" >&2
     exit 1

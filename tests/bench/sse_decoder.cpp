@@ -146,6 +146,7 @@ bool sse_decoder::take_body(std::string_view bytes) {
 bool sse_decoder::take_event_line(std::string_view line) {
     if (line.empty()) {
         if (has_data_) {
+            events_seen_ = true;
             std::string objection = sink_.on_event(event_id_, event_data_);
             if (!objection.empty()) {
                 return fail(std::move(objection));

@@ -28,6 +28,7 @@ public:
 
     // True once the last chunk and its trailer have arrived.
     [[nodiscard]] bool complete() const { return part_ == part::complete; }
+    [[nodiscard]] bool events_seen() const { return events_seen_; }
     [[nodiscard]] const std::string& error() const { return error_; }
 
 private:
@@ -52,6 +53,7 @@ private:
     std::string event_id_;
     std::string event_data_;
     bool has_data_ = false;
+    bool events_seen_ = false;
     std::string error_;
 };
 
