@@ -46,6 +46,7 @@ struct server_config {
     std::chrono::milliseconds body{60'000};
     std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
     std::chrono::milliseconds lag{10'000};   ///< One that stays behind this long; has no key.
+    std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};

@@ -392,10 +392,11 @@ void http_connection::sweep() {
     case phase::handling:
         return; // Bounded by the handler.
     case phase::writing:
+        look_for_progress();
         if (stream_ != nullptr) {
             look_for_lag();
         }
-        if (elapsed >= limits.stall) {
+        if (now_ - since_ >= limits.stall) {
             services_.log.log(log_level::warning, "reader cut off: it takes nothing");
             abort();
         }

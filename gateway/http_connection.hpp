@@ -40,6 +40,7 @@ struct connection_limits {
     std::size_t max_bytes_of_bodies = 536'870'912; ///< Held by all connections together.
     std::size_t reader_buffer_bytes = 1'048'576;   ///< How far a reader of a run may stay behind.
     std::chrono::milliseconds lag{10'000}; ///< For how long one may, before it is cut off.
+    std::chrono::milliseconds farewell{10'000}; ///< For one that is cut off to take what tells it so.
 };
 
 /// What all connections share. References outlive them.
@@ -102,6 +103,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<void> linger();
     void beat();
+    void look_for_progress();
     void look_for_lag();
     [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
     void watch_peer();
@@ -119,6 +121,7 @@ private:
     phase phase_ = phase::head;
     time_point since_; ///< When the phase began or last made progress.
     std::size_t body_received_ = 0;
+    int unsent_ = 0; ///< What the kernel held for the peer when that was last looked at.
     bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;

@@ -28,6 +28,9 @@ using translator::projection;
 constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16 * 1024;
 
+// Readers that go on before anything else does.
+constexpr std::size_t resumed_at_once = 32;
+
 // What a frame has around its JSON, about.
 constexpr std::size_t frame_bytes = 16;
 
@@ -326,10 +329,17 @@ void run_log::take_waiters(std::vector<resumption>& ready) {
     waiters_.clear();
 }
 
-// Each reader goes on on its own executor: at once where this thread runs that executor.
+// Each reader goes on on its own executor: at once where this thread runs that executor, unless there are
+// so many that other runs would wait.
 void run_log::resume(std::vector<resumption> ready) {
+    std::size_t at_once = resumed_at_once;
     for (resumption& reader : ready) {
-        std::move(reader).dispatch();
+        if (at_once > 0) {
+            --at_once;
+            std::move(reader).dispatch();
+        } else {
+            std::move(reader).post();
+        }
     }
 }
 

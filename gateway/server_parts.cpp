@@ -144,6 +144,7 @@ connection_limits make_connection_limits(const server_config& server) {
     limits.body = server.body;
     limits.stall = server.stall;
     limits.lag = server.lag;
+    limits.farewell = server.farewell;
     limits.heartbeat = server.heartbeat;
     limits.max_header_bytes = server.max_header_bytes;
     limits.max_body_bytes = server.max_body_bytes;

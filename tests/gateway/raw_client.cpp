@@ -141,16 +141,17 @@ raw_reply raw_client::read_reply(bool without_body) {
     return reply;
 }
 
-void raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause) {
+bool raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause, int times) {
     std::string buffer(bytes, '\0');
-    for (;;) {
+    for (int i = 0; i != times; ++i) {
         const ssize_t count = ::recv(socket_, buffer.data(), buffer.size(), 0);
         if (count <= 0) {
-            return;
+            return false;
         }
         received_.append(buffer, 0, static_cast<std::size_t>(count));
         std::this_thread::sleep_for(pause);
     }
+    return true;
 }
 
 void raw_client::use_small_window() const {

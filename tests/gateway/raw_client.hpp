@@ -42,9 +42,10 @@ public:
     [[nodiscard]] std::string read_until(std::string_view text);
     /// Lets the kernel hold little of what was not read. Before anything is sent.
     void use_small_window() const;
-    /// Reads until the peer ends the connection, `bytes` at a time with a pause after each; what was
-    /// read is then there for read_body().
-    void read_slowly(std::size_t bytes, std::chrono::milliseconds pause);
+    /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause after each;
+    /// what was read is then there for read_body().
+    /// False: the peer has ended it.
+    bool read_slowly(std::size_t bytes, std::chrono::milliseconds pause, int times = -1);
     /// The body that belongs to a head of read_head().
     void read_body(raw_reply& reply);
     /// True if the peer closes without sending another byte.

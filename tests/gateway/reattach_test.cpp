@@ -331,5 +331,24 @@ TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     ask(post("/agui/cancel", R"({"threadId":"t"})"));
 }
 
+// So slowly that the kernel tells of room in its buffer less often than a stall is allowed to last.
+TEST_F(LaggingReader, IsNotTakenForOneThatTakesNothing) {
+    settings.server.stall = std::chrono::milliseconds(1000);
+    answer = say_and_stall(std::string(10'000, 'x'));
+    const std::string piece = answer.body;
+    for (int i = 1; i < 80; ++i) {
+        answer.body += piece;
+    }
+    answer.stall_after_frames = 80;
+    start();
+    raw_client slow(port());
+    slow.use_small_window();
+    slow.send(post("/agui", run_body("t", "r")));
+    ASSERT_EQ(slow.read_head().status, 200);
+
+    EXPECT_TRUE(slow.read_slowly(1'000, std::chrono::milliseconds(20), 120));
+    ask(post("/agui/cancel", R"({"threadId":"t"})"));
+}
+
 } // namespace
 } // namespace agui::test
