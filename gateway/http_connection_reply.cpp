@@ -25,7 +25,7 @@ constexpr std::size_t max_lingering_bytes = 64U << 20U;
 // Read from the log at a time: more does not make catching up faster.
 constexpr std::size_t batch_bytes = 65'536;
 // Of a batch's memory, what a reader keeps between two reads.
-constexpr std::size_t kept_bytes = 8192;
+constexpr std::size_t kept_bytes = 1024;
 
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";

@@ -183,7 +183,7 @@ void run_log::append_bytes(std::string_view bytes) {
     while (!bytes.empty()) {
         if (blocks_.empty() || blocks_.back().size == blocks_.back().capacity) {
             const std::size_t capacity =
-                std::clamp(bytes_ / 2, first_block_bytes, largest_block_bytes);
+                std::clamp(bytes_ / 4, first_block_bytes, largest_block_bytes);
             blocks_.push_back({std::make_unique_for_overwrite<char[]>(capacity), bytes_, 0, capacity});
         }
         block& last = blocks_.back();

@@ -88,6 +88,12 @@ bool sse_parser::feed(std::string_view bytes) {
             return false;
         }
     }
+    // A stream that waits for its next event holds no memory for the last one.
+    for (std::string* const idle : {&partial_, &data_}) {
+        if (idle->empty()) {
+            std::string().swap(*idle);
+        }
+    }
     return partial_.size() + data_.size() + event_.size() <= max_event_bytes_;
 }
 
