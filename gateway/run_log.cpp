@@ -27,6 +27,7 @@ using translator::projection;
 // Blocks grow with the log: a short run stays small, a long one needs few blocks.
 constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16 * 1024;
+constexpr std::size_t first_entries = 16;
 
 // Readers that go on before anything else does.
 constexpr std::size_t resumed_at_once = 32;
@@ -176,6 +177,10 @@ void run_log::append_event(std::string_view json) {
         json.remove_prefix(prefixes_.back().size());
     }
     append_bytes(json);
+    if (entries_.size() == entries_.capacity()) {
+        // Doubling would leave half of it spare in every log that is kept.
+        entries_.reserve(entries_.size() + std::max(first_entries, entries_.size() / 4));
+    }
     entries_.push_back({static_cast<std::uint32_t>(bytes_), prefix, 0});
 }
 

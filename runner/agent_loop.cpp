@@ -178,7 +178,12 @@ public:
         run_end end;
         end.reason = reason;
         end.usage = std::move(usage_);
-        session::changes change = turn_ ? take_turn() : std::move(unstored_);
+        session::changes change;
+        if (turn_) {
+            change = take_turn();
+        } else if (unstored_) {
+            change = std::move(*unstored_);
+        }
         const bool handing_off = reason == stop_reason::external_tool;
         const bool success = class_of(reason) == stop_class::success;
         for (const call_record& call : open_calls(change)) {
@@ -389,12 +394,13 @@ private:
             co_return stop_reason::external_tool; // finish() stores the turn with the terminal.
         }
         // A tool must not have an effect that a crash could make the conversation forget.
-        unstored_ = take_turn(); // It was shown: if this fails, the end of the run tries once more.
-        const bool stored = co_await commit(unstored_);
+        // It was shown: if this fails, the end of the run tries once more.
+        unstored_ = std::make_unique<session::changes>(take_turn());
+        const bool stored = co_await commit(*unstored_);
         if (!stored) {
             co_return stop_reason::store_unavailable;
         }
-        unstored_ = {};
+        unstored_.reset();
         check_failpoint("loop.turn_stored");
         co_return co_await run_tools(server_calls);
     }
@@ -554,7 +560,7 @@ private:
     std::set<std::string, std::less<>> server_tools_;
     std::set<std::string, std::less<>> external_tools_;
     std::optional<model_turn> turn_;
-    session::changes unstored_; ///< A turn whose commit has not succeeded.
+    std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has not succeeded.
     std::vector<token_usage> usage_;
 };
 

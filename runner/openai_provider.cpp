@@ -113,7 +113,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
         *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
     }
     auto answered = co_await transport_->post(question);
-    question = {};
+    std::string().swap(question.body); // Assigning an empty one would keep the memory.
     if (!answered) {
         co_return from_transport(answered.error(), false);
     }

@@ -210,7 +210,7 @@ void open_schema(
     // A checkpoint syncs on the thread that commits: seldom, at 16 MB of log.
     db.execute("PRAGMA wal_autocheckpoint = 4000");
     db.execute("PRAGMA journal_size_limit = 67108864");
-    db.execute("PRAGMA cache_size = -256");
+    db.execute("PRAGMA cache_size = -192");
     // Distributions turn on the overwriting of what is deleted; FAST does it only where it is free.
     db.execute("PRAGMA secure_delete = FAST");
     migrate(db, migrations);

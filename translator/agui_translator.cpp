@@ -52,9 +52,9 @@ void agui_translator::start(const run_opening& opening) {
          .undeclared = undeclared_writer_.end(),
          .terminal = false}
     );
-    // They are not needed again before the end, mostly.
-    v1_0_writer_ = event_writer();
-    undeclared_writer_ = event_writer();
+    // They are not needed again before the end, mostly. (Assigning alone would keep their memory.)
+    (void)std::exchange(v1_0_writer_, event_writer());
+    (void)std::exchange(undeclared_writer_, event_writer());
 }
 
 void agui_translator::translate(const runner::runner_event& event) {

@@ -7,14 +7,14 @@
 
 namespace agui {
 
-/// Appends to a text that grows in small pieces and is then kept: a quarter of it at most is spare, where
+/// Appends to a text that grows in small pieces and is then kept: an eighth of it at most is spare, where
 /// std::string::append leaves up to as much again. Amortized constant time a byte.
 inline void lean_append(std::string& text, std::string_view piece) {
     constexpr std::size_t least_growth = 64;
     if (text.capacity() - text.size() < piece.size()) {
         // reserve() of a string that holds something doubles it.
         std::string grown;
-        grown.reserve(text.size() + std::max({piece.size(), text.size() / 4, least_growth}));
+        grown.reserve(text.size() + std::max({piece.size(), text.size() / 8, least_growth}));
         grown = text;
         text = std::move(grown);
     }
