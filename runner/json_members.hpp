@@ -5,18 +5,43 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace agui::runner {
 
 // Members of objects that others wrote: what is absent and what has another type are the same thing.
 
+/// The members of these names, each null if it is absent: one pass over the object instead of a search for
+/// each, which is what a token costs most in here.
+template <std::size_t Count>
+[[nodiscard]] std::array<const boost::json::value*, Count> members_of(
+    const boost::json::object& object, const std::array<std::string_view, Count>& names
+) noexcept {
+    std::array<const boost::json::value*, Count> found{};
+    for (const auto& member : object) {
+        const std::string_view key(member.key().data(), member.key().size());
+        for (std::size_t i = 0; i < Count; ++i) {
+            if (names[i] == key) {
+                found[i] = &member.value();
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+/// The text of a string; an empty view for anything else.
+[[nodiscard]] inline std::string_view text_of(const boost::json::value* value) noexcept {
+    const boost::json::string* const text = value == nullptr ? nullptr : value->if_string();
+    return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
+}
+
 /// The string member `key`; an empty view if there is none. Lives as long as the object.
 [[nodiscard]] inline std::string_view
 string_in(const boost::json::object& object, std::string_view key) noexcept {
-    const boost::json::value* const member = object.if_contains(key);
-    const boost::json::string* const text = member == nullptr ? nullptr : member->if_string();
-    return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
+    return text_of(object.if_contains(key));
 }
 
 /// The object member `key`, or null.

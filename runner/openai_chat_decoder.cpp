@@ -10,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -26,8 +27,7 @@ constexpr std::size_t whole_body_bytes_max = 16U << 20U;
 // What of an upstream's text goes into a failure's detail.
 constexpr std::size_t detail_bytes_max = 2048;
 
-std::optional<std::int64_t> integer_in(const json::object& object, std::string_view key) noexcept {
-    const json::value* const member = object.if_contains(key);
+std::optional<std::int64_t> integer_of(const json::value* member) noexcept {
     if (member == nullptr) {
         return std::nullopt;
     }
@@ -41,6 +41,18 @@ std::optional<std::int64_t> integer_in(const json::object& object, std::string_v
         return static_cast<std::int64_t>(*number);
     }
     return std::nullopt;
+}
+
+std::optional<std::int64_t> integer_in(const json::object& object, std::string_view key) noexcept {
+    return integer_of(object.if_contains(key));
+}
+
+const json::object* object_of(const json::value* value) noexcept {
+    return value == nullptr ? nullptr : value->if_object();
+}
+
+const json::array* array_of(const json::value* value) noexcept {
+    return value == nullptr ? nullptr : value->if_array();
 }
 
 /// True for what servers put into `error` when there is none.
@@ -260,26 +272,25 @@ void openai_decoder::state::chunk(const json::value& value) {
         fail("a chunk of the answer is not an object");
         return;
     }
-    if (const json::value* const error = object->if_contains("error")) {
-        if (!says_nothing(*error)) {
-            fail(error_text(*error));
-            return;
-        }
+    static constexpr std::array<std::string_view, 4> names = {"error", "object", "choices", "usage"};
+    const auto [error, kind, choices, use] = members_of(*object, names);
+    if (error != nullptr && !says_nothing(*error)) {
+        fail(error_text(*error));
+        return;
     }
-    if (string_in(*object, "object") == "error") {
+    if (text_of(kind) == "error") {
         fail(error_text(value));
         return;
     }
-    if (const json::array* const choices = array_in(*object, "choices")) {
+    if (const json::array* const list = array_of(choices)) {
         answered = true;
-        for (const json::value& each : *choices) {
-            // One answer was asked for; a server that sends more alternatives would mix them.
-            if (each.is_object() && integer_in(each.get_object(), "index").value_or(0) == 0) {
+        for (const json::value& each : *list) {
+            if (each.is_object()) {
                 choice(each.get_object());
             }
         }
     }
-    if (const json::object* const source = object_in(*object, "usage")) {
+    if (const json::object* const source = object_of(use)) {
         if (std::optional<token_usage> read = read_usage(*source, provider_name, model)) {
             usage = std::move(read);
         }
@@ -287,12 +298,18 @@ void openai_decoder::state::chunk(const json::value& value) {
 }
 
 void openai_decoder::state::choice(const json::object& value) {
-    if (const json::object* const part = object_in(value, "delta")) {
-        delta(*part, false);
-    } else if (const json::object* const message = object_in(value, "message")) {
-        delta(*message, true);
+    static constexpr std::array<std::string_view, 4> names = {
+        "index", "delta", "message", "finish_reason"};
+    const auto [index, part, message, end] = members_of(value, names);
+    if (integer_of(index).value_or(0) != 0) {
+        return; // One answer was asked for; a server that sends more alternatives would mix them.
     }
-    const std::string_view name = string_in(value, "finish_reason");
+    if (object_of(part) != nullptr) {
+        delta(part->get_object(), false);
+    } else if (object_of(message) != nullptr) {
+        delta(message->get_object(), true);
+    }
+    const std::string_view name = text_of(end);
     if (name == "error") {
         fail("the answer ended with finish_reason error");
     } else if (
@@ -305,16 +322,16 @@ void openai_decoder::state::choice(const json::object& value) {
 
 void openai_decoder::state::delta(const json::object& value, bool whole_message) {
     // Two names for one thing; servers that send both send the same text in both.
-    std::string_view reasoning = string_in(value, "reasoning_content");
-    if (reasoning.empty()) {
-        reasoning = string_in(value, "reasoning");
-    }
-    think(reasoning);
-    if (const json::value* const text = value.if_contains("content")) {
+    static constexpr std::array<std::string_view, 6> names = {
+        "reasoning_content", "reasoning", "content", "refusal", "tool_calls", "function_call"};
+    const auto [reasoning_content, reasoning, text, refusal, tool_calls, function_call] =
+        members_of(value, names);
+    think(text_of(reasoning_content).empty() ? text_of(reasoning) : text_of(reasoning_content));
+    if (text != nullptr) {
         content(*text);
     }
-    say(string_in(value, "refusal"));
-    if (const json::array* const list = array_in(value, "tool_calls")) {
+    say(text_of(refusal));
+    if (const json::array* const list = array_of(tool_calls)) {
         std::int64_t position = 0;
         for (const json::value& each : *list) {
             if (each.is_object()) {
@@ -327,7 +344,7 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
             ++position;
         }
     }
-    if (const json::object* const function = object_in(value, "function_call")) {
+    if (const json::object* const function = object_of(function_call)) {
         // The dialect before parallel calls: the function object alone, at most one.
         tool_call({{"index", 0}, {"function", *function}}, std::nullopt);
     }

@@ -103,10 +103,7 @@ void agui_translator::on(const runner::text_delta& event) {
     if (open_text_ != event.message_id) {
         open_text(event.message_id);
     }
-    writer_.begin("TEXT_MESSAGE_CONTENT");
-    writer_.member("messageId", event.message_id);
-    writer_.member("delta", event.text);
-    send();
+    send(writer_.delta("TEXT_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
 }
 
 void agui_translator::on(const runner::reasoning_delta& event) {
@@ -117,10 +114,7 @@ void agui_translator::on(const runner::reasoning_delta& event) {
     if (open_reasoning_ != event.message_id) {
         open_reasoning(event.message_id);
     }
-    writer_.begin("REASONING_MESSAGE_CONTENT");
-    writer_.member("messageId", event.message_id);
-    writer_.member("delta", event.text);
-    send();
+    send(writer_.delta("REASONING_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
 }
 
 void agui_translator::on(const runner::call_started& event) {
@@ -148,10 +142,7 @@ void agui_translator::on(const runner::call_arguments& event) {
         }
         open_call(*call);
     }
-    writer_.begin("TOOL_CALL_ARGS");
-    writer_.member("toolCallId", event.call_id);
-    writer_.member("delta", event.delta);
-    send();
+    send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, event.delta));
 }
 
 void agui_translator::on(const runner::turn_ended&) {
@@ -376,8 +367,12 @@ void agui_translator::begin_error(event_writer& writer, runner::stop_reason reas
 }
 
 void agui_translator::send() {
+    send(writer_.end());
+}
+
+void agui_translator::send(std::string_view json) {
     out_.on_event(
-        {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
+        {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
     );
 }
 

@@ -108,6 +108,7 @@ private:
     void begin_finished(event_writer& writer) const;
     void begin_error(event_writer& writer, runner::stop_reason reason) const;
     void send();
+    void send(std::string_view json);
     void finish_success(const runner::run_end& end, std::string_view usage);
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);

@@ -23,6 +23,10 @@ constexpr std::array<byte_class, 256> make_classes() {
 }
 
 constexpr auto classes = make_classes();
+// Of a delta: what stands between its id and its text, and where its type begins.
+constexpr std::string_view after_id = R"(","delta":)";
+constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
+
 constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
@@ -183,9 +187,42 @@ void append_json(std::string& out, const boost::json::value& value) {
 }
 
 void event_writer::begin(std::string_view type) {
+    delta_begin_ = 0;
     buffer_.assign("{\"type\":\"");
     buffer_.append(type);
     buffer_.push_back('"');
+}
+
+std::string_view event_writer::delta(
+    std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
+) {
+    // An id that needs escapes is never found again, and written each time.
+    const std::string_view written = buffer_;
+    const bool same = delta_begin_ != 0 &&
+                      delta_begin_ == delta_id_ + id.size() + after_id.size() &&
+                      written.substr(type_begin, type.size()) == type &&
+                      written[type_begin + type.size()] == '"' &&
+                      written.substr(delta_id_, id.size()) == id &&
+                      written.substr(delta_id_ + id.size(), after_id.size()) == after_id;
+    if (same) {
+        buffer_.resize(delta_begin_);
+    } else {
+        begin_delta(type, id_key, id);
+    }
+    append_json_string(buffer_, text);
+    buffer_.push_back('}');
+    return buffer_;
+}
+
+void event_writer::begin_delta(
+    std::string_view type, std::string_view id_key, std::string_view id
+) {
+    begin(type);
+    append_key(id_key);
+    delta_id_ = buffer_.size() + 1;
+    append_json_string(buffer_, id);
+    append_key("delta");
+    delta_begin_ = buffer_.size();
 }
 
 void event_writer::raw_member(std::string_view key, std::string_view json) {

@@ -2,6 +2,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,13 +27,22 @@ public:
     void member(std::string_view key, const boost::json::value& value);
     /// `json` must be one JSON value.
     void raw_member(std::string_view key, std::string_view json);
-    /// Closes the object; the view is valid until the next begin().
+    /// Closes the object; the view is valid until the next begin() or delta().
     [[nodiscard]] std::string_view end();
+
+    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly behind another one of the same type and
+    /// id, only its text is written.
+    [[nodiscard]] std::string_view delta(
+        std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
+    );
 
 private:
     void append_key(std::string_view key);
+    void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
 
     std::string buffer_;
+    std::size_t delta_begin_ = 0; ///< Where the text of the delta in the buffer begins; 0: there is none.
+    std::size_t delta_id_ = 0;    ///< Where its id begins.
 };
 
 } // namespace agui::translator

@@ -120,6 +120,42 @@ TEST(EventWriter, WritesMembersInTheOrderOfTheCalls) {
     );
 }
 
+TEST(EventWriter, WritesDeltasOneAfterTheOther) {
+    event_writer writer;
+    const auto text = [&writer](std::string_view id, std::string_view delta) {
+        return std::string(writer.delta("TEXT_MESSAGE_CONTENT", "messageId", id, delta));
+    };
+
+    EXPECT_EQ(text("m1", "a"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"a"})");
+    EXPECT_EQ(text("m1", "\""), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"\""})");
+    EXPECT_EQ(text("m2", "b"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m2","delta":"b"})");
+    EXPECT_EQ(text("m", "c"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"c"})");
+    EXPECT_EQ(
+        text("m23456789012345678901234567890", "d"),
+        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m23456789012345678901234567890","delta":"d"})"
+    );
+    EXPECT_EQ(text("", "e"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"","delta":"e"})");
+    EXPECT_EQ(text("\"", "f"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"\"","delta":"f"})");
+    EXPECT_EQ(text("\"", "g"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"\"","delta":"g"})");
+    EXPECT_EQ(
+        writer.delta("TOOL_CALL_ARGS", "toolCallId", "\"", "h"),
+        R"({"type":"TOOL_CALL_ARGS","toolCallId":"\"","delta":"h"})"
+    );
+    EXPECT_EQ(text("m", "i"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"i"})");
+}
+
+TEST(EventWriter, ADeltaBehindAnotherEventIsWrittenWhole) {
+    event_writer writer;
+    (void)writer.delta("TEXT_MESSAGE_CONTENT", "messageId", "m", "a");
+    writer.begin("RAW");
+    (void)writer.end();
+
+    EXPECT_EQ(
+        writer.delta("TEXT_MESSAGE_CONTENT", "messageId", "m", "b"),
+        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"b"})"
+    );
+}
+
 TEST(EventWriter, StartsOverInTheSameBuffer) {
     event_writer writer;
     writer.begin("TEXT_MESSAGE_CONTENT");
