@@ -1,0 +1,165 @@
+// A whole hand-off while the file system fails: at every single write and sync, through the real server.
+
+#include "tests/gateway/server_fixture.hpp"
+#include "tests/session/failing_vfs.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr std::string_view paint_call =
+    R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"paint","arguments":"{}"}}]}}]})"
+    "\n\n"
+    R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
+    "\n\ndata: [DONE]\n\n";
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+bool finished(const raw_reply& reply) {
+    return reply.status == 200 && reply.body.find("RUN_FINISHED") != std::string::npos;
+}
+
+std::string question(std::string_view run) {
+    std::string body = R"({"threadId":"t","runId":")";
+    body.append(run).append(R"(","messages":[{"id":"u1","role":"user","content":"paint it"}],)");
+    return body + R"("tools":[{"name":"paint","description":"","parameters":{"type":"object"}}]})";
+}
+
+std::string tool_answer(std::string_view run) {
+    std::string body = R"({"threadId":"t","runId":")";
+    return body.append(run).append(
+        R"(","messages":[{"id":"a1","role":"tool","toolCallId":"c1","content":"painted"}]})"
+    );
+}
+
+class StoreFaults : public server_test, public ::testing::WithParamInterface<failing_vfs::failure> {
+protected:
+    StoreFaults() {
+        folder_ = std::filesystem::temp_directory_path() /
+                  ("agui-store-faults-" + std::to_string(::getpid()));
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+        settings.session.store = gateway::session_config::store_kind::sqlite;
+        options.script_of = [this](const gateway::model_config&) {
+            return [this](const runner::transport_request& asked) {
+                const std::lock_guard lock(mutex_);
+                asked_.push_back(asked.body);
+                if (asked.body.find(R"("role":"tool")") != std::string::npos) {
+                    return std::optional(say("Done"));
+                }
+                runner::scripted_answer call;
+                call.body = paint_call;
+                return std::optional(call);
+            };
+        };
+        kept_options_ = options;
+    }
+    ~StoreFaults() override {
+        server.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    void start_again() {
+        server.reset();
+        options = kept_options_;
+        start();
+    }
+
+    /// Whatever fails: a stream has a terminal and its clean end, a refusal says why.
+    void expect_clear(const raw_reply& reply) {
+        EXPECT_TRUE(reply.complete);
+        if (finished(reply)) {
+            return;
+        }
+        EXPECT_THAT(reply.status, AnyOf(200, 503));
+        EXPECT_THAT(reply.body, HasSubstr("store_unavailable"));
+        EXPECT_EQ(count_of(reply.body, "RUN_ERROR"), reply.status == 200 ? 1U : 0U) << reply.body;
+    }
+
+    raw_reply ask_clearly(std::string_view body) {
+        raw_reply reply = ask(post("/agui", body));
+        expect_clear(reply);
+        return reply;
+    }
+
+    /// True if something failed: otherwise there is no n-th operation.
+    bool hand_off_while_operation_fails(int n, failing_vfs& files) {
+        settings.session.sqlite_path = (folder_ / ("agui" + std::to_string(n) + ".db")).string();
+        start_again();
+        files.fail_at(n, GetParam());
+        const bool called = finished(ask_clearly(question("r1")));
+        const bool answered = called && finished(ask_clearly(tool_answer("r2")));
+        const bool failed = files.has_failed();
+        files.heal();
+
+        // The process lives, and the thread goes on where the client was told that it is.
+        EXPECT_EQ(ask(get("/readyz")).status, 200);
+        if (!called) {
+            EXPECT_TRUE(finished(ask_clearly(question("r3"))));
+        }
+        if (!answered) {
+            EXPECT_TRUE(finished(ask_clearly(tool_answer("r4"))));
+        }
+        expect_whole_conversation();
+        start_again();
+        expect_whole_conversation();
+        return failed;
+    }
+
+    void expect_whole_conversation() {
+        const raw_reply reply = ask(get("/agui/threads/t/messages"));
+        EXPECT_EQ(reply.status, 200);
+        EXPECT_EQ(count_of(reply.body, R"("painted")"), 1U) << reply.body;
+        EXPECT_EQ(count_of(reply.body, R"("role":"user")"), 1U) << reply.body;
+        EXPECT_GE(count_of(reply.body, R"("Done")"), 1U) << reply.body;
+        const std::lock_guard lock(mutex_);
+        EXPECT_EQ(count_of(asked_.back(), R"("role":"tool")"), 1U) << asked_.back();
+    }
+
+private:
+    std::filesystem::path folder_;
+    gateway::server_options kept_options_;
+    std::mutex mutex_;
+    std::vector<std::string> asked_;
+};
+
+TEST_P(StoreFaults, NoAcknowledgedAnswerIsLostWhateverFails) {
+    failing_vfs files;
+    int n = 1;
+    while (hand_off_while_operation_fails(n, files) && !HasFailure()) {
+        ++n;
+    }
+    EXPECT_FALSE(HasFailure()) << "operation " << n;
+    EXPECT_GT(n, 20);
+    RecordProperty("operations", n - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Failures, StoreFaults,
+    ::testing::Values(failing_vfs::failure::once, failing_vfs::failure::from_then_on),
+    [](const auto& how) {
+        return std::string(how.param == failing_vfs::failure::once ? "Once" : "FromThenOn");
+    }
+);
+
+} // namespace
+} // namespace agui::test
