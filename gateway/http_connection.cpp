@@ -363,6 +363,7 @@ void http_connection::refuse_and_close(http_errc code, std::string_view message)
 void http_connection::enter(phase next) noexcept {
     phase_ = next;
     since_ = now_;
+    unsent_ = 0;
 }
 
 void http_connection::sweep() {

@@ -121,7 +121,7 @@ private:
     phase phase_ = phase::head;
     time_point since_; ///< When the phase began or last made progress.
     std::size_t body_received_ = 0;
-    int unsent_ = 0; ///< What the kernel held for the peer when that was last looked at.
+    int unsent_ = 0; ///< What the kernel held for the peer when it last made progress.
     bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;

@@ -27,6 +27,10 @@ constexpr std::size_t batch_bytes = 65'536;
 // Of a batch's memory, what a reader keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
+// What a peer has to take within the stall limit, so that one that drips does not hold a connection: 500 bytes
+// a second with the default.
+constexpr int least_progress = 16'384;
+
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 constexpr std::string_view heartbeat = ": keep-alive\n\n";
@@ -278,10 +282,12 @@ void http_connection::look_for_progress() {
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
         return;
     }
-    if (unsent < unsent_) {
+    if (unsent > unsent_) {
+        unsent_ = unsent;
+    } else if (unsent_ - unsent >= least_progress) {
+        unsent_ = unsent;
         since_ = now_;
     }
-    unsent_ = unsent;
 }
 
 // A reader that stays more than its limit behind and comes no closer is too slow for its run (P11). One that

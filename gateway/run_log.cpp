@@ -29,6 +29,9 @@ constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16 * 1024;
 constexpr std::size_t first_entries = 16;
 
+// Of one event: a slow reader has something whole before it is cut off.
+constexpr std::size_t joined_bytes = 4096;
+
 // Readers that go on before anything else does.
 constexpr std::size_t resumed_at_once = 32;
 
@@ -95,6 +98,7 @@ std::shared_ptr<run_log> run_log::restored(
 ) {
     auto log = std::make_shared<run_log>(std::move(executor), settings{});
     const std::lock_guard lock(log->mutex_);
+    log->joins_deltas_ = join_deltas;
     for (const session::log_entry& entry : entries) {
         log->append_event(json_of(entry.frame));
         if (!entry.variants.empty()) {
@@ -407,7 +411,8 @@ run_log::write_joined(std::uint64_t sequence, std::size_t max_bytes, std::string
     std::string text;
     for (std::size_t index = sequence - 1; index < visible_; ++index) {
         const entry& event = entries_[index];
-        if (event.joins == 0 || event.prefix != prefix || text.size() >= max_bytes) {
+        if (event.joins == 0 || event.prefix != prefix || text.size() >= joined_bytes ||
+            out.size() + text.size() >= max_bytes) {
             break;
         }
         copy_bytes(
@@ -461,6 +466,9 @@ std::size_t run_log::bytes_behind(const cursor& at) const {
     }
     const std::size_t begin = at.after == 0 ? 0 : entries_[at.after - 1].end;
     const std::size_t own = entries_[visible_ - 1].end - begin;
+    if (joins_deltas_) {
+        return own; // What deltas share is read once for many.
+    }
     const std::size_t shared = prefixes_.empty() ? 0 : prefixes_.back().size();
     return own + (visible_ - at.after) * (shared + frame_bytes);
 }

@@ -32,7 +32,8 @@ namespace agui::gateway {
 /// functions and on_durable/on_failed from any thread. The mutex is held for a few instructions only.
 ///
 /// In memory a delta is kept without what it has in common with the deltas before it (type and id): a
-/// token costs its text and a few bytes, not a whole frame. Every read gives the same bytes.
+/// token costs its text and a few bytes, not a whole frame. Every read gives the same bytes, unless deltas are
+/// joined (restored()).
 class run_log final : public translator::wire_sink,
                       public session::log_observer,
                       public std::enable_shared_from_this<run_log> {
@@ -96,7 +97,7 @@ public:
         bool ended = false; ///< The cursor is at the end and nothing will follow.
     };
 
-    /// About how many bytes of frames are visible behind the cursor.
+    /// About how many bytes are visible behind the cursor.
     [[nodiscard]] std::size_t bytes_behind(const cursor& at) const;
 
     /// Fills `out` with the next visible frames and moves the cursor behind them; about `max_bytes` at the
@@ -199,6 +200,7 @@ private:
     bool ended_ = false;
     bool failed_ = false;
     bool frozen_ = false;
+    bool joins_deltas_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
     std::function<void()> on_last_reader_left_;

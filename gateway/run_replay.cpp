@@ -44,7 +44,7 @@ log_of(session::store& store, run_registry& registry, const known_run& run, bool
         co_return expired;
     }
     if (run.record.status == session::run_status::active) {
-        // Its end could not be stored; the next start of the process ends it.
+        // Its end could not be stored, and cannot be yet.
         co_return failure{errc::store_unavailable, "the run is being ended", {}, {}};
     }
     if (auto shared = registry.find_shared_log(run.record.number)) {

@@ -104,6 +104,7 @@ struct run_service::shared {
     const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
     std::mutex lost_mutex;
     std::set<thread_key> lost; ///< Threads with a run whose end could not be stored.
+    bool orphans_listed = true; ///< False: any thread may have one that a former process left.
     std::mutex ephemeral_mutex;
     std::deque<thread_key> ephemeral_threads; ///< Ended last, last.
     std::weak_ptr<shared> self;
@@ -127,7 +128,7 @@ void run_service::shared::add_lost(const thread_key& key) {
 boost::asio::awaitable<bool> run_service::shared::end_lost(thread_key key) {
     {
         const std::lock_guard lock(lost_mutex);
-        if (!lost.contains(key)) {
+        if (orphans_listed && !lost.contains(key)) {
             co_return true;
         }
     }
@@ -540,10 +541,10 @@ boost::asio::awaitable<void> run_service::recover() {
         {self->services.store, self->services.tools, self->services.ids, self->services.time,
          self->services.log}
     );
+    const std::lock_guard lock(self->lost_mutex);
+    self->orphans_listed = left.has_value();
     if (left) {
-        for (const thread_key& key : *left) {
-            self->add_lost(key);
-        }
+        self->lost.insert(left->begin(), left->end());
     }
 }
 

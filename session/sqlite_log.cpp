@@ -9,8 +9,8 @@ namespace agui::session {
 
 namespace {
 
-// Of all tails together, before they are folded: what a run's row holds grows with it, and so do
-// the memory, the pages on disk and the time to open after a crash.
+// Of all tails together, before they are folded: the memory, the pages on disk and the time to open after
+// a crash grow with it.
 constexpr std::size_t fold_bytes = 256U << 10U;
 // One row of a run's log, about: what a reader from the middle has to read at least.
 constexpr std::size_t chunk_bytes = 64U << 10U;
@@ -152,6 +152,9 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     }
     // A log that was dropped may begin anywhere.
     const std::uint64_t next = target.end == 0 ? slice.first_sequence : target.end + 1;
+    if (target.end == 0 && !entry_chain::begins_with_whole_entry(slice.bytes)) {
+        return true; // The rest of what was dropped.
+    }
     // A process that ended while it was folding leaves entries both in a row and in a page.
     if (slice.first_sequence + slice.count <= next) {
         return true;
@@ -169,6 +172,7 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     }
     keep(target, slice);
     target.staged = target.end;
+    target.open_bytes = open_bytes_of(target);
     return true;
 }
 
@@ -209,19 +213,22 @@ bool sqlite_log::stage(const log_slice& slice) {
     if (target == nullptr || slice.first_sequence != target->staged + 1) {
         return false;
     }
-    if (!target->chunks.empty() && target->chunks.back().bytes.size() >= chunk_bytes) {
+    if (target->open_bytes >= chunk_bytes) {
         target->chain.restart();
+        target->open_bytes = 0;
     }
-    const std::size_t begin = staged_bytes_.size();
+    // First of all, so that rolled_back() finds the run whatever fails.
+    staged_slice& staged = staged_.emplace_back();
+    staged.slice.run_number = slice.run_number;
+    staged.slice.first_sequence = slice.first_sequence;
+    staged.slice.count = static_cast<std::uint32_t>(slice.ends.size());
+    staged.offset = staged_bytes_.size();
     encode(slice, target->chain, staged_bytes_);
-    const encoded_slice encoded{
-        .run_number = slice.run_number,
-        .first_sequence = slice.first_sequence,
-        .count = static_cast<std::uint32_t>(slice.ends.size()),
-        .bytes = std::string_view(staged_bytes_).substr(begin),
-    };
+    staged.size = staged_bytes_.size() - staged.offset;
+    encoded_slice encoded = staged.slice;
+    encoded.bytes = std::string_view(staged_bytes_).substr(staged.offset);
     page_.add(encoded);
-    staged_.push_back({encoded, begin, staged_bytes_.size() - begin});
+    target->open_bytes += staged.size;
     target->staged = last_sequence(slice);
     if (page_.size() >= page_bytes_max) {
         write_page();
@@ -249,9 +256,12 @@ void sqlite_log::erase(const std::vector<std::int64_t>& run_numbers) {
     }
 }
 
+std::size_t sqlite_log::open_bytes_of(const tail& target) noexcept {
+    return target.chunks.empty() ? 0 : target.chunks.back().bytes.size();
+}
+
 void sqlite_log::keep(tail& target, const encoded_slice& slice) {
-    const bool is_full =
-        !target.chunks.empty() && target.chunks.back().bytes.size() >= chunk_bytes;
+    const bool is_full = open_bytes_of(target) >= chunk_bytes;
     if (target.chunks.empty() ||
         (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
@@ -269,6 +279,9 @@ void sqlite_log::committed() noexcept {
         keep(tails_.find(staged.slice.run_number)->second, staged.slice);
     }
     staged_bytes_.clear();
+    if (staged_bytes_.capacity() > page_bytes_max) {
+        std::string().swap(staged_bytes_); // A disk had stood still.
+    }
     staged_.clear();
     for (const std::int64_t run_number : erased_) {
         tails_.erase(run_number);
@@ -287,6 +300,7 @@ void sqlite_log::rolled_back() noexcept {
         tail& target = tails_.find(staged.slice.run_number)->second;
         target.staged = target.end;
         target.chain.restart();
+        target.open_bytes = open_bytes_of(target);
     }
     staged_.clear();
     staged_bytes_.clear();

@@ -18,7 +18,7 @@ namespace agui::session {
 
 /// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run
 /// can be read without reading pages, what they hold is kept in memory as well, in one tail per
-/// run. When the tails reach some hundred kilobytes they are folded: each is written as a row of
+/// run. When the tails reach some hundred kilobytes they are folded: each is written as rows of
 /// its run, in small steps, and then the pages are deleted. Pages are read only when the store is
 /// opened.
 ///
@@ -74,6 +74,7 @@ private:
         std::uint64_t end = 0;    ///< Last durable sequence.
         std::uint64_t staged = 0; ///< Last sequence of the transaction that is going on.
         entry_chain chain;        ///< As of `staged`.
+        std::size_t open_bytes = 0; ///< Of the last chunk, as of `staged`.
         std::vector<chunk> chunks;
         std::size_t folded = 0; ///< How many of the chunks are rows.
     };
@@ -88,6 +89,7 @@ private:
     [[nodiscard]] std::uint64_t end_of_rows(std::int64_t run_number);
     void write_page();
     [[nodiscard]] bool recover_slice(const page_slice& held);
+    [[nodiscard]] static std::size_t open_bytes_of(const tail& target) noexcept;
     void keep(tail& target, const encoded_slice& slice);
     void start_fold_if_due();
     void fold_tails();

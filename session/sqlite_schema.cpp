@@ -130,8 +130,8 @@ void create_version_2(database& db) {
     db.execute("DROP TABLE run_inputs");
 }
 
-// Logs are written in another form. What the old form holds is read for some minutes at most: it goes,
-// and who asks for it is told so. A run that was active when its process ended loses its partial text.
+// Logs are written in another form, and those of the old one go: who reads such a run again is told that its
+// events are gone, and a run that was active when its process ended loses its partial text.
 void create_version_3(database& db) {
     db.execute("DELETE FROM log_pages");
     db.execute("DROP TABLE run_logs");

@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -29,6 +31,7 @@ namespace {
 
 // Logs are dropped in portions, so that other calls come between.
 constexpr std::size_t dropped_at_once = 64;
+constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // About.
 
 failure not_found() {
     return {errc::not_found, "there is no such thread", {}, {}};
@@ -412,24 +415,37 @@ result<bool> sqlite_store::drop_some_logs(const log_limits& limits) {
     if (runs.empty() && limits.max_bytes != 0) {
         runs = first_ended_beyond(limits.max_bytes);
     }
-    for (const std::int64_t run : runs) {
-        runs_.set_log_state(run, log_state::dropped);
+    // Bounded: every stream waits for this transaction.
+    std::uint64_t bytes = 0;
+    std::size_t count = 0;
+    while (count < runs.size() && bytes < dropped_bytes_at_once) {
+        bytes += run_log_->row_bytes_of(runs[count]);
+        runs_.set_log_state(runs[count], log_state::dropped);
+        ++count;
     }
+    runs.resize(count);
     run_log_->erase(runs);
     return !runs.empty();
 }
 
-// Those that ended first and have to go until `max_bytes` are left, or some of them.
+// Those that ended first and have to go until `max_bytes` are left, or some of them. What is not folded yet does
+// not count, and stays.
 std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
     std::uint64_t left = run_log_->row_bytes();
+    if (left <= max_bytes) {
+        return runs;
+    }
     for (const std::int64_t run :
          runs_.with_log_before(std::numeric_limits<unix_ms>::max(), dropped_at_once)) {
-        if (left <= max_bytes) {
-            break;
+        const std::uint64_t bytes = run_log_->row_bytes_of(run);
+        if (bytes > 0 && left > max_bytes) {
+            left -= bytes;
+            runs.push_back(run);
         }
-        left -= run_log_->row_bytes_of(run);
-        runs.push_back(run);
+    }
+    if (runs.empty()) {
+        log_.log(log_level::warning, "logs that cannot be dropped are beyond session.log_max_bytes");
     }
     return runs;
 }

@@ -196,7 +196,6 @@ void event_writer::begin(std::string_view type) {
 std::string_view event_writer::delta(
     std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
 ) {
-    // An id that needs escapes is never found again, and written each time.
     const std::string_view written = buffer_;
     const bool same = delta_begin_ != 0 &&
                       delta_begin_ == delta_id_ + id.size() + after_id.size() &&
@@ -221,8 +220,10 @@ void event_writer::begin_delta(
     append_key(id_key);
     delta_id_ = buffer_.size() + 1;
     append_json_string(buffer_, id);
+    const bool as_it_is = buffer_.size() == delta_id_ + id.size() + 1;
     append_key("delta");
-    delta_begin_ = buffer_.size();
+    // An id that needs escapes could be taken for another one.
+    delta_begin_ = as_it_is ? buffer_.size() : 0;
 }
 
 void event_writer::raw_member(std::string_view key, std::string_view json) {

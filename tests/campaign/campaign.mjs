@@ -121,6 +121,7 @@ export async function createCampaign({ folder, seed, mayFail = false }) {
     log_level = "warning"
     [session]
     store = "sqlite:${database}"
+    replay_seconds = 86400
     [models.main]
     provider = "openai"
     base_url = "${upstreamUrl}/v1"

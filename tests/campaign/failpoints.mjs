@@ -70,6 +70,7 @@ const places = [
     { name: 'cancel.requested', at: 1, ways: all },
     { name: 'sweep.begin', at: 1, ways: all, when: 'start' },
     { name: 'sweep.done', at: 1, ways: all, when: 'start' },
+    { name: 'store.read', at: 1, ways: all, when: 'restart' }, // The list of lost runs.
     { name: 'recovery.run', at: 2, ways: noError, when: 'restart' },
     { name: 'recovery.loaded', at: 2, ways: all, when: 'restart' },
     { name: 'recovery.commit', at: 2, ways: all, when: 'restart' },

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <string>
@@ -424,6 +425,27 @@ TEST_F(RunLog, JoinsDeltasThatFollowEachOther) {
             frame(6, delta("\\n three")) + frame(7, text_end) + frame(8, other) + frame(9, more) +
             frame(10, finished)
     );
+}
+
+TEST_F(RunLog, JoinedDeltasStaySmallAndDoNotCountForMoreThanTheirText) {
+    std::vector<std::string> events(3'000, delta("word "));
+    events.insert(events.begin(), std::string(started));
+    events.push_back(std::string(finished));
+    const auto log = run_log::restored(context().get_executor(), stored(events), true);
+
+    run_log::cursor at;
+    EXPECT_LT(log->bytes_behind(at), 3'000U * 8U);
+    std::size_t largest = 0;
+    run_log::batch batch;
+    for (log->read(at, 1, batch); !batch.text.empty(); log->read(at, 1, batch)) {
+        EXPECT_EQ(std::count(batch.text.begin(), batch.text.end(), '\n'), 3);
+        largest = std::max(largest, batch.text.size());
+    }
+    EXPECT_TRUE(batch.ended);
+    run_log::cursor again;
+    log->read(again, 20'000, batch);
+    EXPECT_LT(batch.text.size(), 26'000U);
+    EXPECT_LT(largest, 5'000U);
 }
 
 TEST_F(RunLog, JoinsNothingThatIsMoreThanATextOrOfAnotherMessage) {

@@ -137,6 +137,11 @@ TEST(EventWriter, WritesDeltasOneAfterTheOther) {
     EXPECT_EQ(text("", "e"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"","delta":"e"})");
     EXPECT_EQ(text("\"", "f"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"\"","delta":"f"})");
     EXPECT_EQ(text("\"", "g"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"\"","delta":"g"})");
+    (void)text("a\"", "x");
+    EXPECT_EQ(
+        text("a\\\"", "y"),
+        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"a\\\"","delta":"y"})"
+    );
     EXPECT_EQ(
         writer.delta("TOOL_CALL_ARGS", "toolCallId", "\"", "h"),
         R"({"type":"TOOL_CALL_ARGS","toolCallId":"\"","delta":"h"})"
