@@ -117,11 +117,15 @@ protected:
 };
 
 TEST_F(SqliteStoreFaults, AnOperationThatFailsOnceIsMadeUpFor) {
-    EXPECT_GT(fail_each_operation(failing_vfs::failure::once, true), 20);
+    const int operations = fail_each_operation(failing_vfs::failure::once, true);
+    EXPECT_GT(operations, 20);
+    RecordProperty("operations", operations);
 }
 
 TEST_F(SqliteStoreFaults, NoAcknowledgedCommitIsLostWhereverTheFilesBeginToFail) {
-    EXPECT_GT(fail_each_operation(failing_vfs::failure::from_then_on, false), 20);
+    const int operations = fail_each_operation(failing_vfs::failure::from_then_on, false);
+    EXPECT_GT(operations, 20);
+    RecordProperty("operations", operations);
 }
 
 TEST_F(SqliteStoreFaults, AFailureIsLoggedOnceUntilItIsOver) {
