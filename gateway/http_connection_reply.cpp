@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -27,9 +28,8 @@ constexpr std::size_t batch_bytes = 65'536;
 // Of a batch's memory, what a reader keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
-// What a peer has to take within the stall limit, so that one that drips does not hold a connection: 500 bytes
-// a second with the default.
-constexpr int least_progress = 16'384;
+// What a peer has to take on an average of the stall limit, so that one that drips does not hold a connection.
+constexpr std::int64_t least_bytes_per_second = 500;
 
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
@@ -282,9 +282,10 @@ void http_connection::look_for_progress() {
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
         return;
     }
+    const std::int64_t least = services_.limits.stall.count() * least_bytes_per_second / 1000;
     if (unsent > unsent_) {
         unsent_ = unsent;
-    } else if (unsent_ - unsent >= least_progress) {
+    } else if (unsent_ - unsent >= least) {
         unsent_ = unsent;
         since_ = now_;
     }
