@@ -15,7 +15,8 @@
 
 namespace agui::test {
 
-raw_client::raw_client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+raw_client::raw_client(std::uint16_t port, int receive_buffer)
+    : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -23,6 +24,9 @@ raw_client::raw_client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STRE
     const timeval limit{10, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (receive_buffer > 0) {
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+    }
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
         throw std::runtime_error("cannot connect");
     }
@@ -152,11 +156,6 @@ bool raw_client::read_slowly(std::size_t bytes, std::chrono::milliseconds pause,
         std::this_thread::sleep_for(pause);
     }
     return true;
-}
-
-void raw_client::use_small_window() const {
-    const int size = 4096;
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 
 void raw_client::wait_for_reset() const {

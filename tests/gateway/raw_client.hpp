@@ -26,7 +26,8 @@ struct raw_reply {
 /// than ten seconds ends as if the peer had closed.
 class raw_client {
 public:
-    explicit raw_client(std::uint16_t port);
+    /// `receive_buffer`: bytes of what was not read that the kernel holds, about; 0: its default.
+    explicit raw_client(std::uint16_t port, int receive_buffer = 0);
     ~raw_client();
     raw_client(const raw_client&) = delete;
     raw_client& operator=(const raw_client&) = delete;
@@ -40,8 +41,6 @@ public:
     /// Reads raw bytes until they hold `text`: what was read, `text` included, or all there was at
     /// the end or after ten seconds.
     [[nodiscard]] std::string read_until(std::string_view text);
-    /// Lets the kernel hold little of what was not read. Before anything is sent.
-    void use_small_window() const;
     /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause after each;
     /// what was read is then there for read_body().
     /// False: the peer has ended it.

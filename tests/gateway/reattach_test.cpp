@@ -293,6 +293,9 @@ TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
         << "what was said is kept";
 }
 
+// Of a receive buffer, so that the gateway sees how slowly its reader reads.
+constexpr int small_window = 4096;
+
 class LaggingReader : public server_test {};
 
 TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
@@ -307,8 +310,7 @@ TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     answer.stall_after_frames = 4'000;
     answer.pace = std::chrono::milliseconds(1);
     start();
-    raw_client slow(port());
-    slow.use_small_window();
+    raw_client slow(port(), small_window);
     slow.send(post("/agui", run_body("t", "r")));
     ASSERT_EQ(slow.read_head().status, 200);
     slow.read_slowly(4'000, std::chrono::milliseconds(5));
@@ -341,8 +343,7 @@ TEST_F(LaggingReader, IsNotTakenForOneThatTakesNothing) {
     }
     answer.stall_after_frames = 80;
     start();
-    raw_client slow(port());
-    slow.use_small_window();
+    raw_client slow(port(), small_window);
     slow.send(post("/agui", run_body("t", "r")));
     ASSERT_EQ(slow.read_head().status, 200);
 
