@@ -38,6 +38,14 @@ template <std::size_t Count>
     return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
 }
 
+/// The object or the array that a value is; null for anything else.
+[[nodiscard]] inline const boost::json::object* object_of(const boost::json::value* value) noexcept {
+    return value == nullptr ? nullptr : value->if_object();
+}
+[[nodiscard]] inline const boost::json::array* array_of(const boost::json::value* value) noexcept {
+    return value == nullptr ? nullptr : value->if_array();
+}
+
 /// The string member `key`; an empty view if there is none. Lives as long as the object.
 [[nodiscard]] inline std::string_view
 string_in(const boost::json::object& object, std::string_view key) noexcept {
@@ -47,15 +55,13 @@ string_in(const boost::json::object& object, std::string_view key) noexcept {
 /// The object member `key`, or null.
 [[nodiscard]] inline const boost::json::object*
 object_in(const boost::json::object& object, std::string_view key) noexcept {
-    const boost::json::value* const member = object.if_contains(key);
-    return member == nullptr ? nullptr : member->if_object();
+    return object_of(object.if_contains(key));
 }
 
 /// The array member `key`, or null.
 [[nodiscard]] inline const boost::json::array*
 array_in(const boost::json::object& object, std::string_view key) noexcept {
-    const boost::json::value* const member = object.if_contains(key);
-    return member == nullptr ? nullptr : member->if_array();
+    return array_of(object.if_contains(key));
 }
 
 } // namespace agui::runner

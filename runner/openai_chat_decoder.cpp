@@ -47,14 +47,6 @@ std::optional<std::int64_t> integer_in(const json::object& object, std::string_v
     return integer_of(object.if_contains(key));
 }
 
-const json::object* object_of(const json::value* value) noexcept {
-    return value == nullptr ? nullptr : value->if_object();
-}
-
-const json::array* array_of(const json::value* value) noexcept {
-    return value == nullptr ? nullptr : value->if_array();
-}
-
 /// True for what servers put into `error` when there is none.
 bool says_nothing(const json::value& error) noexcept {
     return error.is_null() || (error.is_bool() && !error.get_bool()) ||

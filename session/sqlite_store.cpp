@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 

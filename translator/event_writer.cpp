@@ -201,8 +201,7 @@ std::string_view event_writer::delta(
                       delta_begin_ == delta_id_ + id.size() + after_id.size() &&
                       written.substr(type_begin, type.size()) == type &&
                       written[type_begin + type.size()] == '"' &&
-                      written.substr(delta_id_, id.size()) == id &&
-                      written.substr(delta_id_ + id.size(), after_id.size()) == after_id;
+                      written.substr(delta_id_, id.size()) == id;
     if (same) {
         buffer_.resize(delta_begin_);
     } else {
