@@ -57,12 +57,8 @@ std::size_t count_of(std::string_view text, std::string_view what) {
 class Crowd : public server_test, public ::testing::WithParamInterface<bool> {
 protected:
     Crowd() {
-        folder_ = std::filesystem::temp_directory_path() / ("agui-crowd-" + std::to_string(::getpid()));
-        std::filesystem::remove_all(folder_);
-        std::filesystem::create_directories(folder_);
         if (GetParam()) {
-            settings.session.store = gateway::session_config::store_kind::sqlite;
-            settings.session.sqlite_path = (folder_ / "agui.db").string();
+            use_sqlite();
         }
         settings.server.threads = 2;
         options.script_of = [this](const gateway::model_config&) {
@@ -72,10 +68,8 @@ protected:
             };
         };
     }
-    ~Crowd() override {
-        server.reset();
-        std::filesystem::remove_all(folder_);
-    }
+    // Before what its model calls.
+    ~Crowd() override { server.reset(); }
 
     virtual std::optional<runner::scripted_answer> answer_of(const runner::transport_request&) {
         return answer;
@@ -94,7 +88,6 @@ protected:
     }
 
     std::atomic<int> model_calls{0};
-    std::filesystem::path folder_;
 };
 
 TEST_P(Crowd, AReaderCutAtAnyEventGoesOnWithTheNext) {

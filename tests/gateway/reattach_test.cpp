@@ -7,11 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,26 +53,15 @@ enum class store_kind { memory, sqlite };
 class Reattach : public server_test, public ::testing::WithParamInterface<store_kind> {
 protected:
     Reattach() {
-        folder_ = std::filesystem::temp_directory_path() /
-                  ("agui-reattach-" + std::to_string(::getpid()));
-        std::filesystem::remove_all(folder_);
-        std::filesystem::create_directories(folder_);
         if (GetParam() == store_kind::sqlite) {
-            settings.session.store = gateway::session_config::store_kind::sqlite;
-            settings.session.sqlite_path = (folder_ / "agui.db").string();
+            use_sqlite();
         }
         answer = say("Hello");
-    }
-    ~Reattach() override {
-        server.reset();
-        std::filesystem::remove_all(folder_);
     }
 
     raw_reply read_again(std::string_view query, std::string_view headers = {}) {
         return ask(get(events_path("t", "r", query), headers));
     }
-
-    std::filesystem::path folder_;
 };
 
 TEST_P(Reattach, GivesTheSameBytesFromAnyNumberOn) {
@@ -252,20 +239,7 @@ private:
 
 class FullDisk : public server_test {
 protected:
-    FullDisk() {
-        folder_ = std::filesystem::temp_directory_path() /
-                  ("agui-full-disk-" + std::to_string(::getpid()));
-        std::filesystem::remove_all(folder_);
-        std::filesystem::create_directories(folder_);
-        settings.session.store = gateway::session_config::store_kind::sqlite;
-        settings.session.sqlite_path = (folder_ / "agui.db").string();
-    }
-    ~FullDisk() override {
-        server.reset();
-        std::filesystem::remove_all(folder_);
-    }
-
-    std::filesystem::path folder_;
+    FullDisk() { use_sqlite(); }
 };
 
 TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {

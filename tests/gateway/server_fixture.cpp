@@ -79,6 +79,11 @@ server_test::server_test() {
 
 server_test::~server_test() = default;
 
+void server_test::use_sqlite(std::string_view name) {
+    settings.session.store = gateway::session_config::store_kind::sqlite;
+    settings.session.sqlite_path = folder_.file(name);
+}
+
 void server_test::start() {
     server = std::make_unique<gateway::server>(settings, std::move(options));
     port_ = server->start();

@@ -3,6 +3,7 @@
 #include "gateway/config.hpp"
 #include "gateway/server.hpp"
 #include "tests/gateway/raw_client.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -40,14 +41,20 @@ protected:
     /// One request on a connection of its own.
     raw_reply ask(std::string_view bytes) const;
 
+    /// The store becomes SQLite, in a folder that goes with the test.
+    void use_sqlite(std::string_view name = "agui.db");
+
     gateway::config settings;
     gateway::server_options options;
     /// What the model answers, whatever it is asked.
     runner::scripted_answer answer = say("Hello");
-    std::unique_ptr<gateway::server> server;
 
 private:
+    temporary_folder folder_; // Before the server, which has files in it.
     std::uint16_t port_ = 0;
+
+protected:
+    std::unique_ptr<gateway::server> server;
 };
 
 } // namespace agui::test

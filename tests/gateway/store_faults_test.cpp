@@ -6,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -57,11 +54,6 @@ std::string tool_answer(std::string_view run, std::string_view stream) {
 class StoreFaults : public server_test, public ::testing::WithParamInterface<failing_vfs::failure> {
 protected:
     StoreFaults() {
-        folder_ = std::filesystem::temp_directory_path() /
-                  ("agui-store-faults-" + std::to_string(::getpid()));
-        std::filesystem::remove_all(folder_);
-        std::filesystem::create_directories(folder_);
-        settings.session.store = gateway::session_config::store_kind::sqlite;
         options.script_of = [this](const gateway::model_config&) {
             return [this](const runner::transport_request& asked) {
                 const std::lock_guard lock(mutex_);
@@ -76,10 +68,8 @@ protected:
         };
         kept_options_ = options;
     }
-    ~StoreFaults() override {
-        server.reset();
-        std::filesystem::remove_all(folder_);
-    }
+    // Before what its model calls.
+    ~StoreFaults() override { server.reset(); }
 
     void start_again() {
         server.reset();
@@ -106,7 +96,7 @@ protected:
 
     /// True if something failed: otherwise there is no n-th operation.
     bool hand_off_while_operation_fails(int n, failing_vfs& files) {
-        settings.session.sqlite_path = (folder_ / ("agui" + std::to_string(n) + ".db")).string();
+        use_sqlite("agui" + std::to_string(n) + ".db");
         start_again();
         files.fail_at(n, GetParam());
         const raw_reply first = ask_clearly(question("r1"));
@@ -146,7 +136,6 @@ protected:
     }
 
 private:
-    std::filesystem::path folder_;
     gateway::server_options kept_options_;
     std::mutex mutex_;
     std::vector<std::string> asked_;

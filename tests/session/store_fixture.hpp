@@ -2,6 +2,7 @@
 
 #include "session/store.hpp"
 #include "tests/support/coroutine_test.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,30 +19,6 @@
 #include <vector>
 
 namespace agui::test {
-
-/// A folder of its own, removed with everything in it.
-class temporary_folder {
-public:
-    temporary_folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "agui-test-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            throw std::runtime_error("cannot create a temporary folder");
-        }
-        path_ = name;
-    }
-    ~temporary_folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    temporary_folder(const temporary_folder&) = delete;
-    temporary_folder& operator=(const temporary_folder&) = delete;
-
-    [[nodiscard]] std::string file(std::string_view name) const { return (path_ / name).string(); }
-    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 /// Remembers what it was told; waits for what it will be told.
 class recording_observer final : public session::log_observer {
