@@ -1,5 +1,7 @@
 #include "session/entry_chain.hpp"
 
+#include "session/leb128.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -19,31 +21,9 @@ constexpr unsigned flag_bits = 2;
 constexpr std::string_view data_field = "\ndata: ";
 constexpr std::string_view frame_end = "\n\n";
 
-// LEB128.
-void put_number(std::string& bytes, std::uint64_t value) {
-    while (value >= 0x80) {
-        bytes.push_back(static_cast<char>(value | 0x80));
-        value >>= 7U;
-    }
-    bytes.push_back(static_cast<char>(value));
-}
-
-bool take_number(std::string_view& bytes, std::uint64_t& value) {
-    value = 0;
-    for (unsigned shift = 0; shift < 63 && !bytes.empty(); shift += 7) {
-        const auto next = static_cast<unsigned char>(bytes.front());
-        bytes.remove_prefix(1);
-        value |= std::uint64_t{next & 0x7fU} << shift;
-        if (next < 0x80) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool take_bytes(std::string_view& bytes, std::string_view& taken) {
     std::uint64_t size = 0;
-    if (!take_number(bytes, size) || size > bytes.size()) {
+    if (!take_leb128(bytes, size) || size > bytes.size()) {
         return false;
     }
     taken = bytes.substr(0, size);
@@ -82,14 +62,14 @@ void entry_chain::encode(
     const auto differs = std::ranges::mismatch(frame, last_);
     const auto shared = static_cast<std::size_t>(differs.in1 - frame.begin());
     const std::string_view own = frame.substr(shared);
-    put_number(
+    put_leb128(
         bytes, std::uint64_t{shared} << flag_bits | (usual ? 0 : is_verbatim) |
                    (variants.empty() ? 0 : has_variants)
     );
-    put_number(bytes, own.size());
+    put_leb128(bytes, own.size());
     bytes += own;
     if (!variants.empty()) {
-        put_number(bytes, variants.size());
+        put_leb128(bytes, variants.size());
         bytes += variants;
     }
     remember(shared, own);
@@ -98,7 +78,7 @@ void entry_chain::encode(
 bool entry_chain::decode(std::uint64_t sequence, std::string_view& bytes, log_entry& entry) {
     std::uint64_t head = 0;
     std::string_view own;
-    if (!take_number(bytes, head) || !take_bytes(bytes, own)) {
+    if (!take_leb128(bytes, head) || !take_bytes(bytes, own)) {
         return false;
     }
     const std::uint64_t shared = head >> flag_bits;
@@ -126,12 +106,28 @@ bool entry_chain::decode(std::uint64_t sequence, std::string_view& bytes, log_en
 
 bool entry_chain::begins_with_whole_entry(std::string_view bytes) {
     std::uint64_t head = 0;
-    return take_number(bytes, head) && head >> flag_bits == 0;
+    return take_leb128(bytes, head) && head >> flag_bits == 0;
 }
 
 void entry_chain::remember(std::size_t shared, std::string_view own) {
     last_.resize(shared);
     last_ += own.substr(0, compared_bytes_max - std::min(shared, compared_bytes_max));
+}
+
+void encode_entries(const log_slice& slice, entry_chain& chain, std::string& bytes) {
+    std::size_t begin = 0;
+    auto variant = slice.variants.begin();
+    for (std::uint32_t i = 0; i < slice.ends.size(); ++i) {
+        const std::string_view frame =
+            std::string_view(slice.frames).substr(begin, slice.ends[i] - begin);
+        std::string_view variants;
+        if (variant != slice.variants.end() && variant->first == i) {
+            variants = variant->second;
+            ++variant;
+        }
+        chain.encode(slice.first_sequence + i, frame, variants, bytes);
+        begin = slice.ends[i];
+    }
 }
 
 } // namespace agui::session

@@ -2,6 +2,7 @@
 
 #include "session/store.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,5 +34,11 @@ private:
 
     std::string last_; ///< Of the last entry, as far as the next one is compared with it.
 };
+
+/// About after how many bytes a chain is restarted: what a reader from the middle has to read at least.
+inline constexpr std::size_t chain_bytes_max = 64U << 10U;
+
+/// Appends all entries of the slice, whose variants are in order.
+void encode_entries(const log_slice& slice, entry_chain& chain, std::string& bytes);
 
 } // namespace agui::session

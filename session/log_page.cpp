@@ -1,5 +1,7 @@
 #include "session/log_page.hpp"
 
+#include "session/checksum.hpp"
+
 #include <cassert>
 
 namespace agui::session {
@@ -28,33 +30,6 @@ Unsigned get(std::string_view bytes, std::size_t offset) noexcept {
     return value;
 }
 
-// A word at a time with a multiplication each: finds damage, not forgery.
-class hash {
-public:
-    void add(std::uint64_t word) noexcept {
-        state_ = (state_ ^ word) * 0x9e3779b97f4a7c15U;
-        state_ ^= state_ >> 32U;
-    }
-
-    void add(std::string_view bytes) noexcept {
-        std::size_t offset = 0;
-        for (; offset + 8 <= bytes.size(); offset += 8) {
-            add(get<std::uint64_t>(bytes, offset));
-        }
-        std::uint64_t rest = 0;
-        for (std::size_t i = 0; offset + i < bytes.size(); ++i) {
-            rest |= std::uint64_t{static_cast<unsigned char>(bytes[offset + i])} << (8 * i);
-        }
-        add(rest);
-        add(bytes.size());
-    }
-
-    [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
-
-private:
-    std::uint64_t state_ = 0x6c62272e07bb0142U;
-};
-
 } // namespace
 
 std::uint64_t last_sequence(const log_slice& slice) noexcept {
@@ -76,7 +51,7 @@ void append_entries(log_slice& slice, const log_slice& next) {
 }
 
 std::uint64_t checksum_of(const encoded_slice& slice) noexcept {
-    hash sum;
+    checksum sum;
     sum.add(static_cast<std::uint64_t>(slice.run_number));
     sum.add(slice.first_sequence);
     sum.add(std::uint64_t{slice.count});
@@ -106,7 +81,7 @@ std::string_view log_page_writer::finish() {
     }
     put(bytes_, static_cast<std::uint32_t>(directory_.size()));
     put(bytes_, page_magic);
-    hash sum;
+    checksum sum;
     sum.add(std::string_view(bytes_).substr(begin));
     put(bytes_, sum.value());
     return bytes_;
@@ -128,7 +103,7 @@ std::optional<std::vector<page_slice>> read_log_page(std::string_view page) {
         return std::nullopt;
     }
     const std::size_t directory = trailer - count * directory_entry_bytes;
-    hash sum;
+    checksum sum;
     sum.add(page.substr(directory, trailer + 8 - directory));
     if (sum.value() != get<std::uint64_t>(page, trailer + 8)) {
         return std::nullopt;

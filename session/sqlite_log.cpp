@@ -4,6 +4,7 @@
 #include "session/base/lean_append.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace agui::session {
 
@@ -12,8 +13,6 @@ namespace {
 // Of all tails together, before they are folded: the memory, the pages on disk and the time to open after
 // a crash grow with it.
 constexpr std::size_t fold_bytes = 256U << 10U;
-// One row of a run's log, about: what a reader from the middle has to read at least.
-constexpr std::size_t chunk_bytes = 64U << 10U;
 // One step of folding, so that commits wait for a few milliseconds at most.
 constexpr std::size_t fold_step_rows = 32;
 constexpr std::int64_t fold_step_pages = 128;
@@ -22,22 +21,6 @@ constexpr std::size_t page_bytes_max = 16U << 20U;
 
 failure expired() {
     return {errc::run_expired, "the log of this run is gone", {}, {}};
-}
-
-void encode(const log_slice& slice, entry_chain& chain, std::string& bytes) {
-    std::size_t begin = 0;
-    auto variant = slice.variants.begin();
-    for (std::uint32_t i = 0; i < slice.ends.size(); ++i) {
-        const std::string_view frame =
-            std::string_view(slice.frames).substr(begin, slice.ends[i] - begin);
-        std::string_view variants;
-        if (variant != slice.variants.end() && variant->first == i) {
-            variants = variant->second;
-            ++variant;
-        }
-        chain.encode(slice.first_sequence + i, frame, variants, bytes);
-        begin = slice.ends[i];
-    }
 }
 
 // Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
@@ -62,9 +45,10 @@ bool copy_entries(
 
 } // namespace
 
-sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
+sqlite_log::sqlite_log(database& db, sqlite_runs& runs, live_logs* live, agui::logger& log)
     : db_(db),
       runs_(runs),
+      live_(live),
       log_(log),
       add_page_(db, "INSERT INTO log_pages (page, slices) VALUES (?, ?)"),
       delete_pages_(db, "DELETE FROM log_pages WHERE page < ?"),
@@ -83,36 +67,33 @@ sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
       bytes_of_run_log_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
       erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
 
-void sqlite_log::recover() {
-    std::vector<std::int64_t> damaged;
-    std::vector<std::int64_t> unreadable_pages;
+void sqlite_log::recover(bool ring_is_lost) {
     row_bytes_ = static_cast<std::uint64_t>(
         db_.integer("SELECT coalesce(sum(bytes), 0) FROM run_logs INDEXED BY run_logs_by_run")
     );
-    first_page_ = db_.integer("SELECT coalesce(min(page), 1) FROM log_pages");
-    {
-        statement pages(db_, "SELECT page, slices FROM log_pages ORDER BY page");
-        statement::rows row = pages.query();
-        while (row.next()) {
-            next_page_ = row.integer(0) + 1;
-            const auto slices = read_log_page(row.blob(1));
-            if (!slices) {
-                unreadable_pages.push_back(row.integer(0));
-                continue;
-            }
-            for (const page_slice& held : *slices) {
-                if (!recover_slice(held)) {
-                    damaged.push_back(held.slice.run_number);
-                }
-            }
+    std::unordered_map<std::int64_t, std::vector<page_slice>> from_ring;
+    bool is_unreadable = ring_is_lost;
+    if (live_ != nullptr) {
+        log_ring::contents found = live_->ring().recover();
+        is_unreadable = is_unreadable || found.unreadable;
+        for (const page_slice& held : found.slices) {
+            from_ring[held.slice.run_number].push_back(held);
         }
+        taken_ = live_->ring().end();
+        fold_wanted_ = true; // So that the ring is released.
+    }
+    read_pages(from_ring);
+    for (auto& [run_number, slices] : from_ring) {
+        recover_before(std::numeric_limits<std::uint64_t>::max(), slices);
     }
 
-    if (damaged.empty() && unreadable_pages.empty()) {
+    if (damaged_.empty() && unreadable_pages_.empty() && !is_unreadable) {
         return;
     }
+    std::ranges::sort(damaged_);
+    damaged_.erase(std::ranges::unique(damaged_).begin(), damaged_.end());
     transaction change(db_);
-    for (const std::int64_t run_number : damaged) {
+    for (const std::int64_t run_number : damaged_) {
         runs_.set_log_state(run_number, log_state::damaged);
         tails_.erase(run_number);
         log_.log(
@@ -120,19 +101,60 @@ void sqlite_log::recover() {
             {{"run", std::to_string(run_number)}}
         );
     }
-    if (!unreadable_pages.empty()) {
-        // Ended runs notice their loss by the sequence numbers, active ones may have lost their
-        // end.
+    // Ended runs notice their loss by the sequence numbers, active ones may have lost their end.
+    if (is_unreadable || !unreadable_pages_.empty()) {
         runs_.mark_active_damaged();
-        for (const std::int64_t page : unreadable_pages) {
-            db_.execute("DELETE FROM log_pages WHERE page = " + std::to_string(page));
-            log_.log(
-                log_level::warning, "a page of the log is damaged: active runs are not served",
-                {{"page", std::to_string(page)}}
-            );
-        }
+    }
+    if (is_unreadable) {
+        log_.log(
+            log_level::warning,
+            ring_is_lost ? "the file of the latest log entries is missing: active runs are not served"
+                         : "the file of the latest log entries is damaged: active runs are not served"
+        );
+    }
+    for (const std::int64_t page : unreadable_pages_) {
+        db_.execute("DELETE FROM log_pages WHERE page = " + std::to_string(page));
+        log_.log(
+            log_level::warning, "a page of the log is damaged: active runs are not served",
+            {{"page", std::to_string(page)}}
+        );
     }
     change.commit();
+}
+
+void sqlite_log::read_pages(std::unordered_map<std::int64_t, std::vector<page_slice>>& from_ring) {
+    first_page_ = db_.integer("SELECT coalesce(min(page), 1) FROM log_pages");
+    statement pages(db_, "SELECT page, slices FROM log_pages ORDER BY page");
+    statement::rows row = pages.query();
+    while (row.next()) {
+        next_page_ = row.integer(0) + 1;
+        const auto slices = read_log_page(row.blob(1));
+        if (!slices) {
+            unreadable_pages_.push_back(row.integer(0));
+            continue;
+        }
+        for (const page_slice& held : *slices) {
+            if (const auto found = from_ring.find(held.slice.run_number); found != from_ring.end()) {
+                recover_before(held.slice.first_sequence, found->second);
+            }
+            recover_or_mark(held);
+        }
+    }
+}
+
+// A run's entries are in the ring in order, and so are those in pages, but not both together.
+void sqlite_log::recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring) {
+    const auto end = std::ranges::find_if(from_ring, [sequence](const page_slice& held) {
+        return held.slice.first_sequence >= sequence;
+    });
+    std::for_each(from_ring.begin(), end, [this](const page_slice& held) { recover_or_mark(held); });
+    from_ring.erase(from_ring.begin(), end);
+}
+
+void sqlite_log::recover_or_mark(const page_slice& held) {
+    if (!recover_slice(held)) {
+        damaged_.push_back(held.slice.run_number);
+    }
 }
 
 // False: bytes of the run are lost.
@@ -176,6 +198,28 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     return true;
 }
 
+void sqlite_log::take_live() {
+    if (live_ != nullptr) {
+        take_live(live_->ring().end());
+    }
+}
+
+void sqlite_log::take_live(log_ring::place until) {
+    log_ring::place behind = taken_;
+    while (const auto slice = live_->ring().next(behind, until)) {
+        tail* const target = tail_of(slice->run_number);
+        // Otherwise the run was removed meanwhile.
+        if (target != nullptr && slice->first_sequence == target->end + 1) {
+            keep(*target, *slice);
+            target->staged = target->end;
+            target->chain.restart();
+            target->open_bytes = open_bytes_of(*target);
+        }
+        taken_ = behind;
+    }
+    taken_ = until;
+}
+
 // Null: there is no such run.
 sqlite_log::tail* sqlite_log::tail_of(std::int64_t run_number) {
     const auto known = tails_.find(run_number);
@@ -213,7 +257,7 @@ bool sqlite_log::stage(const log_slice& slice) {
     if (target == nullptr || slice.first_sequence != target->staged + 1) {
         return false;
     }
-    if (target->open_bytes >= chunk_bytes) {
+    if (target->open_bytes >= chain_bytes_max) {
         target->chain.restart();
         target->open_bytes = 0;
     }
@@ -223,7 +267,7 @@ bool sqlite_log::stage(const log_slice& slice) {
     staged.slice.first_sequence = slice.first_sequence;
     staged.slice.count = static_cast<std::uint32_t>(slice.ends.size());
     staged.offset = staged_bytes_.size();
-    encode(slice, target->chain, staged_bytes_);
+    encode_entries(slice, target->chain, staged_bytes_);
     staged.size = staged_bytes_.size() - staged.offset;
     encoded_slice encoded = staged.slice;
     encoded.bytes = std::string_view(staged_bytes_).substr(staged.offset);
@@ -261,7 +305,7 @@ std::size_t sqlite_log::open_bytes_of(const tail& target) noexcept {
 }
 
 void sqlite_log::keep(tail& target, const encoded_slice& slice) {
-    const bool is_full = open_bytes_of(target) >= chunk_bytes;
+    const bool is_full = open_bytes_of(target) >= chain_bytes_max;
     if (target.chunks.empty() ||
         (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
@@ -292,7 +336,6 @@ void sqlite_log::committed() noexcept {
     erased_.clear();
     row_bytes_ -= std::exchange(erased_row_bytes_, 0);
     fold_rests_ = false;
-    start_fold_if_due();
 }
 
 void sqlite_log::rolled_back() noexcept {
@@ -359,14 +402,35 @@ std::uint64_t sqlite_log::row_bytes_of(std::int64_t run_number) {
     return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
 }
 
-bool sqlite_log::fold_pending() const noexcept {
-    return !fold_rests_ && (!folding_.empty() || first_page_ <= fold_through_);
+bool sqlite_log::is_folding() const noexcept {
+    return !folding_.empty() || first_page_ <= fold_through_;
 }
 
-void sqlite_log::start_fold_if_due() {
-    const bool folding = !folding_.empty() || first_page_ <= fold_through_;
-    if (folding || (!fold_wanted_ && tail_bytes_ < fold_bytes)) {
-        return;
+bool sqlite_log::fold_is_due() const noexcept {
+    return fold_wanted_ || tail_bytes_ >= fold_bytes ||
+           (live_ != nullptr && live_->ring().is_half_full());
+}
+
+bool sqlite_log::fold_pending() const noexcept {
+    return !fold_rests_ && (is_folding() || fold_is_due() || wants_segment());
+}
+
+bool sqlite_log::wants_segment() const noexcept {
+    return live_ != nullptr && live_->ring().can_prepare();
+}
+
+void sqlite_log::prepare_ring() noexcept {
+    while (wants_segment() && !fold_rests_) {
+        fold_step();
+    }
+}
+
+void sqlite_log::start_fold() {
+    if (live_ != nullptr) {
+        // The rows that come next begin with whole entries.
+        const log_ring::place until = live_->cut();
+        take_live(until);
+        fold_ring_through_ = until;
     }
     folding_ = std::move(tails_);
     tails_.clear();
@@ -378,16 +442,34 @@ void sqlite_log::start_fold_if_due() {
 
 void sqlite_log::fold_step() noexcept {
     try {
+        if (wants_segment()) {
+            live_->ring().prepare();
+            return;
+        }
         check_failpoint("store.fold");
         if (!folding_.empty()) {
             fold_tails();
-        } else {
+        } else if (is_folding()) {
             delete_pages();
+        } else if (fold_is_due()) {
+            start_fold();
+        }
+        if (folding_.empty() && live_ != nullptr) {
+            live_->ring().release(fold_ring_through_);
         }
     } catch (const std::exception& error) {
         fold_rests_ = true;
         log_.log(log_level::warning, "cannot fold the log", {{"reason", error.what()}});
     }
+}
+
+bool sqlite_log::fold_all() noexcept {
+    fold_wanted_ = true;
+    fold_rests_ = false;
+    while (!fold_rests_ && (is_folding() || fold_is_due())) {
+        fold_step();
+    }
+    return !fold_rests_;
 }
 
 void sqlite_log::fold_tails() {
@@ -398,7 +480,7 @@ void sqlite_log::fold_tails() {
     transaction change(db_);
     for (const auto& [run_number, held] : folding_) {
         std::size_t folded = held.folded;
-        while (folded < held.chunks.size() && bytes < chunk_bytes &&
+        while (folded < held.chunks.size() && bytes < chain_bytes_max &&
                progress.size() < fold_step_rows) {
             const chunk& row = held.chunks[folded];
             const encoded_slice slice{run_number, row.first_sequence, row.count, row.bytes};
@@ -410,7 +492,7 @@ void sqlite_log::fold_tails() {
             bytes += row.bytes.size();
             progress.emplace_back(run_number, folded);
         }
-        if (bytes >= chunk_bytes || progress.size() >= fold_step_rows) {
+        if (bytes >= chain_bytes_max || progress.size() >= fold_step_rows) {
             break;
         }
     }
@@ -433,8 +515,6 @@ void sqlite_log::delete_pages() {
     delete_pages_.execute(end);
     change.commit();
     first_page_ = end;
-    // Enough may have come meanwhile for the next fold.
-    start_fold_if_due();
 }
 
 } // namespace agui::session

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "session/entry_chain.hpp"
+#include "session/live_logs.hpp"
 #include "session/log_page.hpp"
+#include "session/log_ring.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_runs.hpp"
 #include "session/store.hpp"
@@ -16,21 +18,25 @@
 
 namespace agui::session {
 
-/// The logs of all runs. A commit writes the slices of all runs as one row, a page; so that a run
-/// can be read without reading pages, what they hold is kept in memory as well, in one tail per
-/// run. When the tails reach some hundred kilobytes they are folded: each is written as rows of
-/// its run, in small steps, and then the pages are deleted. Pages are read only when the store is
-/// opened.
+/// The logs of all runs. What comes past the queue is in the ring of live_logs; a commit writes the slices of
+/// all runs that come with it as one row, a page. So that a run can be read without reading these, what they
+/// hold is kept in memory as well, in one tail per run. When the tails reach some hundred kilobytes they are
+/// folded: each is written as rows of its run, in small steps; then the pages are deleted and the ring is
+/// released. Both are read only when the store is opened.
 ///
 /// Runs on the store's thread. Functions that write expect a transaction, except fold_step().
 /// Throws sqlite_error.
 class sqlite_log {
 public:
-    sqlite_log(database& db, sqlite_runs& runs, agui::logger& log);
+    /// Without `live`, all entries come through the queue.
+    sqlite_log(database& db, sqlite_runs& runs, live_logs* live, agui::logger& log);
 
-    /// Reads the pages that a former process left; to be called once, before anything else. Runs of
-    /// which bytes are lost are marked.
-    void recover();
+    /// Reads what a former process left in pages and ring; to be called once, before anything else. Runs of
+    /// which bytes are lost are marked; with `ring_is_lost`, those that are active.
+    void recover(bool ring_is_lost);
+
+    /// Takes what has come past the queue. Each transaction and each read begins with it.
+    void take_live();
 
     /// Looks up where a run's log ends; to be called before the transaction changes the run's
     /// record.
@@ -61,6 +67,10 @@ public:
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
     /// not throw: after a failure, folding rests until a commit succeeds.
     void fold_step() noexcept;
+    /// Makes the ring ready as far as it is free.
+    void prepare_ring() noexcept;
+    /// Folds everything. False: the ring is still needed.
+    [[nodiscard]] bool fold_all() noexcept;
 
 private:
     // Entries as a row of run_logs will hold them: an entry_chain of its own.
@@ -85,18 +95,26 @@ private:
     };
     using tail_map = std::unordered_map<std::int64_t, tail>;
 
+    void take_live(log_ring::place until);
+    void read_pages(std::unordered_map<std::int64_t, std::vector<page_slice>>& from_ring);
+    void recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring);
+    void recover_or_mark(const page_slice& held);
     tail* tail_of(std::int64_t run_number);
     [[nodiscard]] std::uint64_t end_of_rows(std::int64_t run_number);
     void write_page();
     [[nodiscard]] bool recover_slice(const page_slice& held);
     [[nodiscard]] static std::size_t open_bytes_of(const tail& target) noexcept;
     void keep(tail& target, const encoded_slice& slice);
-    void start_fold_if_due();
+    [[nodiscard]] bool wants_segment() const noexcept;
+    [[nodiscard]] bool is_folding() const noexcept;
+    [[nodiscard]] bool fold_is_due() const noexcept;
+    void start_fold();
     void fold_tails();
     void delete_pages();
 
     database& db_;
     sqlite_runs& runs_;
+    live_logs* const live_;
     agui::logger& log_;
     statement add_page_;
     statement delete_pages_;
@@ -111,9 +129,14 @@ private:
     std::size_t tail_bytes_ = 0;
     std::int64_t first_page_ = 1;
     std::int64_t next_page_ = 1;
-    std::int64_t fold_through_ = 0; ///< Pages up to this one hold nothing but what is in folding_.
+    std::int64_t fold_through_ = 0; ///< Pages up to this one hold nothing but what is in folding_;
+    log_ring::place fold_ring_through_ = 0; ///< so does the ring up to here.
+    log_ring::place taken_ = 0;             ///< What is before this in the ring is in the tails.
     bool fold_wanted_ = false;
     bool fold_rests_ = false;
+
+    std::vector<std::int64_t> damaged_; ///< Found by recover().
+    std::vector<std::int64_t> unreadable_pages_;
 
     log_page_writer page_;
     std::vector<staged_slice> staged_;

@@ -147,7 +147,14 @@ void create_version_3(database& db) {
     );
 }
 
-constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3};
+// The identity of the ring of log entries that belongs to the store (log_ring); NULL: there is none.
+void create_version_4(database& db) {
+    db.execute("CREATE TABLE log_ring (identity INTEGER)");
+    db.execute("INSERT INTO log_ring VALUES (NULL)");
+}
+
+constexpr sqlite_migration all_migrations[] = {
+    create_version_1, create_version_2, create_version_3, create_version_4};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");
@@ -211,6 +218,8 @@ void open_schema(
     db.execute("PRAGMA wal_autocheckpoint = 4000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
+    // What a savepoint keeps of pages would be written to a file else.
+    db.execute("PRAGMA temp_store = MEMORY");
     // Distributions turn on the overwriting of what is deleted; FAST does it only where it is free.
     db.execute("PRAGMA secure_delete = FAST");
     migrate(db, migrations);

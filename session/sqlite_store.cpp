@@ -1,6 +1,7 @@
 #include "session/store.hpp"
 
 #include "session/lease_table.hpp"
+#include "session/live_logs.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
 #include "session/sqlite_runs.hpp"
@@ -18,8 +19,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <limits>
+#include <random>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace agui::session {
@@ -37,7 +41,7 @@ failure not_found() {
 }
 
 // The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
-// called once on the store's thread, whatever the outcome, before the handler is posted to its
+// called once on the store's thread with whether it succeeded, before the handler is posted to its
 // executor.
 template <class T, class Work, class Settle, class Handler>
 class job final : public store_job {
@@ -66,7 +70,7 @@ public:
     }
 
     void complete() noexcept override {
-        settle_();
+        settle_(succeeded());
         const auto executor = guard_.get_executor();
         asio::post(
             executor, [handler = std::move(handler_), error = std::move(error_),
@@ -106,6 +110,12 @@ auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     );
 }
 
+std::uint64_t random_identity() {
+    std::random_device source;
+    std::uniform_int_distribution<std::int64_t> any(1);
+    return static_cast<std::uint64_t>(any(source));
+}
+
 void sort_variants(log_slice& slice) {
     if (!std::ranges::is_sorted(
             slice.variants, {}, &std::pair<std::uint32_t, std::string>::first
@@ -121,8 +131,12 @@ public:
           opened_(open(settings, sqlite_migrations())),
           threads_(*opened_, log_),
           runs_(*opened_),
-          run_log_(recovered(*opened_, runs_, log_)),
-          worker_(*opened_, *run_log_, log_, {.group_window = settings.group_window}) {}
+          goes_past_queue_(settings.durability != durability::power),
+          live_path_(settings.path + "-log"),
+          run_log_(open_log()),
+          worker_(*opened_, *run_log_, live_.get(), log_, {.group_window = settings.group_window}) {}
+
+    ~sqlite_store() override { sqlite_store::close(); }
 
     asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
         co_return leases_.acquire(key, run_id);
@@ -142,9 +156,20 @@ public:
     ) override;
 
     void append_log(log_slice slice, std::shared_ptr<log_observer> observer) override {
-        if (!slice.ends.empty()) {
-            sort_variants(slice);
+        if (slice.ends.empty()) {
+            return;
+        }
+        sort_variants(slice);
+        const auto taken = live_ ? live_->append(slice) : live_logs::outcome::refused;
+        if (taken == live_logs::outcome::refused) {
             worker_.append(std::move(slice), std::move(observer));
+            return;
+        }
+        if (taken == live_logs::outcome::durable_and_due) {
+            worker_.take_live();
+        }
+        if (observer) {
+            observer->on_durable(last_sequence(slice));
         }
     }
 
@@ -164,22 +189,22 @@ public:
     asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key> thread) override;
     asio::awaitable<result<void>> drop_logs(log_limits limits) override;
 
-    void close() override { worker_.close(); }
+    void close() override;
 
 private:
     static std::unique_ptr<database>
     open(const sqlite_settings& settings, std::span<const sqlite_migration> migrations);
-    static std::unique_ptr<sqlite_log>
-    recovered(database& db, sqlite_runs& runs, agui::logger& log);
+    std::unique_ptr<sqlite_log> open_log();
+    void set_ring_identity(std::optional<std::uint64_t> identity);
 
     template <class T, class Work>
     asio::awaitable<result<T>> read(Work work) {
-        return submit<T>(worker_, access::read, std::move(work), [] {});
+        return submit<T>(worker_, access::read, std::move(work), [](bool) {});
     }
 
     template <class T, class Work>
     asio::awaitable<result<T>> write(Work work) {
-        return submit<T>(worker_, access::write, std::move(work), [] {});
+        return submit<T>(worker_, access::write, std::move(work), [](bool) {});
     }
 
     result<begun_run>
@@ -196,6 +221,9 @@ private:
     std::unique_ptr<database> opened_;
     sqlite_threads threads_;
     sqlite_runs runs_;
+    const bool goes_past_queue_; ///< Log entries may.
+    const std::string live_path_;
+    std::unique_ptr<live_logs> live_; ///< Null: they never did since the last clean end.
     std::unique_ptr<sqlite_log> run_log_;
     sqlite_worker worker_; // Last: its thread uses all of the above.
 };
@@ -219,11 +247,56 @@ sqlite_store::open(const sqlite_settings& settings, std::span<const sqlite_migra
     return db;
 }
 
-std::unique_ptr<sqlite_log>
-sqlite_store::recovered(database& db, sqlite_runs& runs, agui::logger& log) {
-    auto run_log = std::make_unique<sqlite_log>(db, runs, log);
-    run_log->recover();
+// The ring exists from the opening of the store to its clean end.
+std::unique_ptr<sqlite_log> sqlite_store::open_log() {
+    const auto identity = static_cast<std::uint64_t>(
+        opened_->integer("SELECT coalesce(identity, 0) FROM log_ring")
+    );
+    const bool is_left = identity != 0;
+    const bool is_lost = is_left && !std::filesystem::exists(live_path_);
+    if (is_left || goes_past_queue_) {
+        try {
+            const std::uint64_t fresh = is_left ? identity : random_identity();
+            live_ = std::make_unique<live_logs>(live_path_, fresh);
+            if (!is_left) {
+                set_ring_identity(fresh);
+            }
+        } catch (const std::system_error& error) {
+            if (is_left) {
+                throw; // What it holds may be readable another time.
+            }
+            log_.log(
+                log_level::warning, "every log entry becomes a transaction",
+                {{"reason", error.what()}}
+            );
+        }
+    }
+    auto run_log = std::make_unique<sqlite_log>(*opened_, runs_, live_.get(), log_);
+    run_log->recover(is_lost);
+    run_log->prepare_ring();
     return run_log;
+}
+
+void sqlite_store::set_ring_identity(std::optional<std::uint64_t> identity) {
+    statement update(*opened_, "UPDATE log_ring SET identity = ?");
+    update.execute(identity);
+}
+
+void sqlite_store::close() {
+    worker_.close();
+    if (!live_ || !run_log_->fold_all()) {
+        return;
+    }
+    try {
+        set_ring_identity(std::nullopt);
+        live_.reset();
+        std::error_code ignored; // A file that is left belongs to no store.
+        std::filesystem::remove(live_path_, ignored);
+    } catch (const sqlite_error& error) {
+        log_.log(
+            log_level::warning, "the file of the latest log entries stays", {{"reason", error.what()}}
+        );
+    }
 }
 
 asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
@@ -257,7 +330,11 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
     if (change.run && !runs_.update(at->thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    return begun_run{runs_.add(at->thread, run)};
+    const std::int64_t number = runs_.add(at->thread, run);
+    if (live_ && goes_past_queue_) {
+        live_->open(number);
+    }
+    return begun_run{number};
 }
 
 asio::awaitable<result<void>> sqlite_store::commit(
@@ -266,8 +343,22 @@ asio::awaitable<result<void>> sqlite_store::commit(
     if (log) {
         sort_variants(*log);
     }
-    auto settle = [this, key, run_id = std::move(release_run_id)] {
+    const std::int64_t number = log ? log->run_number : 0;
+    const std::uint64_t last = log ? last_sequence(*log) : 0;
+    const std::int64_t ended =
+        change.run && change.run->status != run_status::active ? change.run->number : 0;
+    if (live_ && number != 0) {
+        live_->hold(number, last);
+    }
+    auto settle = [this, key, run_id = std::move(release_run_id), number, last,
+                   ended](bool succeeded) {
         leases_.release(key, run_id);
+        if (live_ && number != 0) {
+            live_->settle(number, last, succeeded);
+        }
+        if (live_ && succeeded && ended != 0) {
+            live_->close(ended);
+        }
     };
     auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log)] {
         return commit_now(key, change, log);
@@ -372,6 +463,11 @@ result<bool> sqlite_store::remove_now(const thread_key& key) {
     runs_.erase_of_thread(at->thread);
     threads_.erase(at->thread);
     run_log_->erase(runs);
+    for (const std::int64_t run : runs) {
+        if (live_) {
+            live_->close(run);
+        }
+    }
     return true;
 }
 

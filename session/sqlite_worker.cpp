@@ -33,8 +33,15 @@ private:
 
 } // namespace
 
-sqlite_worker::sqlite_worker(database& db, sqlite_log& log, agui::logger& logger, settings given)
-    : db_(db), log_(log), logger_(logger), settings_(given), thread_([this] { run(); }) {}
+sqlite_worker::sqlite_worker(
+    database& db, sqlite_log& log, live_logs* live, agui::logger& logger, settings given
+)
+    : db_(db),
+      log_(log),
+      live_(live),
+      logger_(logger),
+      settings_(given),
+      thread_([this] { run(); }) {}
 
 sqlite_worker::~sqlite_worker() {
     close();
@@ -96,6 +103,14 @@ void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
     job->complete();
 }
 
+void sqlite_worker::take_live() {
+    const std::lock_guard lock(mutex_);
+    live_due_ = true;
+    if (std::exchange(sleeping_, false)) {
+        wake_.notify_one();
+    }
+}
+
 void sqlite_worker::close() {
     {
         const std::lock_guard lock(mutex_);
@@ -120,6 +135,9 @@ void sqlite_worker::run() noexcept {
             read_now(*next.read);
             next.read.reset();
         }
+        if (next.live_due) {
+            take_live_now();
+        }
         if (log_.fold_pending()) {
             log_.fold_step();
         }
@@ -133,6 +151,7 @@ bool sqlite_worker::take(work& next) {
     next.writes.swap(writes_);
     queued_bytes_ = 0;
     urgent_ = false;
+    next.live_due = std::exchange(live_due_, false);
     if (!reads_.empty()) {
         next.read = std::move(reads_.front());
         reads_.pop_front();
@@ -149,7 +168,7 @@ void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
             return;
         }
     }
-    while (writes_.empty() && reads_.empty() && !closing_ && !log_.fold_pending()) {
+    while (writes_.empty() && reads_.empty() && !live_due_ && !closing_ && !log_.fold_pending()) {
         sleeping_ = true;
         wake_.wait(lock);
         sleeping_ = false;
@@ -207,8 +226,19 @@ bool sqlite_worker::try_transaction(item* first, item* last) {
     try {
         transaction all(db_);
         check_failpoint("store.begun");
-        for (item* next = first; next != last; ++next) {
-            execute(*next);
+        log_.take_live();
+        if (last - first == 1 && first->job) {
+            // The transaction is its savepoint: SQLite copies no pages for one.
+            first->job->execute();
+            check_failpoint("store.job_executed");
+            if (!first->job->succeeded()) {
+                log_.rolled_back();
+                return true;
+            }
+        } else {
+            for (item* next = first; next != last; ++next) {
+                execute(*next);
+            }
         }
         check_failpoint("store.executed");
         log_.write_staged();
@@ -247,6 +277,7 @@ void sqlite_worker::execute(item& next) {
 void sqlite_worker::read_now(store_job& job) {
     try {
         check_failpoint("store.read");
+        log_.take_live();
         job.execute();
     } catch (const std::exception& error) {
         logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});
@@ -255,12 +286,25 @@ void sqlite_worker::read_now(store_job& job) {
     job.complete();
 }
 
+void sqlite_worker::take_live_now() noexcept {
+    try {
+        log_.take_live();
+    } catch (const std::exception&) {
+        // The next transaction takes it, or says why it cannot.
+    }
+}
+
 void sqlite_worker::tell(item& done) noexcept {
     if (done.job) {
         done.job->complete();
-    } else if (done.observer) {
-        done.accepted ? done.observer->on_durable(last_sequence(done.entries))
-                      : done.observer->on_failed();
+        return;
+    }
+    const std::uint64_t last = last_sequence(done.entries);
+    if (done.observer) {
+        done.accepted ? done.observer->on_durable(last) : done.observer->on_failed();
+    }
+    if (live_ != nullptr) {
+        live_->settle(done.entries.run_number, last, done.accepted); // Behind what was told.
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/live_logs.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
 #include "session/store.hpp"
@@ -45,8 +46,10 @@ public:
         std::chrono::microseconds group_window;
     };
 
-    /// What is given must outlive this and is used by its thread alone.
-    sqlite_worker(database& db, sqlite_log& log, agui::logger& logger, settings given);
+    /// What is given must outlive this; all but `live` (null: there is none) is used by its thread alone.
+    sqlite_worker(
+        database& db, sqlite_log& log, live_logs* live, agui::logger& logger, settings given
+    );
     ~sqlite_worker();
     sqlite_worker(const sqlite_worker&) = delete;
     sqlite_worker& operator=(const sqlite_worker&) = delete;
@@ -56,6 +59,8 @@ public:
     void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
     void read(std::unique_ptr<store_job> job);
+    /// Takes soon what has come together in `live`.
+    void take_live();
 
     /// Carries out what is queued and ends the thread. Calls that follow fail.
     void close();
@@ -71,6 +76,7 @@ private:
     struct work {
         std::vector<item> writes;
         std::unique_ptr<store_job> read;
+        bool live_due = false;
     };
 
     void run() noexcept;
@@ -86,10 +92,12 @@ private:
     [[nodiscard]] bool try_transaction(item* first, item* last);
     void execute(item& next);
     void read_now(store_job& job);
-    static void tell(item& done) noexcept;
+    void take_live_now() noexcept;
+    void tell(item& done) noexcept;
 
     database& db_;
     sqlite_log& log_;
+    live_logs* const live_;
     agui::logger& logger_;
     settings settings_;
     bool failing_ = false;           ///< The last transaction failed: logged once.
@@ -102,6 +110,7 @@ private:
     std::deque<std::unique_ptr<store_job>> reads_;
     std::chrono::steady_clock::time_point oldest_write_;
     bool urgent_ = false;   ///< A caller waits: no waiting for company.
+    bool live_due_ = false; ///< take_live() was called.
     bool sleeping_ = false; ///< The thread waits without a time.
     bool closing_ = false;
 

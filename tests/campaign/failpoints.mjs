@@ -56,6 +56,10 @@ const places = [
     { name: 'log.durable', at: 60, ways: noError },
     { name: 'stream.read', at: 60, ways: all },
     { name: 'stream.written', at: 60, ways: all },
+    { name: 'ring.prepare', at: 1, ways: all },
+    { name: 'ring.written', at: 60, ways: noError },
+    { name: 'ring.appended', at: 60, ways: noError },
+
     { name: 'store.begun', at: 40, ways: all },
     { name: 'store.executed', at: 40, ways: all },
     { name: 'store.job_executed', at: 20, ways: all },

@@ -33,21 +33,29 @@ protected:
         return folder_.file(name);
     }
 
-    [[nodiscard]] std::unique_ptr<session::store> open(std::string_view name = "store.db") {
+    [[nodiscard]] std::unique_ptr<session::store> open(
+        std::string_view name = "store.db",
+        session::durability durability = session::durability::process
+    ) {
         session::sqlite_settings settings;
         settings.path = path(name);
+        settings.durability = durability;
         settings.logger = &log_;
         return session::make_sqlite_store(settings);
     }
 
     /// What a killed process leaves: the files as they are while the store is open.
-    [[nodiscard]] std::unique_ptr<session::store> open_killed_copy(std::string_view name) {
-        for (const char* suffix : {"", "-wal"}) {
+    void copy_files(std::string_view name) const {
+        for (const char* suffix : {"", "-wal", "-log"}) {
             std::filesystem::copy_file(
                 path() + suffix, path(name) + suffix,
                 std::filesystem::copy_options::overwrite_existing
             );
         }
+    }
+
+    [[nodiscard]] std::unique_ptr<session::store> open_killed_copy(std::string_view name) {
+        copy_files(name);
         return open(name);
     }
 
@@ -74,7 +82,8 @@ protected:
 
     /// Two runs whose entries share one page; the store is closed again.
     std::pair<std::int64_t, std::int64_t> write_shared_page() {
-        const std::unique_ptr<session::store> subject = open();
+        const std::unique_ptr<session::store> subject =
+            open("store.db", session::durability::power);
         const std::int64_t one = begin(*subject, key_of("one"), "run_1");
         const std::int64_t two = begin(*subject, key_of("two"), "run_1");
         const auto held = std::make_shared<gate>();

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "session/log_page.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// Slices of log entries in a file of fixed size that is mapped into memory: what append() has taken
+/// survives the process, at once and without a system call. A power cut may take parts of what was
+/// appended in the last half minute or so; checksums tell which.
+///
+/// The file is a ring of segments (session/README.md, "Ring bytes"). A segment is prepared before anything
+/// goes into it: written with zeros, its pages made writable. So append() does not meet a full disk, and
+/// hardly ever waits for a slow one.
+///
+/// Two threads may use it at a time: one that appends, and the owner, which calls everything else.
+class log_ring {
+public:
+    static constexpr std::size_t segment_bytes = 64U << 10U;
+    static constexpr std::size_t segment_count = 16;
+
+    /// Where a slice begins or ends. Places grow; they are not reused.
+    using place = std::uint64_t;
+
+    /// Opens the file or creates it, readable by its owner only. `identity` is that of the store that it
+    /// belongs to: segments with another one count as empty. Nothing can be appended before prepare().
+    /// Throws std::system_error.
+    log_ring(const std::string& path, std::uint64_t identity);
+    ~log_ring();
+    log_ring(const log_ring&) = delete;
+    log_ring& operator=(const log_ring&) = delete;
+
+    struct contents {
+        std::vector<page_slice> slices; ///< In the order of append(); their bytes are those of the file.
+        bool unreadable = false; ///< Something lies between them that does not say what it is.
+    };
+    /// What a former process left, to be called before prepare(). It stays until it is released.
+    [[nodiscard]] contents recover() const;
+
+    // Appending.
+
+    /// False: the slice is larger than a segment, or no segment is prepared.
+    [[nodiscard]] bool append(const encoded_slice& slice) noexcept;
+
+    // The owner.
+
+    /// Behind the last slice that was appended.
+    [[nodiscard]] place end() const noexcept { return end_.load(std::memory_order_acquire); }
+
+    /// The slice at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its bytes live
+    /// until they are released.
+    [[nodiscard]] std::optional<encoded_slice> next(place& from, place until) const;
+
+    /// Nothing before `until`, which end() gave, is needed any more.
+    void release(place until) noexcept;
+
+    /// True if half of the segments are in use.
+    [[nodiscard]] bool is_half_full() const noexcept;
+    /// True if there is a segment to prepare.
+    [[nodiscard]] bool can_prepare() const noexcept;
+    /// Prepares the next segment. Throws std::system_error.
+    void prepare();
+
+private:
+    [[nodiscard]] std::optional<std::uint64_t> serial_in(std::size_t slot) const noexcept;
+    [[nodiscard]] std::vector<std::uint64_t> serials() const;
+    [[nodiscard]] char* segment_at(std::uint64_t serial) const noexcept;
+
+    const std::string path_;
+    const std::uint64_t identity_;
+    int file_ = -1;
+    char* bytes_ = nullptr;
+    std::uint64_t first_serial_ = 0;          ///< Of the segments that are not released.
+    std::atomic<place> end_{0};
+    std::atomic<std::uint64_t> ready_serial_{0}; ///< Those below are prepared.
+};
+
+} // namespace agui::session

@@ -1,0 +1,275 @@
+#include "session/log_ring.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace agui::session {
+namespace {
+
+using test::temporary_folder;
+
+constexpr std::uint64_t identity = 42;
+
+struct slice {
+    std::int64_t run_number = 0;
+    std::uint64_t first_sequence = 0;
+    std::string bytes;
+    bool operator==(const slice&) const = default;
+};
+
+class LogRing : public ::testing::Test {
+protected:
+    [[nodiscard]] std::string path(std::string_view name = "store.db-log") const {
+        return folder_.file(name);
+    }
+
+    static void prepare_all(log_ring& ring) {
+        while (ring.can_prepare()) {
+            ring.prepare();
+        }
+    }
+
+    [[nodiscard]] static bool append(log_ring& ring, const slice& given) {
+        return ring.append({given.run_number, given.first_sequence, 1, given.bytes});
+    }
+
+    [[nodiscard]] static std::vector<slice>
+    taken(const log_ring& ring, log_ring::place& from) {
+        std::vector<slice> found;
+        const log_ring::place until = ring.end();
+        while (const auto next = ring.next(from, until)) {
+            EXPECT_EQ(next->count, 1U);
+            found.push_back({next->run_number, next->first_sequence, std::string(next->bytes)});
+        }
+        return found;
+    }
+
+    [[nodiscard]] static std::vector<slice> sound(const log_ring::contents& found) {
+        std::vector<slice> slices;
+        for (const page_slice& held : found.slices) {
+            if (!held.damaged) {
+                slices.push_back(
+                    {held.slice.run_number, held.slice.first_sequence,
+                     std::string(held.slice.bytes)}
+                );
+            }
+        }
+        return slices;
+    }
+
+    [[nodiscard]] std::string read_file() const {
+        std::ifstream file(path(), std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    [[nodiscard]] log_ring::contents recover_from(const std::string& bytes) {
+        copy_.reset();
+        std::ofstream(path("copy"), std::ios::binary | std::ios::trunc) << bytes;
+        copy_ = std::make_unique<log_ring>(path("copy"), identity);
+        return copy_->recover();
+    }
+
+    /// Three slices; the ring is closed again.
+    [[nodiscard]] std::vector<slice> write_three() const {
+        const std::vector<slice> given = {{7, 1, "first"}, {8, 300, "second"}, {7, 2, "third"}};
+        log_ring ring(path(), identity);
+        prepare_all(ring);
+        for (const slice& one : given) {
+            EXPECT_TRUE(append(ring, one));
+        }
+        return given;
+    }
+
+    /// As many slices as fit, numbered from `first`.
+    static std::vector<slice> fill(log_ring& ring, std::uint64_t first, std::size_t bytes) {
+        std::vector<slice> given;
+        for (;; ++first) {
+            slice next{1, first, std::string(bytes, static_cast<char>('a' + first % 26))};
+            if (!append(ring, next)) {
+                return given;
+            }
+            given.push_back(std::move(next));
+        }
+    }
+
+private:
+    temporary_folder folder_;
+    std::unique_ptr<log_ring> copy_;
+};
+
+TEST_F(LogRing, GivesWhatWasAppendedInOrder) {
+    log_ring ring(path(), identity);
+    prepare_all(ring);
+    log_ring::place reached = ring.end();
+    EXPECT_TRUE(append(ring, {1, 1, "a"}));
+    EXPECT_TRUE(append(ring, {std::int64_t{1} << 40U, std::uint64_t{1} << 50U, ""}));
+
+    EXPECT_EQ(
+        taken(ring, reached),
+        (std::vector<slice>{{1, 1, "a"}, {std::int64_t{1} << 40U, std::uint64_t{1} << 50U, ""}})
+    );
+    EXPECT_TRUE(append(ring, {1, 2, "c"}));
+    EXPECT_EQ(taken(ring, reached), (std::vector<slice>{{1, 2, "c"}}));
+    EXPECT_TRUE(taken(ring, reached).empty());
+}
+
+TEST_F(LogRing, TakesNothingThatItIsNotPreparedFor) {
+    log_ring ring(path(), identity);
+    EXPECT_FALSE(append(ring, {1, 1, "a"}));
+    ring.prepare();
+    EXPECT_TRUE(append(ring, {1, 1, "a"}));
+    EXPECT_FALSE(append(ring, {1, 2, std::string(log_ring::segment_bytes, 'x')}));
+    EXPECT_TRUE(append(ring, {1, 2, "b"}));
+
+    const std::vector<slice> rest = fill(ring, 3, 1000);
+
+    EXPECT_GT(rest.size(), 60U);
+    EXPECT_LT(rest.size(), 66U);
+}
+
+// Sizes with which slices end before, at and behind the end of a segment.
+class LogRingLaps : public LogRing, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(LogRingLaps, IsUsedAgainWhereItWasReleased) {
+    log_ring ring(path(), identity);
+    log_ring::place reached = ring.end();
+    std::uint64_t next = 1;
+    std::vector<slice> last;
+    for (int lap = 0; lap < 5; ++lap) {
+        prepare_all(ring);
+        last = fill(ring, next, GetParam());
+        ASSERT_FALSE(last.empty());
+        next += last.size();
+        EXPECT_EQ(taken(ring, reached), last);
+        if (lap < 4) {
+            ring.release(reached);
+        }
+    }
+
+    const log_ring::contents found = recover_from(read_file());
+
+    EXPECT_FALSE(found.unreadable);
+    const std::vector<slice> kept = sound(found);
+    // With what is in the segment that was not full when it was released.
+    ASSERT_GE(kept.size(), last.size());
+    EXPECT_EQ(std::vector<slice>(kept.end() - static_cast<std::ptrdiff_t>(last.size()), kept.end()), last);
+    EXPECT_EQ(kept.back().first_sequence - kept.front().first_sequence + 1, kept.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, LogRingLaps,
+    ::testing::Values(
+        1, 50, 1000, 4077, 5000,
+        // A record that fills its segment: 32 bytes of the segment's head, 12 and 3 of the record's.
+        log_ring::segment_bytes - 32 - 12 - 3, log_ring::segment_bytes - 32 - 12 - 3 - 40
+    )
+);
+
+TEST_F(LogRing, SurvivesTheProcess) {
+    const std::vector<slice> given = write_three();
+
+    log_ring again(path(), identity);
+    const log_ring::contents found = again.recover();
+
+    EXPECT_FALSE(found.unreadable);
+    EXPECT_EQ(sound(found), given);
+    // What follows goes behind it.
+    log_ring::place reached = again.end();
+    prepare_all(again);
+    EXPECT_TRUE(append(again, {9, 1, "fourth"}));
+    EXPECT_EQ(taken(again, reached), (std::vector<slice>{{9, 1, "fourth"}}));
+    EXPECT_EQ(sound(again.recover()).size(), 4U);
+    again.release(again.end());
+    EXPECT_EQ(sound(again.recover()), (std::vector<slice>{{9, 1, "fourth"}}));
+}
+
+TEST_F(LogRing, OfAnotherStoreIsEmpty) {
+    (void)write_three();
+
+    log_ring other(path(), identity + 1);
+
+    EXPECT_TRUE(other.recover().slices.empty());
+    EXPECT_FALSE(other.recover().unreadable);
+    prepare_all(other);
+    EXPECT_TRUE(append(other, {1, 1, "a"}));
+    EXPECT_EQ(sound(other.recover()), (std::vector<slice>{{1, 1, "a"}}));
+}
+
+TEST_F(LogRing, WhatAKilledProcessWasAppendingIsNotThere) {
+    const std::vector<slice> given = write_three();
+    std::string bytes = read_file();
+    const std::size_t third = bytes.find("third") - 3 - 12;
+    bytes.replace(third, 4, 4, '\0'); // The length, which is written last.
+
+    const log_ring::contents found = recover_from(bytes);
+
+    EXPECT_FALSE(found.unreadable);
+    EXPECT_EQ(sound(found), std::vector<slice>(given.begin(), given.begin() + 2));
+}
+
+TEST_F(LogRing, AHoleBeforeOtherSlicesIsNoticed) {
+    {
+        log_ring ring(path(), identity);
+        prepare_all(ring);
+        (void)fill(ring, 1, 1000);
+    }
+    std::string bytes = read_file();
+    bytes.replace(3 * log_ring::segment_bytes + 8192, 4096, 4096, '\0'); // A page that was not written.
+    EXPECT_TRUE(recover_from(bytes).unreadable);
+
+    bytes = read_file();
+    bytes.replace(3 * log_ring::segment_bytes, 64, 64, '\0'); // A segment that is not there.
+    EXPECT_TRUE(recover_from(bytes).unreadable);
+}
+
+TEST_F(LogRing, NoDamagedByteGoesUnnoticed) {
+    const std::vector<slice> given = write_three();
+    const std::string bytes = read_file();
+    const std::size_t begin = 32;
+    const std::size_t end = bytes.find("third") + 5;
+    for (std::size_t at = begin; at < end; ++at) {
+        SCOPED_TRACE(at);
+        std::string damaged = bytes;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+        const log_ring::contents found = recover_from(damaged);
+
+        const std::vector<slice> left = sound(found);
+        const bool all_left = left == given; // It was a byte between two slices.
+        const bool named = left.size() + 1 == given.size() && found.slices.size() == given.size();
+        const bool prefix = std::equal(left.begin(), left.end(), given.begin());
+        EXPECT_TRUE(all_left || named || (prefix && found.unreadable));
+        EXPECT_TRUE(!all_left || bytes[at] == '\0');
+    }
+}
+
+TEST_F(LogRing, AFileOfAnySizeAndContentIsTaken) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{3} << 20U}) {
+        const log_ring::contents found = recover_from(std::string(size, 'x'));
+        EXPECT_TRUE(found.slices.empty());
+    }
+}
+
+TEST_F(LogRing, ThrowsWhereThereCanBeNoFile) {
+    EXPECT_THROW(log_ring(path("missing/log"), identity), std::system_error);
+}
+
+TEST_F(LogRing, IsReadableByItsOwnerOnly) {
+    const log_ring ring(path(), identity);
+
+    EXPECT_EQ(
+        std::filesystem::status(path()).permissions(),
+        std::filesystem::perms::owner_read | std::filesystem::perms::owner_write
+    );
+}
+
+} // namespace
+} // namespace agui::session
