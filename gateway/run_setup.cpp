@@ -178,7 +178,7 @@ void complete_change(
             call.run_id = input.run_id;
         }
     }
-    if (input.tools) {
+    if (input.tools && input.tools_json != thread.offered_tools) {
         change.offered_tools = input.tools_json;
     }
     if (input.state && *input.state != thread.state) {

@@ -319,18 +319,21 @@ sqlite_store::begin(thread_key key, run_record run, changes change) {
 
 result<begun_run>
 sqlite_store::begin_now(const thread_key& key, const run_record& run, const changes& change) {
-    std::optional<sqlite_threads::position> at = threads_.find(key);
+    const std::optional<sqlite_threads::position> at = threads_.find(key);
+    std::int64_t thread = 0;
     if (!at) {
-        at = threads_.create(key, run.agent_id, change.at);
-    } else if (runs_.exists(at->thread, run)) {
-        return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+        thread = threads_.create(key, run.agent_id, change, run.started_at);
+    } else {
+        thread = at->thread;
+        if (runs_.exists(thread, run)) {
+            return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+        }
+        threads_.apply(*at, change, run.started_at);
     }
-    threads_.apply(*at, change);
-    threads_.set_last_run(at->thread, run.started_at);
-    if (change.run && !runs_.update(at->thread, *change.run)) {
+    if (change.run && !runs_.update(thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    const std::int64_t number = runs_.add(at->thread, run);
+    const std::int64_t number = runs_.add(thread, run);
     if (live_ && goes_past_queue_) {
         live_->open(number);
     }

@@ -80,6 +80,13 @@ private:
     bool any_ = false;
 };
 
+std::uint64_t branch_count_after(std::size_t branch_count, const changes& change) {
+    for (const changes::branch_change& changed : change.branches) {
+        branch_count = std::max(branch_count, std::size_t{changed.index} + 1);
+    }
+    return branch_count;
+}
+
 } // namespace
 
 sqlite_threads::sqlite_threads(database& db, agui::logger& log)
@@ -92,22 +99,21 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
       create_(
           db, "INSERT INTO threads (principal, thread_id, agent_id, created_at, updated_at, title, "
               "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-              "branch_count, event_count) VALUES (?, ?, ?, ?, ?, '', 0, '{}', 0, 0, 0, 0, 0, 0)"
+              "branch_count, event_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
           db, "UPDATE threads SET head = coalesce(?, head), "
               "last_request_had_history = coalesce(?, last_request_had_history), "
               "agent_id = coalesce(?, agent_id), title = coalesce(?, title), "
               "archived = coalesce(?, archived), metadata = coalesce(?, metadata), "
-              "updated_at = coalesce(?, updated_at), message_count = ?, branch_count = ?, "
-              "event_count = ? WHERE id = ?"
+              "updated_at = coalesce(?, updated_at), last_run_at = coalesce(?, last_run_at), "
+              "message_count = ?, branch_count = ?, event_count = ? WHERE id = ?"
       ),
       update_documents_(
           db, "INSERT INTO thread_documents (thread, state, offered_tools) VALUES (?1, ?2, ?3) "
               "ON CONFLICT (thread) DO UPDATE SET state = coalesce(?2, state), "
               "offered_tools = coalesce(?3, offered_tools)"
       ),
-      update_last_run_(db, "UPDATE threads SET last_run_at = ? WHERE id = ?"),
       add_message_(
           db, "INSERT INTO messages (thread, number, parent, run_id, created_at, message) "
               "VALUES (?, ?, ?, ?, ?, ?)"
@@ -167,10 +173,22 @@ std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& k
     };
 }
 
-sqlite_threads::position
-sqlite_threads::create(const thread_key& key, const std::string& agent_id, unix_ms at) {
-    create_.execute(key.principal, key.thread_id, agent_id, at, at);
-    return {.thread = db_.last_insert_id()};
+std::int64_t sqlite_threads::create(
+    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at
+) {
+    check_change(0, 0, change);
+    // All of it at once: a row that is changed again is written again, with its index entries.
+    const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
+    create_.execute(
+        key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at, change.at,
+        change.title.value_or(std::string()), change.archived.value_or(false), metadata, last_run_at,
+        change.head.value_or(0), change.last_request_had_history.value_or(false),
+        std::uint64_t{change.messages.size()}, branch_count_after(0, change),
+        std::uint64_t{change.events.size()}
+    );
+    const std::int64_t thread = db_.last_insert_id();
+    add_rows({.thread = thread}, change);
+    return thread;
 }
 
 void sqlite_threads::add_messages(const position& at, const changes& change) {
@@ -185,15 +203,28 @@ void sqlite_threads::add_messages(const position& at, const changes& change) {
     }
 }
 
-void sqlite_threads::apply(const position& at, const changes& change) {
+void sqlite_threads::apply(
+    const position& at, const changes& change, std::optional<unix_ms> last_run_at
+) {
     check_change(at.message_count, at.branch_count, change);
+    add_rows(at, change);
+    const std::optional<unix_ms> updated_at =
+        change.at == 0 ? std::nullopt : std::optional(change.at);
+    update_.execute(
+        change.head, change.last_request_had_history, change.agent_id, change.title,
+        change.archived, serialized(change.metadata), updated_at, last_run_at,
+        std::uint64_t{at.message_count + change.messages.size()},
+        branch_count_after(at.branch_count, change), at.event_count + change.events.size(),
+        at.thread
+    );
+}
+
+void sqlite_threads::add_rows(const position& at, const changes& change) {
     add_messages(at, change);
-    std::size_t branch_count = at.branch_count;
     for (const changes::branch_change& changed : change.branches) {
         set_branch_.execute(
             at.thread, changed.index, number_or_null(changed.value.tip), changed.value.updated_at
         );
-        branch_count = std::max(branch_count, std::size_t{changed.index} + 1);
     }
     for (const call_record& call : change.calls) {
         const std::string_view owner = call.owner == call_owner::server ? "server" : "external";
@@ -212,18 +243,6 @@ void sqlite_threads::apply(const position& at, const changes& change) {
             at.thread, serialized(change.state), serialized(change.offered_tools)
         );
     }
-    const std::optional<unix_ms> updated_at =
-        change.at == 0 ? std::nullopt : std::optional(change.at);
-    update_.execute(
-        change.head, change.last_request_had_history, change.agent_id, change.title,
-        change.archived, serialized(change.metadata), updated_at,
-        std::uint64_t{at.message_count + change.messages.size()}, std::uint64_t{branch_count},
-        sequence, at.thread
-    );
-}
-
-void sqlite_threads::set_last_run(std::int64_t thread, unix_ms at) {
-    update_last_run_.execute(at, thread);
 }
 
 void sqlite_threads::erase(std::int64_t thread) {

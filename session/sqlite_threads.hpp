@@ -26,10 +26,17 @@ public:
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
-    position create(const thread_key& key, const std::string& agent_id, unix_ms at);
-    /// Throws std::logic_error, before it writes, for a change that does not fit (check_change).
-    void apply(const position& at, const changes& change);
-    void set_last_run(std::int64_t thread, unix_ms at);
+    /// A new thread with what `change` makes of it; returns its id. Throws like apply().
+    std::int64_t create(
+        const thread_key& key, const std::string& agent_id, const changes& change,
+        unix_ms last_run_at
+    );
+    /// Throws std::logic_error, before it writes, for a change that does not fit (check_change). Without
+    /// `last_run_at`, no run begins with it.
+    void apply(
+        const position& at, const changes& change,
+        std::optional<unix_ms> last_run_at = std::nullopt
+    );
     void erase(std::int64_t thread);
 
     /// A message that cannot be read is left out of every branch: those after it go on from the one
@@ -40,6 +47,7 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
+    void add_rows(const position& at, const changes& change);
     void add_messages(const position& at, const changes& change);
     void load_documents(std::int64_t thread, thread_record& record);
     void load_messages(std::int64_t thread, std::size_t count, thread_record& record);
@@ -52,7 +60,6 @@ private:
     statement create_;
     statement update_;
     statement update_documents_;
-    statement update_last_run_;
     statement add_message_;
     statement set_branch_;
     statement set_call_;
