@@ -32,6 +32,9 @@ constexpr std::size_t first_entries = 16;
 // Of one event: a slow reader has something whole before it is cut off.
 constexpr std::size_t joined_bytes = 4096;
 
+// What a thread keeps for its next slice.
+constexpr std::size_t reused_slice_bytes = 4096;
+
 // Readers that go on before anything else does.
 constexpr std::size_t resumed_at_once = 32;
 
@@ -235,20 +238,35 @@ void run_log::flush() {
         }
     }
     pass_failpoint("log.flush");
-    session::log_slice slice = take_staged();
+    // Of all logs of this thread: most slices are a token, and need not allocate.
+    static thread_local session::log_slice reused;
+    session::log_slice slice = std::exchange(reused, {});
+    write_staged(slice);
     if (slice.ends.empty()) {
         return;
     }
     const std::uint64_t last = slice.first_sequence + slice.ends.size() - 1;
-    settings_.store->append_log(std::move(slice), shared_from_this());
+    settings_.store->append_log(slice, shared_from_this());
+    if (slice.frames.capacity() <= reused_slice_bytes) {
+        slice.frames.clear();
+        slice.ends.clear();
+        slice.variants.clear();
+        reused = std::move(slice);
+    }
     if (settings_.visible_before_durable) {
         make_visible(last);
     }
 }
 
 session::log_slice run_log::take_staged() {
-    const std::lock_guard lock(mutex_);
     session::log_slice slice;
+    write_staged(slice);
+    return slice;
+}
+
+// `slice` is empty.
+void run_log::write_staged(session::log_slice& slice) {
+    const std::lock_guard lock(mutex_);
     slice.run_number = settings_.run_number;
     slice.first_sequence = staged_from_;
     for (std::uint64_t sequence = staged_from_; sequence <= entries_.size(); ++sequence) {
@@ -271,7 +289,6 @@ session::log_slice run_log::take_staged() {
         }
     }
     staged_from_ = entries_.size() + 1;
-    return slice;
 }
 
 void run_log::publish_end() {

@@ -177,6 +177,7 @@ private:
     write_joined(std::uint64_t sequence, std::size_t max_bytes, std::string& out) const;
     void schedule_flush();
     void flush();
+    void write_staged(session::log_slice& slice);
     void make_visible(std::uint64_t sequence);
     void take_waiters(std::vector<resumption>& ready);
     static void resume(std::vector<resumption> ready);

@@ -76,12 +76,19 @@ struct run_service::shared {
         return key.principal.ends_with(ephemeral_mark) ? *ephemeral_store : services.store;
     }
 
-    [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
+    /// The run that a request repeats (P6), or else what the store has of its thread.
+    struct admission_view {
+        std::optional<known_run> repeated;
+        std::optional<session::thread_record> thread;
+        std::uint64_t as_of = 0; ///< store::is_current
+    };
+    [[nodiscard]] boost::asio::awaitable<result<admission_view>>
     find_repeated(const thread_key& key, const request& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
     take_thread(const thread_key& key, const translator::run_input& input);
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>> begin_run(
-        const thread_key& key, const request& what, const agent_entry& agent, std::string digest
+        const thread_key& key, const request& what, const agent_entry& agent, std::string digest,
+        admission_view seen
     );
     [[nodiscard]] std::shared_ptr<run_log> launch(
         boost::asio::any_io_executor executor, const thread_key& key, session::run_record record,
@@ -179,22 +186,37 @@ run_service::shared::find_known(thread_key key, std::string run_id) {
     co_return known;
 }
 
-// The run that the request repeats (P6); nullopt: it is no repeat.
-boost::asio::awaitable<result<std::optional<known_run>>> run_service::shared::find_repeated(
-    const thread_key& key, const request& what
-) {
-    auto known = co_await find_known(key, what.input.run_id);
-    if (!known || known->has_value() || what.idempotency_key.empty()) {
-        co_return known;
+boost::asio::awaitable<result<run_service::shared::admission_view>>
+run_service::shared::find_repeated(const thread_key& key, const request& what) {
+    admission_view found;
+    const std::string& run_id = what.input.run_id;
+    const auto live = registry.active(key);
+    bool is_known = live && live->record().run_id == run_id;
+    if (!is_known) {
+        auto seen = co_await store_of(key).look_up(key, run_id);
+        if (!seen) {
+            co_return seen.error();
+        }
+        is_known = seen->run.has_value();
+        found.thread = std::move(seen->thread);
+        found.as_of = seen->as_of;
     }
-    auto named = co_await store_of(key).find_run_by_key(key, what.idempotency_key);
-    if (!named) {
-        co_return named.error();
+    std::string repeated_id = is_known ? run_id : std::string();
+    if (!is_known && !what.idempotency_key.empty()) {
+        auto named = co_await store_of(key).find_run_by_key(key, what.idempotency_key);
+        if (!named) {
+            co_return named.error();
+        }
+        repeated_id = named->has_value() ? (*named)->run_id : std::string();
     }
-    if (!named->has_value()) {
-        co_return std::optional<known_run>();
+    if (!repeated_id.empty()) {
+        auto known = co_await find_known(key, std::move(repeated_id));
+        if (!known) {
+            co_return known.error();
+        }
+        found.repeated = std::move(*known);
     }
-    co_return co_await find_known(key, (*named)->run_id);
+    co_return found;
 }
 
 // Takes the thread for the run; a run that nobody reads gives way to a new user message.
@@ -217,18 +239,23 @@ boost::asio::awaitable<result<void>> run_service::shared::take_thread(
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::begin_run(
-    const thread_key& key, const request& what, const agent_entry& agent, std::string digest
+    const thread_key& key, const request& what, const agent_entry& agent, std::string digest,
+    admission_view seen
 ) {
     const translator::run_input& input = what.input;
-    auto loaded = co_await store_of(key).load(key);
-    check_failpoint("begin.loaded");
-    if (!loaded) {
-        co_return loaded.error();
+    if (!store_of(key).is_current(seen.as_of)) {
+        // From here on nobody else changes what a run goes by: the thread is held.
+        auto loaded = co_await store_of(key).load(key);
+        if (!loaded) {
+            co_return loaded.error();
+        }
+        seen.thread = std::move(*loaded);
     }
+    check_failpoint("begin.loaded");
     session::thread_record thread;
     thread.key = key;
-    if (loaded->has_value()) {
-        thread = std::move(**loaded);
+    if (seen.thread) {
+        thread = std::move(*seen.thread);
     }
     auto tools = external_tools(settings, services.tools, input, thread, services.log);
     if (!tools) {
@@ -387,17 +414,17 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     }
     const auto turn = co_await self->registry.take_turn(key, "run " + what.input.run_id);
     check_failpoint("admission.turn_taken");
-    const auto repeated = co_await self->find_repeated(key, what);
+    auto seen = co_await self->find_repeated(key, what);
     check_failpoint("admission.looked_up");
-    if (!repeated) {
-        co_return repeated.error();
+    if (!seen) {
+        co_return seen.error();
     }
-    if (repeated->has_value()) {
-        if ((*repeated)->record.input_digest != digest) {
+    if (seen->repeated) {
+        if (seen->repeated->record.input_digest != digest) {
             co_return failure{
                 errc::run_id_reused, "the runId was used with another request", "runId", {}};
         }
-        co_return co_await self->log_of_known(key, **repeated);
+        co_return co_await self->log_of_known(key, *seen->repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
@@ -417,7 +444,9 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
             begun = failure{
                 errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}};
         } else {
-            begun = co_await self->begin_run(key, what, *agent, std::move(digest));
+            begun = co_await self->begin_run(
+                key, what, *agent, std::move(digest), std::move(*seen)
+            );
         }
     } catch (...) {
         thrown = std::current_exception();

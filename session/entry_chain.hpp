@@ -38,7 +38,7 @@ private:
 /// About after how many bytes a chain is restarted: what a reader from the middle has to read at least.
 inline constexpr std::size_t chain_bytes_max = 64U << 10U;
 
-/// Appends all entries of the slice, whose variants are in order.
+/// Appends all entries of the slice.
 void encode_entries(const log_slice& slice, entry_chain& chain, std::string& bytes);
 
 } // namespace agui::session

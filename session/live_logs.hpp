@@ -32,7 +32,6 @@ public:
         durable,
         durable_and_due ///< And it is time for the owner to take what has come together.
     };
-    /// The entries' variants are in order.
     [[nodiscard]] outcome append(const log_slice& slice);
 
     /// Entries up to `sequence` are being queued.

@@ -4,6 +4,7 @@
 #include "session/list_cursor.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -96,6 +97,12 @@ public:
         co_return found->thread;
     }
 
+    asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
+        co_return look_up_now(key, run_id);
+    }
+
+    bool is_current(std::uint64_t as_of) const noexcept override { return writes_ == as_of; }
+
     asio::awaitable<result<begun_run>>
     begin(thread_key key, run_record run, changes change) override {
         co_return begin_now(std::move(key), std::move(run), change);
@@ -108,7 +115,9 @@ public:
         co_return commit_now(key, change, release_run_id);
     }
 
-    void append_log(log_slice slice, std::shared_ptr<log_observer> observer) override {
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer
+    ) override {
         if (observer && !slice.ends.empty()) {
             observer->on_durable(slice.first_sequence + slice.ends.size() - 1);
         }
@@ -183,6 +192,7 @@ public:
             if (found == threads_.end()) {
                 co_return false;
             }
+            ++writes_;
             removed = std::move(found->second);
             threads_.erase(found);
         }
@@ -209,6 +219,26 @@ private:
         return found == threads_.end() ? nullptr : found->second;
     }
 
+    view look_up_now(const thread_key& key, const std::string& run_id) const {
+        view found;
+        const std::lock_guard lock(mutex_);
+        const auto known = threads_.find(key);
+        if (known == threads_.end()) {
+            found.as_of = writes_;
+            return found;
+        }
+        const entry& held = *known->second;
+        const std::lock_guard entry_lock(known->second->mutex);
+        found.as_of = writes_;
+        const auto run = std::ranges::find(held.runs, run_id, &run_record::run_id);
+        if (run != held.runs.end()) {
+            found.run = *run;
+        } else {
+            found.thread = held.thread;
+        }
+        return found;
+    }
+
     // The map stays locked throughout: a removal of the thread comes before all of it or after all
     // of it.
     result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
@@ -223,6 +253,7 @@ private:
             target->thread.agent_id = run.agent_id;
         }
         const std::lock_guard entry_lock(target->mutex);
+        ++writes_;
         const bool is_taken = std::ranges::any_of(target->runs, [&](const run_record& known_run) {
             return known_run.run_id == run.run_id ||
                    (!run.idempotency_key.empty() &&
@@ -250,6 +281,7 @@ private:
             return not_found();
         }
         const std::lock_guard lock(target->mutex);
+        ++writes_;
         if (target->removed) {
             return not_found();
         }
@@ -263,6 +295,7 @@ private:
     std::map<thread_key, std::shared_ptr<entry>> threads_;
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
+    std::atomic<std::uint64_t> writes_{0}; ///< Counted where what they change is locked.
     lease_table leases_;
 };
 

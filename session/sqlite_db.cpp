@@ -33,7 +33,7 @@ database::database(const std::string& path) {
     create_private_file(path);
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+    const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, vfs_.name());
     if (code != SQLITE_OK) {
         const sqlite_error error(code, sqlite3_errstr(code));
         sqlite3_close_v2(handle_);

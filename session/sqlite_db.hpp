@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/sqlite_vfs.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,6 +55,7 @@ public:
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
 private:
+    sqlite_vfs vfs_;
     sqlite3* handle_ = nullptr;
     std::unique_ptr<statement> begin_;
     std::unique_ptr<statement> commit_;

@@ -234,6 +234,18 @@ sqlite_log::tail* sqlite_log::tail_of(std::int64_t run_number) {
     return &tails_.emplace(run_number, std::move(opened)).first->second;
 }
 
+void sqlite_log::run_begun(std::int64_t run_number) {
+    tail begun;
+    begun.is_live = true;
+    tails_.insert_or_assign(run_number, std::move(begun));
+}
+
+void sqlite_log::run_ended(std::int64_t run_number) {
+    if (const auto known = tails_.find(run_number); known != tails_.end()) {
+        known->second.is_live = false;
+    }
+}
+
 std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
     for (const tail_map* map : {&tails_, &folding_}) {
         const auto known = map->find(run_number);
@@ -432,9 +444,17 @@ void sqlite_log::start_fold() {
         take_live(until);
         fold_ring_through_ = until;
     }
-    folding_ = std::move(tails_);
-    tails_.clear();
-    std::erase_if(folding_, [](const auto& held) { return held.second.chunks.empty(); });
+    for (auto held = tails_.begin(); held != tails_.end();) {
+        tail& from = held->second;
+        if (!from.chunks.empty()) {
+            tail& to = folding_[held->first];
+            to.end = from.end;
+            to.chunks = std::exchange(from.chunks, {});
+            from.chain = entry_chain();
+            from.open_bytes = 0;
+        }
+        held = from.is_live ? std::next(held) : tails_.erase(held);
+    }
     tail_bytes_ = 0;
     fold_through_ = next_page_ - 1;
     fold_wanted_ = false;

@@ -38,6 +38,10 @@ public:
     /// Takes what has come past the queue. Each transaction and each read begins with it.
     void take_live();
 
+    /// The run of a new record; and that it has ended. Between the two its log's end is not looked up.
+    void run_begun(std::int64_t run_number);
+    void run_ended(std::int64_t run_number);
+
     /// Looks up where a run's log ends; to be called before the transaction changes the run's
     /// record.
     void open(std::int64_t run_number) { (void)tail_of(run_number); }
@@ -87,6 +91,7 @@ private:
         std::size_t open_bytes = 0; ///< Of the last chunk, as of `staged`.
         std::vector<chunk> chunks;
         std::size_t folded = 0; ///< How many of the chunks are rows.
+        bool is_live = false;   ///< More will come: kept when there is nothing to fold.
     };
     struct staged_slice {
         encoded_slice slice; ///< Without its bytes:

@@ -207,6 +207,9 @@ void open_schema(
     db.execute("PRAGMA busy_timeout = 250");
     // One process owns the store. Without shared memory a transaction needs no lock calls either.
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
+    // Of a new file. A transaction changes little on each of a dozen pages, and writes and sums up all of
+    // them: with 2 KB it costs a fifth less than with 4 KB, with 1 KB no less.
+    db.execute("PRAGMA page_size = 2048");
     check_owner(db);
     check_version(db, static_cast<std::int64_t>(migrations.size()));
     use_wal(db);
@@ -215,7 +218,7 @@ void open_schema(
                                                  : "PRAGMA synchronous = NORMAL"
     );
     // A checkpoint syncs on the thread that commits: seldom, at 16 MB of log.
-    db.execute("PRAGMA wal_autocheckpoint = 4000");
+    db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
     // What a savepoint keeps of pages would be written to a file else.

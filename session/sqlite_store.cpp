@@ -116,14 +116,6 @@ std::uint64_t random_identity() {
     return static_cast<std::uint64_t>(any(source));
 }
 
-void sort_variants(log_slice& slice) {
-    if (!std::ranges::is_sorted(
-            slice.variants, {}, &std::pair<std::uint32_t, std::string>::first
-        )) {
-        std::ranges::sort(slice.variants, {}, &std::pair<std::uint32_t, std::string>::first);
-    }
-}
-
 class sqlite_store final : public store {
 public:
     explicit sqlite_store(const sqlite_settings& settings)
@@ -149,29 +141,19 @@ public:
     std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
 
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
+    asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
+    bool is_current(std::uint64_t as_of) const noexcept override {
+        return worker_.writes_queued() == as_of;
+    }
     asio::awaitable<result<begun_run>>
     begin(thread_key key, run_record run, changes change) override;
     asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override;
 
-    void append_log(log_slice slice, std::shared_ptr<log_observer> observer) override {
-        if (slice.ends.empty()) {
-            return;
-        }
-        sort_variants(slice);
-        const auto taken = live_ ? live_->append(slice) : live_logs::outcome::refused;
-        if (taken == live_logs::outcome::refused) {
-            worker_.append(std::move(slice), std::move(observer));
-            return;
-        }
-        if (taken == live_logs::outcome::durable_and_due) {
-            worker_.take_live();
-        }
-        if (observer) {
-            observer->on_durable(last_sequence(slice));
-        }
-    }
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer
+    ) override;
 
     bool keeps_logs() const noexcept override { return true; }
 
@@ -282,6 +264,28 @@ void sqlite_store::set_ring_identity(std::optional<std::uint64_t> identity) {
     update.execute(identity);
 }
 
+void sqlite_store::append_log(
+    const log_slice& slice, const std::shared_ptr<log_observer>& observer
+) {
+    if (slice.ends.empty()) {
+        return;
+    }
+    const auto taken = live_ ? live_->append(slice) : live_logs::outcome::refused;
+    switch (taken) {
+    case live_logs::outcome::refused:
+        worker_.append(slice, observer);
+        return;
+    case live_logs::outcome::durable_and_due:
+        worker_.take_live();
+        break;
+    case live_logs::outcome::durable:
+        break;
+    }
+    if (observer) {
+        observer->on_durable(last_sequence(slice));
+    }
+}
+
 void sqlite_store::close() {
     worker_.close();
     if (!live_ || !run_log_->fold_all()) {
@@ -306,6 +310,22 @@ asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_
         }
     );
     co_return thread;
+}
+
+asio::awaitable<result<store::view>>
+sqlite_store::look_up(thread_key key, std::string run_id) {
+    auto found = co_await read<view>(
+        [this, key = std::move(key), run_id = std::move(run_id)]() -> result<view> {
+            view seen;
+            seen.as_of = worker_.writes_done();
+            seen.run = runs_.find(key, run_id);
+            if (!seen.run) {
+                seen.thread = threads_.load(key);
+            }
+            return seen;
+        }
+    );
+    co_return found;
 }
 
 asio::awaitable<result<begun_run>>
@@ -334,6 +354,7 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
     const std::int64_t number = runs_.add(thread, run);
+    run_log_->run_begun(number);
     if (live_ && goes_past_queue_) {
         live_->open(number);
     }
@@ -343,9 +364,6 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
 asio::awaitable<result<void>> sqlite_store::commit(
     thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
 ) {
-    if (log) {
-        sort_variants(*log);
-    }
     const std::int64_t number = log ? log->run_number : 0;
     const std::uint64_t last = log ? last_sequence(*log) : 0;
     const std::int64_t ended =
@@ -391,6 +409,9 @@ result<void> sqlite_store::commit_now(
         return failure{
             errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
         };
+    }
+    if (change.run && change.run->status != run_status::active) {
+        run_log_->run_ended(change.run->number);
     }
     return {};
 }

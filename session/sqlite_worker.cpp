@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -91,6 +92,7 @@ void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
             if (is_read) {
                 reads_.push_back(std::move(job));
             } else {
+                ++writes_queued_;
                 writes_.push_back({std::move(job), {}, nullptr});
             }
             urgent_ = true;
@@ -192,6 +194,9 @@ void sqlite_worker::wait_for_company(
 void sqlite_worker::carry_out(std::vector<item>& writes) {
     item* const first = writes.data();
     item* const last = first + writes.size();
+    writes_done_ += static_cast<std::uint64_t>(
+        std::count_if(first, last, [](const item& write) { return write.job != nullptr; })
+    );
     if (try_transaction(first, last)) {
         pass_failpoint("store.tell");
         for (item& done : writes) {

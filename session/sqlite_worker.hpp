@@ -7,9 +7,11 @@
 
 #include "session/base/log.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -59,6 +61,10 @@ public:
     void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
     void read(std::unique_ptr<store_job> job);
+    /// How many writes were queued; and, on the store's thread, how many of them were carried out.
+    [[nodiscard]] std::uint64_t writes_queued() const noexcept { return writes_queued_; }
+    [[nodiscard]] std::uint64_t writes_done() const noexcept { return writes_done_; }
+
     /// Takes soon what has come together in `live`.
     void take_live();
 
@@ -100,6 +106,8 @@ private:
     live_logs* const live_;
     agui::logger& logger_;
     settings settings_;
+    std::atomic<std::uint64_t> writes_queued_{0};
+    std::uint64_t writes_done_ = 0;
     bool failing_ = false;           ///< The last transaction failed: logged once.
     bool expecting_entries_ = false; ///< The last batch had some: more will come soon.
 

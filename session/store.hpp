@@ -41,7 +41,7 @@ struct log_slice {
     std::uint64_t first_sequence = 0;
     std::string frames;
     std::vector<std::uint32_t> ends;
-    /// (index within the slice, variants) of the entries that have any.
+    /// (index within the slice, variants) of the entries that have any, in order.
     std::vector<std::pair<std::uint32_t, std::string>> variants;
 };
 
@@ -102,6 +102,17 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_record>>>
     load(thread_key key) = 0;
 
+    /// What a new run has to know, in one call.
+    struct view {
+        std::optional<run_record> run;       ///< The one of that id, if the thread has it. Otherwise:
+        std::optional<thread_record> thread; ///< as load(),
+        std::uint64_t as_of = 0;             ///< as long as is_current() says so.
+    };
+    [[nodiscard]] virtual boost::asio::awaitable<result<view>>
+    look_up(thread_key key, std::string run_id) = 0;
+    /// False if anything may have been written to any thread since. Never blocks.
+    [[nodiscard]] virtual bool is_current(std::uint64_t as_of) const noexcept = 0;
+
     /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread if
     /// it is new. errc::run_id_reused if the thread has a run of that id or idempotency key.
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>>
@@ -114,9 +125,10 @@ public:
         std::string release_run_id = {}
     ) = 0;
 
-    /// Queues log entries; observer->on_durable follows. Cheap: no system call on the caller's path
-    /// while the store is busy.
-    virtual void append_log(log_slice slice, std::shared_ptr<log_observer> observer) = 0;
+    /// Makes log entries durable; observer->on_durable follows, or has been called when this returns. Cheap:
+    /// at most one system call on the caller's path, to wake the store.
+    virtual void
+    append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) = 0;
 
     /// True if read_log serves logs of ended runs; otherwise whoever wrote the log must keep it.
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;

@@ -44,8 +44,11 @@ class log_only_store final : public session::store {
 public:
     std::vector<appended_slice> log;
 
-    void append_log(session::log_slice slice, std::shared_ptr<session::log_observer> observer) override {
-        log.push_back({std::move(slice), std::move(observer)});
+    void append_log(
+        const session::log_slice& slice,
+        const std::shared_ptr<session::log_observer>& observer
+    ) override {
+        log.push_back({slice, observer});
     }
     bool keeps_logs() const noexcept override { return true; }
     void close() override {}
@@ -58,6 +61,10 @@ public:
     load(session::thread_key) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
+        co_return failure{};
+    }
+    bool is_current(std::uint64_t) const noexcept override { return false; }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run_by_key(session::thread_key, std::string) override {
         throw std::logic_error("not used");

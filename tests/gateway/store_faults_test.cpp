@@ -51,9 +51,15 @@ std::string tool_answer(std::string_view run, std::string_view stream) {
     return body.append(id).append(R"(","content":"painted"}]})");
 }
 
-class StoreFaults : public server_test, public ::testing::WithParamInterface<failing_vfs::failure> {
+struct how_it_fails {
+    failing_vfs::failure failure;
+    session::durability durability;
+};
+
+class StoreFaults : public server_test, public ::testing::WithParamInterface<how_it_fails> {
 protected:
     StoreFaults() {
+        settings.session.durability = GetParam().durability;
         options.script_of = [this](const gateway::model_config&) {
             return [this](const runner::transport_request& asked) {
                 const std::lock_guard lock(mutex_);
@@ -98,7 +104,7 @@ protected:
     bool hand_off_while_operation_fails(int n, failing_vfs& files) {
         use_sqlite("agui" + std::to_string(n) + ".db");
         start_again();
-        files.fail_at(n, GetParam());
+        files.fail_at(n, GetParam().failure);
         const raw_reply first = ask_clearly(question("r1"));
         const bool called = finished(first);
         const raw_reply second = called ? ask_clearly(tool_answer("r2", first.body)) : raw_reply();
@@ -148,16 +154,24 @@ TEST_P(StoreFaults, NoAcknowledgedAnswerIsLostWhateverFails) {
         ++n;
     }
     EXPECT_FALSE(HasFailure()) << "operation " << n;
-    EXPECT_GT(n, 20);
+    // A transaction is one write and, where it has to survive a power cut, one sync.
+    EXPECT_GT(n, GetParam().durability == session::durability::power ? 8 : 4);
     RecordProperty("operations", n - 1);
     server.reset(); // Its files need `files`.
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Failures, StoreFaults,
-    ::testing::Values(failing_vfs::failure::once, failing_vfs::failure::from_then_on),
+    ::testing::Values(
+        how_it_fails{failing_vfs::failure::once, session::durability::process},
+        how_it_fails{failing_vfs::failure::from_then_on, session::durability::process},
+        how_it_fails{failing_vfs::failure::once, session::durability::power},
+        how_it_fails{failing_vfs::failure::from_then_on, session::durability::power}
+    ),
     [](const auto& how) {
-        return std::string(how.param == failing_vfs::failure::once ? "Once" : "FromThenOn");
+        const bool once = how.param.failure == failing_vfs::failure::once;
+        const bool power = how.param.durability == session::durability::power;
+        return std::string(once ? "Once" : "FromThenOn") + (power ? "WithPower" : "");
     }
 );
 

@@ -118,13 +118,13 @@ protected:
 
 TEST_F(SqliteStoreFaults, AnOperationThatFailsOnceIsMadeUpFor) {
     const int operations = fail_each_operation(failing_vfs::failure::once, true);
-    EXPECT_GT(operations, 20);
+    EXPECT_GT(operations, 10);
     RecordProperty("operations", operations);
 }
 
 TEST_F(SqliteStoreFaults, NoAcknowledgedCommitIsLostWhereverTheFilesBeginToFail) {
     const int operations = fail_each_operation(failing_vfs::failure::from_then_on, false);
-    EXPECT_GT(operations, 20);
+    EXPECT_GT(operations, 10);
     RecordProperty("operations", operations);
 }
 

@@ -316,6 +316,36 @@ TEST_P(StoreContract, FindsRunsByIdAndTheLatest) {
     EXPECT_FALSE(get(subject().find_run(thread_1, "run_3")));
 }
 
+TEST_P(StoreContract, LooksUpTheRunOrElseItsThread) {
+    EXPECT_FALSE(get(subject().look_up(thread_1, "run_1")).run);
+    EXPECT_FALSE(get(subject().look_up(thread_1, "run_1")).thread);
+    begin(thread_1, "run_1", user_turn("m1", "Hello"));
+
+    const store::view known = get(subject().look_up(thread_1, "run_1"));
+    EXPECT_EQ(known.run.value().run_id, "run_1");
+    EXPECT_FALSE(known.thread);
+    const store::view unknown = get(subject().look_up(thread_1, "run_2"));
+    EXPECT_FALSE(unknown.run);
+    EXPECT_EQ(unknown.thread.value().nodes.size(), 1U);
+}
+
+TEST_P(StoreContract, WhatWasLookedUpIsCurrentUntilSomethingIsWritten) {
+    std::uint64_t as_of = get(subject().look_up(thread_1, "run_1")).as_of;
+    EXPECT_TRUE(subject().is_current(as_of));
+    EXPECT_FALSE(get(subject().load(thread_1)));
+    EXPECT_TRUE(subject().is_current(as_of));
+
+    begin(thread_1, "run_1", user_turn("m1", "Hello"));
+    EXPECT_FALSE(subject().is_current(as_of));
+    as_of = get(subject().look_up(thread_1, "run_2")).as_of;
+    EXPECT_TRUE(subject().is_current(as_of));
+    EXPECT_TRUE(run(subject().commit(thread_1, {})));
+    EXPECT_FALSE(subject().is_current(as_of));
+    as_of = get(subject().look_up(thread_1, "run_2")).as_of;
+    EXPECT_TRUE(get(subject().remove(thread_1)));
+    EXPECT_FALSE(subject().is_current(as_of));
+}
+
 TEST_P(StoreContract, ReplacesTheRecordOfARun) {
     begin(thread_1, "run_1");
     run_record ended = get(subject().find_run(thread_1, "run_1")).value();
