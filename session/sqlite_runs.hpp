@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
+    [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
@@ -59,6 +60,7 @@ private:
     statement add_;
     statement update_;
     statement find_;
+    statement find_of_thread_;
     statement find_by_key_;
     statement latest_;
     statement log_of_;

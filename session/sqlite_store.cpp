@@ -318,9 +318,11 @@ sqlite_store::look_up(thread_key key, std::string run_id) {
         [this, key = std::move(key), run_id = std::move(run_id)]() -> result<view> {
             view seen;
             seen.as_of = worker_.writes_done();
-            seen.run = runs_.find(key, run_id);
-            if (!seen.run) {
-                seen.thread = threads_.load(key);
+            if (const auto at = threads_.find(key)) {
+                seen.run = runs_.find(at->thread, run_id);
+                if (!seen.run) {
+                    seen.thread = threads_.load(key, *at);
+                }
             }
             return seen;
         }

@@ -256,13 +256,14 @@ void sqlite_threads::erase(std::int64_t thread) {
 
 std::optional<thread_record> sqlite_threads::load(const thread_key& key) {
     const std::optional<position> at = find(key);
-    if (!at) {
-        return std::nullopt;
-    }
+    return at ? load(key, *at) : std::nullopt;
+}
+
+std::optional<thread_record> sqlite_threads::load(const thread_key& key, const position& at) {
     thread_record record;
     record.key = key;
     {
-        statement::rows row = load_thread_.query(at->thread);
+        statement::rows row = load_thread_.query(at.thread);
         if (!row.next()) {
             return std::nullopt;
         }
@@ -276,10 +277,10 @@ std::optional<thread_record> sqlite_threads::load(const thread_key& key) {
         record.head = static_cast<std::uint32_t>(row.integer(7));
         record.last_request_had_history = row.integer(8) != 0;
     }
-    load_documents(at->thread, record);
-    load_branches(at->thread, record);
-    load_messages(at->thread, at->message_count, record);
-    load_calls(at->thread, record);
+    load_documents(at.thread, record);
+    load_branches(at.thread, record);
+    load_messages(at.thread, at.message_count, record);
+    load_calls(at.thread, record);
     return record;
 }
 

@@ -42,6 +42,8 @@ public:
     /// A message that cannot be read is left out of every branch: those after it go on from the one
     /// before it. Its number stays taken, by an empty activity message that no branch holds.
     [[nodiscard]] std::optional<thread_record> load(const thread_key& key);
+    /// The same, of a thread that was found.
+    [[nodiscard]] std::optional<thread_record> load(const thread_key& key, const position& at);
     [[nodiscard]] result<thread_page> list(const thread_query& query);
     [[nodiscard]] std::vector<session_event>
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
