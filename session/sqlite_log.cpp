@@ -464,6 +464,7 @@ void sqlite_log::fold_step() noexcept {
     try {
         if (wants_segment()) {
             live_->ring().prepare();
+            fold_fails_ = false;
             return;
         }
         check_failpoint("store.fold");
@@ -477,9 +478,12 @@ void sqlite_log::fold_step() noexcept {
         if (folding_.empty() && live_ != nullptr) {
             live_->ring().release(fold_ring_through_);
         }
+        fold_fails_ = false;
     } catch (const std::exception& error) {
         fold_rests_ = true;
-        log_.log(log_level::warning, "cannot fold the log", {{"reason", error.what()}});
+        if (!std::exchange(fold_fails_, true)) {
+            log_.log(log_level::warning, "cannot fold the log", {{"reason", error.what()}});
+        }
     }
 }
 

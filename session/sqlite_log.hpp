@@ -139,6 +139,7 @@ private:
     log_ring::place taken_ = 0;             ///< What is before this in the ring is in the tails.
     bool fold_wanted_ = false;
     bool fold_rests_ = false;
+    bool fold_fails_ = false; ///< The last step did: logged once.
 
     std::vector<std::int64_t> damaged_; ///< Found by recover().
     std::vector<std::int64_t> unreadable_pages_;

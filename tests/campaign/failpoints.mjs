@@ -68,12 +68,14 @@ const places = [
     { name: 'store.tell', at: 40, ways: noError },
     { name: 'store.told', at: 40, ways: noError },
     { name: 'store.read', at: 20, ways: all },
-    { name: 'store.fold', at: 1, ways: all, clients: 80 },
+    { name: 'store.fold', at: 3, ways: all, clients: 80 },
     { name: 'store.folded_rows', at: 1, ways: all, clients: 80 },
     { name: 'store.folded', at: 1, ways: noError, clients: 80 },
     { name: 'cancel.requested', at: 1, ways: all },
     { name: 'sweep.begin', at: 1, ways: all, when: 'start' },
     { name: 'sweep.done', at: 1, ways: all, when: 'start' },
+    { name: 'store.fold', at: 2, ways: all, when: 'restart' }, // Of what the ring holds.
+    { name: 'store.folded', at: 1, ways: noError, when: 'restart' },
     { name: 'store.read', at: 1, ways: all, when: 'restart' }, // The list of lost runs.
     { name: 'recovery.run', at: 2, ways: noError, when: 'restart' },
     { name: 'recovery.loaded', at: 2, ways: all, when: 'restart' },
