@@ -83,6 +83,10 @@ std::uint32_t slice_sum_of(const encoded_slice& slice) noexcept {
     return static_cast<std::uint32_t>(sum ^ sum >> 32U);
 }
 
+[[noreturn]] void fail(const std::string& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
 template <class Value>
 Value load(const char* from) noexcept {
     Value value;
@@ -106,43 +110,125 @@ std::optional<encoded_slice> parse(std::string_view bytes) {
 
 enum class segment_end {
     blank,  ///< Nothing follows the last slice.
-    torn,   ///< Something without a length: a process was killed while it appended, or a page is lost.
-    unsound ///< Something that is no slice.
+    torn,   ///< What a killed process was appending.
+    unsound ///< Something else.
 };
+
+// The slice of the record at `offset`; nullopt: there is none that is sound up to its entries.
+std::optional<page_slice> record_at(const char* segment, std::size_t offset, record_head& head) {
+    head = load<record_head>(segment + offset);
+    if (head.bytes < sizeof head || head.bytes > log_ring::segment_bytes - offset) {
+        return std::nullopt;
+    }
+    const auto slice = parse({segment + offset + sizeof head, head.bytes - sizeof head});
+    if (!slice || head_sum_of(head, *slice) != head.head_sum) {
+        return std::nullopt;
+    }
+    return page_slice{*slice, slice_sum_of(*slice) != head.slice_sum};
+}
 
 // Appends what is in a segment, as far as it can be read.
 segment_end read_segment(const char* segment, std::vector<page_slice>& slices) {
     std::size_t offset = sizeof(segment_head);
-    while (offset + sizeof(record_head) <= log_ring::segment_bytes) {
-        const auto head = load<record_head>(segment + offset);
-        if (head.bytes == 0) {
+    record_head head{};
+    while (offset + sizeof head <= log_ring::segment_bytes) {
+        const auto slice = record_at(segment, offset, head);
+        if (!slice) {
             break;
         }
-        if (head.bytes < sizeof head || head.bytes > log_ring::segment_bytes - offset) {
-            return segment_end::unsound;
-        }
-        const auto slice = parse({segment + offset + sizeof head, head.bytes - sizeof head});
-        if (!slice || head_sum_of(head, *slice) != head.head_sum) {
-            return segment_end::unsound;
-        }
-        slices.push_back({*slice, slice_sum_of(*slice) != head.slice_sum});
+        slices.push_back(*slice);
         offset += aligned(head.bytes);
     }
-    const bool blank = std::all_of(
-        segment + offset, segment + log_ring::segment_bytes, [](char byte) { return byte == 0; }
-    );
-    return blank ? segment_end::blank : segment_end::torn;
+    const char* const rest = segment + offset;
+    const char* const end = segment + log_ring::segment_bytes;
+    if (std::all_of(rest, end, [](char byte) { return byte == 0; })) {
+        return segment_end::blank;
+    }
+    if (offset + sizeof head > log_ring::segment_bytes || load<std::uint32_t>(rest) != 0) {
+        return segment_end::unsound;
+    }
+    // What a killed process was appending has no length, and nothing behind it.
+    for (; offset + sizeof head <= log_ring::segment_bytes; offset += record_alignment) {
+        if (record_at(segment, offset, head)) {
+            return segment_end::unsound;
+        }
+    }
+    return segment_end::torn;
 }
 
-[[noreturn]] void fail(const std::string& what) {
-    throw std::system_error(errno, std::generic_category(), what);
+// The bytes of the file, as many as a ring has; nullopt: there is no file, or a shorter one.
+std::optional<std::string> read_file(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT) {
+        return std::nullopt;
+    }
+    if (file < 0) {
+        fail(path);
+    }
+    std::string bytes(file_bytes, '\0');
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t got = ::read(file, bytes.data() + done, bytes.size() - done);
+        if (got < 0 && errno != EINTR) {
+            const int reason = errno;
+            ::close(file);
+            throw std::system_error(reason, std::generic_category(), path);
+        }
+        if (got == 0) {
+            break;
+        }
+        done += got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+    ::close(file);
+    return done == bytes.size() ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 } // namespace
 
+std::optional<log_ring::contents>
+log_ring::recover(const std::string& path, std::uint64_t identity) {
+    std::optional<std::string> bytes = read_file(path);
+    if (!bytes) {
+        return std::nullopt;
+    }
+    contents found;
+    found.bytes = std::move(*bytes);
+    std::vector<std::pair<std::uint64_t, const char*>> segments;
+    for (std::size_t slot = 0; slot < segment_count; ++slot) {
+        const char* const segment = found.bytes.data() + slot * segment_bytes;
+        const auto head = load<segment_head>(segment);
+        const bool is_sound = head.magic == segment_magic && head.identity == identity &&
+                              head.sum == head.expected_sum() && head.serial % segment_count == slot;
+        if (is_sound) {
+            segments.emplace_back(head.serial, segment);
+        } else if (head.magic != 0) { // Not released, either.
+            found.unreadable = true;
+        }
+    }
+    if (segments.empty()) {
+        return std::nullopt;
+    }
+    std::ranges::sort(segments);
+    std::uint64_t next = segments.front().first;
+    bool behind_torn = false;
+    for (const auto& [serial, segment] : segments) {
+        const std::size_t before = found.slices.size();
+        const segment_end end = read_segment(segment, found.slices);
+        const bool goes_on = behind_torn && found.slices.size() > before;
+        if (serial != next || end == segment_end::unsound || goes_on) {
+            found.unreadable = true;
+        }
+        behind_torn = behind_torn || end == segment_end::torn;
+        next = serial + 1;
+    }
+    return found;
+}
+
 log_ring::log_ring(const std::string& path, std::uint64_t identity)
-    : path_(path), identity_(identity) {
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    : path_(path), identity_(identity), end_(begin_of(0)) {
+    // Not the old file: a snapshot of it may be a link.
+    ::unlink(path.c_str());
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file_ < 0) {
         fail(path);
     }
@@ -154,14 +240,10 @@ log_ring::log_ring(const std::string& path, std::uint64_t identity)
     if (mapped == MAP_FAILED) {
         const int reason = error != 0 ? error : errno;
         ::close(file_);
+        ::unlink(path.c_str());
         throw std::system_error(reason, std::generic_category(), path);
     }
     bytes_ = static_cast<char*>(mapped);
-
-    const std::vector<std::uint64_t> kept = serials();
-    first_serial_ = kept.empty() ? 0 : kept.front();
-    ready_serial_ = kept.empty() ? 0 : kept.back() + 1;
-    end_ = begin_of(ready_serial_);
 }
 
 log_ring::~log_ring() {
@@ -169,48 +251,8 @@ log_ring::~log_ring() {
     ::close(file_);
 }
 
-// Nullopt: there is nothing of ours in the slot, or it was prepared and not used.
-std::optional<std::uint64_t> log_ring::serial_in(std::size_t slot) const noexcept {
-    const char* const segment = bytes_ + slot * segment_bytes;
-    const auto head = load<segment_head>(segment);
-    const bool is_ours = head.magic == segment_magic && head.identity == identity_ &&
-                         head.sum == head.expected_sum() && head.serial % segment_count == slot;
-    const bool is_used = load<record_head>(segment + sizeof head).bytes != 0;
-    return is_ours && is_used ? std::optional(head.serial) : std::nullopt;
-}
-
-// In order.
-std::vector<std::uint64_t> log_ring::serials() const {
-    std::vector<std::uint64_t> found;
-    for (std::size_t slot = 0; slot < segment_count; ++slot) {
-        if (const auto serial = serial_in(slot)) {
-            found.push_back(*serial);
-        }
-    }
-    std::ranges::sort(found);
-    return found;
-}
-
 char* log_ring::segment_at(std::uint64_t serial) const noexcept {
     return bytes_ + serial % segment_count * segment_bytes;
-}
-
-log_ring::contents log_ring::recover() const {
-    contents found;
-    std::uint64_t next = first_serial_;
-    bool behind_torn = false;
-    for (const std::uint64_t serial : serials()) {
-        const std::size_t before = found.slices.size();
-        const segment_end end = read_segment(segment_at(serial), found.slices);
-        // Nothing follows what a killed process was appending.
-        const bool goes_on = behind_torn && found.slices.size() > before;
-        if (serial != next || end == segment_end::unsound || goes_on) {
-            found.unreadable = true;
-        }
-        behind_torn = behind_torn || end == segment_end::torn;
-        next = serial + 1;
-    }
-    return found;
 }
 
 bool log_ring::append(const encoded_slice& slice) noexcept {
@@ -269,9 +311,12 @@ std::optional<encoded_slice> log_ring::next(place& from, place until) const {
 }
 
 void log_ring::release(place until) noexcept {
-    const std::uint64_t kept = serial_of(until);
+    // One sound head stays, so that the file is known.
+    const std::uint64_t kept =
+        std::min(serial_of(until), ready_serial_.load(std::memory_order_relaxed) - 1);
     for (; first_serial_ < kept; ++first_serial_) {
-        std::memset(segment_at(first_serial_), 0, sizeof(segment_head));
+        std::atomic_ref(*reinterpret_cast<std::uint32_t*>(segment_at(first_serial_)))
+            .store(0, std::memory_order_release);
     }
 }
 

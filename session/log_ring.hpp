@@ -28,20 +28,22 @@ public:
     /// Where a slice begins or ends. Places grow; they are not reused.
     using place = std::uint64_t;
 
-    /// Opens the file or creates it, readable by its owner only. `identity` is that of the store that it
-    /// belongs to: segments with another one count as empty. Nothing can be appended before prepare().
-    /// Throws std::system_error.
+    /// What a former process left in its file.
+    struct contents {
+        std::string bytes;
+        std::vector<page_slice> slices; ///< In the order of append(), views of `bytes`.
+        bool unreadable = false; ///< Something lies between them that does not say what it is.
+    };
+    /// Nullopt: there is no file, or it is none that was made with this identity. Throws std::system_error.
+    [[nodiscard]] static std::optional<contents>
+    recover(const std::string& path, std::uint64_t identity);
+
+    /// Makes a new file, readable by its owner only, in place of any other. `identity` is that of the store
+    /// that it belongs to. Nothing can be appended before prepare(). Throws std::system_error.
     log_ring(const std::string& path, std::uint64_t identity);
     ~log_ring();
     log_ring(const log_ring&) = delete;
     log_ring& operator=(const log_ring&) = delete;
-
-    struct contents {
-        std::vector<page_slice> slices; ///< In the order of append(); their bytes are those of the file.
-        bool unreadable = false; ///< Something lies between them that does not say what it is.
-    };
-    /// What a former process left, to be called before prepare(). It stays until it is released.
-    [[nodiscard]] contents recover() const;
 
     // Appending.
 
@@ -68,8 +70,6 @@ public:
     void prepare();
 
 private:
-    [[nodiscard]] std::optional<std::uint64_t> serial_in(std::size_t slot) const noexcept;
-    [[nodiscard]] std::vector<std::uint64_t> serials() const;
     [[nodiscard]] char* segment_at(std::uint64_t serial) const noexcept;
 
     const std::string path_;

@@ -45,10 +45,9 @@ bool copy_entries(
 
 } // namespace
 
-sqlite_log::sqlite_log(database& db, sqlite_runs& runs, live_logs* live, agui::logger& log)
+sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
     : db_(db),
       runs_(runs),
-      live_(live),
       log_(log),
       add_page_(db, "INSERT INTO log_pages (page, slices) VALUES (?, ?)"),
       delete_pages_(db, "DELETE FROM log_pages WHERE page < ?"),
@@ -67,20 +66,17 @@ sqlite_log::sqlite_log(database& db, sqlite_runs& runs, live_logs* live, agui::l
       bytes_of_run_log_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
       erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
 
-void sqlite_log::recover(bool ring_is_lost) {
+void sqlite_log::recover(const log_ring::contents* ring, bool ring_is_lost) {
     row_bytes_ = static_cast<std::uint64_t>(
         db_.integer("SELECT coalesce(sum(bytes), 0) FROM run_logs INDEXED BY run_logs_by_run")
     );
     std::unordered_map<std::int64_t, std::vector<page_slice>> from_ring;
     bool is_unreadable = ring_is_lost;
-    if (live_ != nullptr) {
-        log_ring::contents found = live_->ring().recover();
-        is_unreadable = is_unreadable || found.unreadable;
-        for (const page_slice& held : found.slices) {
+    if (ring != nullptr) {
+        is_unreadable = is_unreadable || ring->unreadable;
+        for (const page_slice& held : ring->slices) {
             from_ring[held.slice.run_number].push_back(held);
         }
-        taken_ = live_->ring().end();
-        fold_wanted_ = true; // So that the ring is released.
     }
     read_pages(from_ring);
     for (auto& [run_number, slices] : from_ring) {
@@ -196,6 +192,11 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     target.staged = target.end;
     target.open_bytes = open_bytes_of(target);
     return true;
+}
+
+void sqlite_log::use(live_logs& live) noexcept {
+    live_ = &live;
+    taken_ = live.ring().end();
 }
 
 void sqlite_log::take_live() {
@@ -323,8 +324,8 @@ void sqlite_log::keep(tail& target, const encoded_slice& slice) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
     }
     chunk& last = target.chunks.back();
+    lean_append(last.bytes, slice.bytes); // What can throw comes first.
     last.count += slice.count;
-    lean_append(last.bytes, slice.bytes);
     target.end = slice.first_sequence + slice.count - 1;
     tail_bytes_ += slice.bytes.size();
 }
@@ -432,7 +433,7 @@ bool sqlite_log::wants_segment() const noexcept {
 }
 
 void sqlite_log::prepare_ring() noexcept {
-    while (wants_segment() && !fold_rests_) {
+    while (fold_pending()) {
         fold_step();
     }
 }
@@ -440,9 +441,7 @@ void sqlite_log::prepare_ring() noexcept {
 void sqlite_log::start_fold() {
     if (live_ != nullptr) {
         // The rows that come next begin with whole entries.
-        const log_ring::place until = live_->cut();
-        take_live(until);
-        fold_ring_through_ = until;
+        take_live(live_->cut());
     }
     for (auto held = tails_.begin(); held != tails_.end();) {
         tail& from = held->second;
@@ -457,23 +456,23 @@ void sqlite_log::start_fold() {
     }
     tail_bytes_ = 0;
     fold_through_ = next_page_ - 1;
+    fold_ring_through_ = taken_;
     fold_wanted_ = false;
 }
 
 void sqlite_log::fold_step() noexcept {
     try {
-        if (wants_segment()) {
-            live_->ring().prepare();
-            fold_fails_ = false;
-            return;
+        if (is_folding() || fold_is_due()) {
+            check_failpoint("store.fold");
         }
-        check_failpoint("store.fold");
         if (!folding_.empty()) {
             fold_tails();
         } else if (is_folding()) {
             delete_pages();
         } else if (fold_is_due()) {
             start_fold();
+        } else if (wants_segment()) {
+            live_->ring().prepare();
         }
         if (folding_.empty() && live_ != nullptr) {
             live_->ring().release(fold_ring_through_);

@@ -28,12 +28,14 @@ namespace agui::session {
 /// Throws sqlite_error.
 class sqlite_log {
 public:
-    /// Without `live`, all entries come through the queue.
-    sqlite_log(database& db, sqlite_runs& runs, live_logs* live, agui::logger& log);
+    sqlite_log(database& db, sqlite_runs& runs, agui::logger& log);
 
-    /// Reads what a former process left in pages and ring; to be called once, before anything else. Runs of
-    /// which bytes are lost are marked; with `ring_is_lost`, those that are active.
-    void recover(bool ring_is_lost);
+    /// Reads what a former process left in pages and, nullptr: nothing, in the ring; to be called once, before
+    /// anything else. Runs of which bytes are lost are marked; with `ring_is_lost`, those that are active.
+    void recover(const log_ring::contents* ring, bool ring_is_lost);
+
+    /// From here on entries come past the queue as well. Before anything is read or written.
+    void use(live_logs& live) noexcept;
 
     /// Takes what has come past the queue. Each transaction and each read begins with it.
     void take_live();
@@ -71,9 +73,9 @@ public:
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
     /// not throw: after a failure, folding rests until a commit succeeds.
     void fold_step() noexcept;
-    /// Makes the ring ready as far as it is free.
+    /// Takes steps until there is none to take.
     void prepare_ring() noexcept;
-    /// Folds everything. False: the ring is still needed.
+    /// Folds everything. False: it could not, and what is in the ring is still needed.
     [[nodiscard]] bool fold_all() noexcept;
 
 private:
@@ -119,7 +121,7 @@ private:
 
     database& db_;
     sqlite_runs& runs_;
-    live_logs* const live_;
+    live_logs* live_ = nullptr;
     agui::logger& log_;
     statement add_page_;
     statement delete_pages_;

@@ -41,8 +41,7 @@ failure not_found() {
 }
 
 // The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
-// called once on the store's thread with whether it succeeded, before the handler is posted to its
-// executor.
+// called once on the store's thread with the outcome, before the handler is posted to its executor.
 template <class T, class Work, class Settle, class Handler>
 class job final : public store_job {
 public:
@@ -70,7 +69,11 @@ public:
     }
 
     void complete() noexcept override {
-        settle_(succeeded());
+        if (error_) {
+            settle_(result<T>(failure{}));
+        } else {
+            settle_(outcome_);
+        }
         const auto executor = guard_.get_executor();
         asio::post(
             executor, [handler = std::move(handler_), error = std::move(error_),
@@ -124,7 +127,8 @@ public:
           threads_(*opened_, log_),
           runs_(*opened_),
           goes_past_queue_(settings.durability != durability::power),
-          live_path_(settings.path + "-log"),
+          // Beside the file itself, as the write-ahead log is.
+          live_path_(std::filesystem::weakly_canonical(settings.path).string() + "-log"),
           run_log_(open_log()),
           worker_(*opened_, *run_log_, live_.get(), log_, {.group_window = settings.group_window}) {}
 
@@ -177,16 +181,17 @@ private:
     static std::unique_ptr<database>
     open(const sqlite_settings& settings, std::span<const sqlite_migration> migrations);
     std::unique_ptr<sqlite_log> open_log();
+    void open_ring(sqlite_log& run_log);
     void set_ring_identity(std::optional<std::uint64_t> identity);
 
     template <class T, class Work>
     asio::awaitable<result<T>> read(Work work) {
-        return submit<T>(worker_, access::read, std::move(work), [](bool) {});
+        return submit<T>(worker_, access::read, std::move(work), [](const result<T>&) {});
     }
 
     template <class T, class Work>
     asio::awaitable<result<T>> write(Work work) {
-        return submit<T>(worker_, access::write, std::move(work), [](bool) {});
+        return submit<T>(worker_, access::write, std::move(work), [](const result<T>&) {});
     }
 
     result<begun_run>
@@ -205,7 +210,9 @@ private:
     sqlite_runs runs_;
     const bool goes_past_queue_; ///< Log entries may.
     const std::string live_path_;
-    std::unique_ptr<live_logs> live_; ///< Null: they never did since the last clean end.
+    std::unique_ptr<live_logs> live_; ///< Null: they do not.
+    bool closed_ = false;
+    bool ring_is_left_ = false; ///< A former process's, which is still needed.
     std::unique_ptr<sqlite_log> run_log_;
     sqlite_worker worker_; // Last: its thread uses all of the above.
 };
@@ -229,34 +236,46 @@ sqlite_store::open(const sqlite_settings& settings, std::span<const sqlite_migra
     return db;
 }
 
-// The ring exists from the opening of the store to its clean end.
+// The ring exists from the opening of the store to its clean end; each process has its own.
 std::unique_ptr<sqlite_log> sqlite_store::open_log() {
     const auto identity = static_cast<std::uint64_t>(
         opened_->integer("SELECT coalesce(identity, 0) FROM log_ring")
     );
-    const bool is_left = identity != 0;
-    const bool is_lost = is_left && !std::filesystem::exists(live_path_);
-    if (is_left || goes_past_queue_) {
-        try {
-            const std::uint64_t fresh = is_left ? identity : random_identity();
-            live_ = std::make_unique<live_logs>(live_path_, fresh);
-            if (!is_left) {
-                set_ring_identity(fresh);
-            }
-        } catch (const std::system_error& error) {
-            if (is_left) {
-                throw; // What it holds may be readable another time.
-            }
-            log_.log(
-                log_level::warning, "every log entry becomes a transaction",
-                {{"reason", error.what()}}
-            );
+    auto run_log = std::make_unique<sqlite_log>(*opened_, runs_, log_);
+    if (identity == 0) {
+        run_log->recover(nullptr, false);
+    } else {
+        const std::optional<log_ring::contents> left = log_ring::recover(live_path_, identity);
+        run_log->recover(left ? &*left : nullptr, !left);
+        // Before anything is written that could be taken for what is there.
+        if (!run_log->fold_all()) {
+            ring_is_left_ = true;
+            return run_log;
         }
+        set_ring_identity(std::nullopt);
+        std::error_code ignored; // A file that is left belongs to no store.
+        std::filesystem::remove(live_path_, ignored);
     }
-    auto run_log = std::make_unique<sqlite_log>(*opened_, runs_, live_.get(), log_);
-    run_log->recover(is_lost);
-    run_log->prepare_ring();
+    if (goes_past_queue_) {
+        open_ring(*run_log);
+    }
     return run_log;
+}
+
+void sqlite_store::open_ring(sqlite_log& run_log) {
+    try {
+        const std::uint64_t identity = random_identity();
+        auto live = std::make_unique<live_logs>(live_path_, identity);
+        live->ring().prepare(); // So that the file is known.
+        set_ring_identity(identity);
+        live_ = std::move(live);
+        run_log.use(*live_);
+        run_log.prepare_ring();
+    } catch (const std::exception& error) {
+        log_.log(
+            log_level::warning, "every log entry becomes a transaction", {{"reason", error.what()}}
+        );
+    }
 }
 
 void sqlite_store::set_ring_identity(std::optional<std::uint64_t> identity) {
@@ -288,12 +307,12 @@ void sqlite_store::append_log(
 
 void sqlite_store::close() {
     worker_.close();
-    if (!live_ || !run_log_->fold_all()) {
+    const bool has_ring = live_ || ring_is_left_;
+    if (std::exchange(closed_, true) || !has_ring || !run_log_->fold_all()) {
         return;
     }
     try {
         set_ring_identity(std::nullopt);
-        live_.reset();
         std::error_code ignored; // A file that is left belongs to no store.
         std::filesystem::remove(live_path_, ignored);
     } catch (const sqlite_error& error) {
@@ -332,10 +351,16 @@ sqlite_store::look_up(thread_key key, std::string run_id) {
 
 asio::awaitable<result<begun_run>>
 sqlite_store::begin(thread_key key, run_record run, changes change) {
-    auto begun = co_await write<begun_run>([this, key = std::move(key), run = std::move(run),
-                                            change = std::move(change)] {
+    auto work = [this, key = std::move(key), run = std::move(run), change = std::move(change)] {
         return begin_now(key, run, change);
-    });
+    };
+    auto settle = [this](const result<begun_run>& outcome) {
+        if (live_ && outcome) {
+            live_->open(outcome->number);
+        }
+    };
+    auto begun =
+        co_await submit<begun_run>(worker_, access::write, std::move(work), std::move(settle));
     co_return begun;
 }
 
@@ -357,9 +382,6 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
     }
     const std::int64_t number = runs_.add(thread, run);
     run_log_->run_begun(number);
-    if (live_ && goes_past_queue_) {
-        live_->open(number);
-    }
     return begun_run{number};
 }
 
@@ -374,12 +396,12 @@ asio::awaitable<result<void>> sqlite_store::commit(
         live_->hold(number, last);
     }
     auto settle = [this, key, run_id = std::move(release_run_id), number, last,
-                   ended](bool succeeded) {
+                   ended](const result<void>& outcome) {
         leases_.release(key, run_id);
         if (live_ && number != 0) {
-            live_->settle(number, last, succeeded);
+            live_->settle(number, last, outcome.has_value());
         }
-        if (live_ && succeeded && ended != 0) {
+        if (live_ && outcome && ended != 0) {
             live_->close(ended);
         }
     };

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -20,16 +21,16 @@ constexpr std::size_t gathered_bytes_max = 64U << 10U;
 // A write-ahead log. The real file is behind this object, in the memory that SQLite gave.
 struct log_file {
     sqlite3_file base{};
-    std::string gathered;       ///< Not written yet:
-    sqlite3_int64 begin = 0;    ///< from here on.
-    bool last_frame = false;    ///< Its head was gathered; the page follows.
+    std::string gathered;            ///< Not written yet:
+    sqlite3_int64 begin = 0;         ///< from here on.
+    sqlite3_int64 end = 0;           ///< Behind what was ever written since the log began anew.
+    sqlite3_int64 last_page = -1;    ///< Where the page of a transaction's last frame is to come.
 
     [[nodiscard]] sqlite3_file* real() noexcept {
         return reinterpret_cast<sqlite3_file*>(this + 1);
     }
 
     int flush() noexcept {
-        last_frame = false;
         if (gathered.empty()) {
             return SQLITE_OK;
         }
@@ -42,12 +43,25 @@ struct log_file {
 
     int write(const void* bytes, int size, sqlite3_int64 offset) noexcept {
         const std::string_view given(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+        const bool ends_transaction = offset == last_page;
+        // The head's second number: how many pages there are after a commit; 0 in other frames.
+        const bool is_last_head =
+            size == frame_head_bytes && given.substr(4, 4) != std::string_view("\0\0\0\0", 4);
+        last_page = is_last_head ? offset + size : -1;
+        if (offset == 0) {
+            end = 0; // The log begins anew.
+        }
+        // What is written again is no part of a row of frames: SQLite corrects heads after the last frame.
+        const bool is_new = offset >= end;
+        end = std::max(end, offset + size);
         const bool follows = offset == begin + static_cast<sqlite3_int64>(gathered.size());
-        const bool ends_transaction = last_frame && follows;
-        if (!follows || gathered.size() + given.size() > gathered_bytes_max) {
+        if (!is_new || !follows || gathered.size() + given.size() > gathered_bytes_max) {
             if (const int code = flush(); code != SQLITE_OK) {
                 return code;
             }
+        }
+        if (!is_new) {
+            return real()->pMethods->xWrite(real(), bytes, size, offset);
         }
         if (gathered.empty()) {
             begin = offset;
@@ -57,8 +71,6 @@ struct log_file {
         } catch (const std::bad_alloc&) {
             return SQLITE_IOERR_NOMEM;
         }
-        // The head's second number: how many pages there are after a commit; 0 in other frames.
-        last_frame = size == frame_head_bytes && given.substr(4, 4) != std::string_view("\0\0\0\0", 4);
         return ends_transaction ? flush() : SQLITE_OK;
     }
 };
@@ -76,6 +88,15 @@ int close(sqlite3_file* file) {
 
 int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 offset) {
     return log_of(file).write(bytes, size, offset);
+}
+
+int truncate(sqlite3_file* file, sqlite3_int64 size) {
+    if (const int code = log_of(file).flush(); code != SQLITE_OK) {
+        return code;
+    }
+    log_of(file).end = std::min(log_of(file).end, size);
+    sqlite3_file* const real = log_of(file).real();
+    return real->pMethods->xTruncate(real, size);
 }
 
 // Everything else is for the real file, and sees what was written before.
@@ -103,7 +124,7 @@ const methods log_methods = [] {
     own.xClose = close;
     own.xRead = forward<&methods::xRead, void*, int, sqlite3_int64>;
     own.xWrite = write;
-    own.xTruncate = forward<&methods::xTruncate, sqlite3_int64>;
+    own.xTruncate = truncate;
     own.xSync = forward<&methods::xSync, int>;
     own.xFileSize = forward<&methods::xFileSize, sqlite3_int64*>;
     own.xLock = forward<&methods::xLock, int>;

@@ -72,6 +72,9 @@ void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observ
             return;
         }
     }
+    if (live_ != nullptr) {
+        live_->settle(slice.run_number, last_sequence(slice), false);
+    }
     if (observer) {
         observer->on_failed();
     }

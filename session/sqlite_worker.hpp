@@ -36,7 +36,7 @@ public:
 };
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
-/// the order of the calls, each job in a savepoint of its own; then observers and callers are told.
+/// the order of the calls, each job in a savepoint of its own if there are several; then observers and callers are told.
 /// If that transaction fails it is rolled back and each job is tried once more alone. Reads come
 /// after the writes that were queued before them, one between two transactions, so that they delay
 /// no commit for long.

@@ -195,6 +195,50 @@ TEST_F(SqliteLiveLog, WithoutItsFileActiveRunsAreNotServed) {
     expect_entries(*after, next, 10);
 }
 
+TEST_F(SqliteLiveLog, WithTheFileOfAnotherStoreActiveRunsAreNotServed) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    append(*subject, number, 1, 10);
+    {
+        const std::unique_ptr<store> other = open("other.db");
+        append(*other, begin(*other, thread_1, "run_1"), 1, 10);
+        copy_files("mixed.db");
+        std::filesystem::copy_file(
+            path("other.db") + "-log", path("mixed.db") + "-log",
+            std::filesystem::copy_options::overwrite_existing
+        );
+    }
+
+    const std::unique_ptr<store> after = open("mixed.db");
+
+    EXPECT_EQ(log_failure(*after, number), errc::run_expired);
+}
+
+TEST_F(SqliteLiveLog, LosesNothingInManyKilledProcesses) {
+    std::string name = "store.db";
+    std::uint64_t last = 0;
+    std::int64_t number = 0;
+    std::vector<std::unique_ptr<store>> killed;
+    for (int life = 0; life < 5; ++life) {
+        SCOPED_TRACE(life);
+        killed.push_back(open(name));
+        store& subject = *killed.back();
+        const std::string run_id = "run_" + std::to_string(life);
+        const std::int64_t next = begin(subject, thread_1, run_id);
+        if (life > 0) {
+            expect_entries(subject, number, last);
+        }
+        number = next;
+        last = 50 + static_cast<std::uint64_t>(life);
+        append(subject, number, 1, last);
+        const std::string copy = "life" + std::to_string(life) + ".db";
+        for (const char* suffix : {"", "-wal", "-log"}) {
+            std::filesystem::copy_file(path(name) + suffix, path(copy) + suffix);
+        }
+        name = copy;
+    }
+}
+
 TEST_F(SqliteLiveLog, ADamagedSliceIsAHoleInItsRunOnly) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t one = begin(*subject, key_of("one"), "run_1");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,17 @@ protected:
     void open() {
         db_.emplace(folder_.file("test.db"));
         db_->execute("PRAGMA locking_mode = EXCLUSIVE"); // Needs no shared memory.
+    }
+
+    /// What a process leaves that is killed now.
+    void open_killed_copy() {
+        for (const char* suffix : {"", "-wal"}) {
+            std::filesystem::copy_file(
+                folder_.file("test.db") + suffix, folder_.file("copy.db") + suffix
+            );
+        }
+        db_.emplace(folder_.file("copy.db"));
+        db_->execute("PRAGMA locking_mode = EXCLUSIVE");
     }
 
     void insert(std::int64_t first, std::int64_t count) {
@@ -89,6 +101,26 @@ TEST_F(SqliteVfs, AWriteThatFailsFailsTheCommit) {
     }
     open();
     expect_rows(20);
+}
+
+// SQLite writes frames of such a transaction a second time, and corrects the heads of all behind them when the
+// last one is written.
+TEST_F(SqliteVfs, ACommitIsWholeThatChangesAgainWhatItHasWritten) {
+    {
+        transaction change(db());
+        insert(0, 200);
+        change.commit();
+    }
+    {
+        transaction change(db());
+        insert(200, 200); // More than the cache holds.
+        db().execute("UPDATE rows SET bytes = bytes || 'x' WHERE number = 205");
+        db().execute("UPDATE rows SET bytes = substr(bytes, 1, length(bytes) - 1) WHERE number = 205");
+        insert(400, 1);
+        change.commit();
+    }
+    open_killed_copy();
+    expect_rows(401);
 }
 
 TEST_F(SqliteVfs, WhatIsReadBackWasWrittenBefore) {
