@@ -26,8 +26,8 @@ public:
 
     [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
     /// Where four bytes have to do.
-    [[nodiscard]] std::uint32_t folded() const noexcept {
-        return static_cast<std::uint32_t>(state_ ^ state_ >> 32U);
+    [[nodiscard]] static std::uint32_t folded(std::uint64_t value) noexcept {
+        return static_cast<std::uint32_t>(value ^ value >> 32U);
     }
 
 private:

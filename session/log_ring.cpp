@@ -75,12 +75,11 @@ std::uint32_t head_sum_of(const record_head& head, const encoded_slice& slice) n
     over.add(static_cast<std::uint64_t>(slice.run_number));
     over.add(slice.first_sequence);
     over.add(std::uint64_t{slice.count});
-    return over.folded();
+    return checksum::folded(over.value());
 }
 
 std::uint32_t slice_sum_of(const encoded_slice& slice) noexcept {
-    const std::uint64_t sum = checksum_of(slice);
-    return static_cast<std::uint32_t>(sum ^ sum >> 32U);
+    return checksum::folded(checksum_of(slice));
 }
 
 [[noreturn]] void fail(const std::string& what) {

@@ -432,7 +432,7 @@ bool sqlite_log::wants_segment() const noexcept {
     return live_ != nullptr && live_->ring().can_prepare();
 }
 
-void sqlite_log::prepare_ring() noexcept {
+void sqlite_log::take_all_steps() noexcept {
     while (fold_pending()) {
         fold_step();
     }

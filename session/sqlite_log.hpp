@@ -73,8 +73,8 @@ public:
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
     /// not throw: after a failure, folding rests until a commit succeeds.
     void fold_step() noexcept;
-    /// Takes steps until there is none to take.
-    void prepare_ring() noexcept;
+    /// Until fold_pending() says that there is nothing to do, or a step fails.
+    void take_all_steps() noexcept;
     /// Folds everything. False: it could not, and what is in the ring is still needed.
     [[nodiscard]] bool fold_all() noexcept;
 

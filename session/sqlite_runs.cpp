@@ -73,8 +73,7 @@ sqlite_runs::sqlite_runs(database& db)
               "log = CASE WHEN ?3 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END "
               "WHERE number = ?8 AND thread = ?9"
       ),
-      find_(db, select_runs(std::string(of_thread_key) + "AND r.run_id = ?")),
-      find_of_thread_(db, select_runs("WHERE r.thread = ? AND r.run_id = ?")),
+      find_(db, select_runs("WHERE r.thread = ? AND r.run_id = ?")),
       find_by_key_(db, select_runs(std::string(of_thread_key) + "AND r.idempotency_key = ?")),
       latest_(db, select_runs(std::string(of_thread_key) + "ORDER BY r.number DESC LIMIT 1")),
       log_of_(db, "SELECT log, last_sequence FROM runs WHERE number = ?"),
@@ -106,13 +105,8 @@ bool sqlite_runs::update(std::int64_t thread, const run_record& run) {
     return db_.changed_rows() != 0;
 }
 
-std::optional<run_record> sqlite_runs::find(const thread_key& key, const std::string& run_id) {
-    statement::rows row = find_.query(key.principal, key.thread_id, run_id);
-    return row.next() ? std::optional(run_of(row)) : std::nullopt;
-}
-
 std::optional<run_record> sqlite_runs::find(std::int64_t thread, const std::string& run_id) {
-    statement::rows row = find_of_thread_.query(thread, run_id);
+    statement::rows row = find_.query(thread, run_id);
     return row.next() ? std::optional(run_of(row)) : std::nullopt;
 }
 

@@ -31,7 +31,6 @@ public:
     /// run that is active again writes a log again.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
-    [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
     [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
@@ -60,7 +59,6 @@ private:
     statement add_;
     statement update_;
     statement find_;
-    statement find_of_thread_;
     statement find_by_key_;
     statement latest_;
     statement log_of_;

@@ -270,7 +270,7 @@ void sqlite_store::open_ring(sqlite_log& run_log) {
         set_ring_identity(identity);
         live_ = std::move(live);
         run_log.use(*live_);
-        run_log.prepare_ring();
+        run_log.take_all_steps();
     } catch (const std::exception& error) {
         log_.log(
             log_level::warning, "every log entry becomes a transaction", {{"reason", error.what()}}
@@ -451,8 +451,11 @@ sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run(thread_key key, std::string run_id) {
     auto run = co_await read<std::optional<run_record>>(
-        [this, key = std::move(key), run_id = std::move(run_id)](
-        ) -> result<std::optional<run_record>> { return runs_.find(key, run_id); }
+        [this, key = std::move(key),
+         run_id = std::move(run_id)]() -> result<std::optional<run_record>> {
+            const auto at = threads_.find(key);
+            return at ? runs_.find(at->thread, run_id) : std::nullopt;
+        }
     );
     co_return run;
 }
