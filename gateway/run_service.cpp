@@ -254,8 +254,12 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     check_failpoint("begin.loaded");
     session::thread_record thread;
     thread.key = key;
+    session::store::basis basis;
+    basis.as_of = seen.as_of;
     if (seen.thread) {
         thread = std::move(*seen.thread);
+        basis.thread_exists = true;
+        basis.size = session::size_of(thread);
     }
     auto tools = external_tools(settings, services.tools, input, thread, services.log);
     if (!tools) {
@@ -285,7 +289,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     record.protocol = translator::to_string(input.projection);
     record.started_at = now;
     check_failpoint("begin.planned");
-    const auto begun = co_await store_of(key).begin(key, record, plan->change);
+    const auto begun = co_await store_of(key).begin(key, record, plan->change, basis);
     if (!begun) {
         co_return begun.error();
     }

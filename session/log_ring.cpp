@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t file_bytes = log_ring::segment_bytes * log_ring::segment_count;
 
-constexpr std::uint32_t segment_magic = 0x31524741; // "AGR1"
+constexpr std::uint32_t segment_magic = 0x32524741; // "AGR2"
 
 // What a segment begins with.
 struct segment_head {
@@ -40,18 +40,19 @@ struct segment_head {
 };
 static_assert(sizeof(segment_head) == 32);
 
-// What a slice begins with; run, first sequence and count follow in LEB128, then the entries.
+// What a record begins with. Then in LEB128: run; first sequence; count, times two, and one if there is a commit; if
+// there are both, how many bytes the entries take. The entries; the commit.
 struct record_head {
     std::uint32_t bytes; ///< Of the whole record; 0: there is none.
     std::uint32_t head_sum;
-    std::uint32_t slice_sum;
+    std::uint32_t body_sum;
 };
 static_assert(sizeof(record_head) == 12);
 
 constexpr std::size_t record_alignment = alignof(record_head);
 
-// Run, first sequence and count.
-constexpr std::size_t numbers_bytes_max = 3 * leb128_bytes_max;
+// Run, first sequence, count and size.
+constexpr std::size_t numbers_bytes_max = 4 * leb128_bytes_max;
 
 constexpr std::size_t aligned(std::size_t bytes) noexcept {
     return (bytes + record_alignment - 1) / record_alignment * record_alignment;
@@ -69,17 +70,23 @@ constexpr log_ring::place begin_of(std::uint64_t serial) noexcept {
     return serial * log_ring::segment_bytes + sizeof(segment_head);
 }
 
-std::uint32_t head_sum_of(const record_head& head, const encoded_slice& slice) noexcept {
+std::uint32_t head_sum_of(const record_head& head, const log_ring::record& given) noexcept {
     checksum over;
-    over.add(std::uint64_t{head.bytes} << 32U | head.slice_sum);
-    over.add(static_cast<std::uint64_t>(slice.run_number));
-    over.add(slice.first_sequence);
-    over.add(std::uint64_t{slice.count});
+    over.add(std::uint64_t{head.bytes} << 32U | head.body_sum);
+    over.add(static_cast<std::uint64_t>(given.slice.run_number));
+    over.add(given.slice.first_sequence);
+    over.add(std::uint64_t{given.slice.count});
+    over.add(given.slice.bytes.size());
     return checksum::folded(over.value());
 }
 
-std::uint32_t slice_sum_of(const encoded_slice& slice) noexcept {
-    return checksum::folded(checksum_of(slice));
+std::uint32_t body_sum_of(const log_ring::record& given) noexcept {
+    checksum over;
+    over.add(checksum_of(given.slice));
+    if (!given.commit.empty()) {
+        over.add(given.commit);
+    }
+    return checksum::folded(over.value());
 }
 
 [[noreturn]] void fail(const std::string& what) {
@@ -93,50 +100,73 @@ Value load(const char* from) noexcept {
     return value;
 }
 
-// The slice of a record of which `bytes` are everything behind its head.
-std::optional<encoded_slice> parse(std::string_view bytes) {
+// The record of which `bytes` are everything behind its head.
+std::optional<log_ring::record> parse(std::string_view bytes) {
     std::uint64_t run_number = 0;
     std::uint64_t first_sequence = 0;
-    std::uint64_t count = 0;
+    std::uint64_t kind = 0;
     if (!take_leb128(bytes, run_number) || !take_leb128(bytes, first_sequence) ||
-        !take_leb128(bytes, count)) {
+        !take_leb128(bytes, kind)) {
         return std::nullopt;
     }
-    return encoded_slice{
-        static_cast<std::int64_t>(run_number), first_sequence, static_cast<std::uint32_t>(count),
-        bytes};
+    const std::uint64_t count = kind / 2;
+    const bool has_commit = kind % 2 != 0;
+    std::uint64_t entries_bytes = has_commit ? 0 : bytes.size();
+    if (has_commit && count != 0 && !take_leb128(bytes, entries_bytes)) {
+        return std::nullopt;
+    }
+    if (entries_bytes > bytes.size()) {
+        return std::nullopt;
+    }
+    return log_ring::record{
+        .slice = {
+            static_cast<std::int64_t>(run_number), first_sequence,
+            static_cast<std::uint32_t>(count), bytes.substr(0, entries_bytes)},
+        .commit = bytes.substr(entries_bytes),
+    };
 }
 
 enum class segment_end {
-    blank,  ///< Nothing follows the last slice.
+    blank,  ///< Nothing follows the last record.
     torn,   ///< What a killed process was appending.
     unsound ///< Something else.
 };
 
-// The slice of the record at `offset`; nullopt: there is none that is sound up to its entries.
-std::optional<page_slice> record_at(const char* segment, std::size_t offset, record_head& head) {
+struct found_record {
+    log_ring::record content;
+    bool damaged = false; ///< Behind its numbers.
+};
+
+// The record at `offset`; nullopt: there is none that is sound up to its numbers.
+std::optional<found_record> record_at(const char* segment, std::size_t offset, record_head& head) {
     head = load<record_head>(segment + offset);
     if (head.bytes < sizeof head || head.bytes > log_ring::segment_bytes - offset) {
         return std::nullopt;
     }
-    const auto slice = parse({segment + offset + sizeof head, head.bytes - sizeof head});
-    if (!slice || head_sum_of(head, *slice) != head.head_sum) {
+    const auto record = parse({segment + offset + sizeof head, head.bytes - sizeof head});
+    if (!record || head_sum_of(head, *record) != head.head_sum) {
         return std::nullopt;
     }
-    return page_slice{*slice, slice_sum_of(*slice) != head.slice_sum};
+    return found_record{*record, body_sum_of(*record) != head.body_sum};
 }
 
 // Appends what is in a segment, as far as it can be read.
-segment_end read_segment(const char* segment, std::vector<page_slice>& slices) {
+segment_end
+read_segment(const char* segment, std::uint64_t serial, log_ring::contents& found) {
     std::size_t offset = sizeof(segment_head);
     record_head head{};
     while (offset + sizeof head <= log_ring::segment_bytes) {
-        const auto slice = record_at(segment, offset, head);
-        if (!slice) {
+        const auto record = record_at(segment, offset, head);
+        if (!record) {
             break;
         }
-        slices.push_back(*slice);
         offset += aligned(head.bytes);
+        found.slices.push_back({record->content.slice, record->damaged});
+        if (!record->damaged && !record->content.commit.empty()) {
+            found.commits.push_back(
+                {record->content.commit, serial * log_ring::segment_bytes + offset}
+            );
+        }
     }
     const char* const rest = segment + offset;
     const char* const end = segment + log_ring::segment_bytes;
@@ -212,7 +242,7 @@ log_ring::recover(const std::string& path, std::uint64_t identity) {
     bool behind_torn = false;
     for (const auto& [serial, segment] : segments) {
         const std::size_t before = found.slices.size();
-        const segment_end end = read_segment(segment, found.slices);
+        const segment_end end = read_segment(segment, serial, found);
         const bool goes_on = behind_torn && found.slices.size() > before;
         if (serial != next || end == segment_end::unsound || goes_on) {
             found.unreadable = true;
@@ -254,15 +284,22 @@ char* log_ring::segment_at(std::uint64_t serial) const noexcept {
     return bytes_ + serial % segment_count * segment_bytes;
 }
 
-bool log_ring::append(const encoded_slice& slice) noexcept {
+bool log_ring::append(const record& given) noexcept {
+    const encoded_slice& slice = given.slice;
     std::array<char, numbers_bytes_max> numbers; // NOLINT(*-member-init): written before it is read.
     std::size_t numbers_bytes = 0;
-    for (const std::uint64_t number :
-         {static_cast<std::uint64_t>(slice.run_number), slice.first_sequence,
-          std::uint64_t{slice.count}}) {
+    const auto put = [&](std::uint64_t number) {
         numbers_bytes += write_leb128(numbers.data() + numbers_bytes, number);
+    };
+    const bool has_commit = !given.commit.empty();
+    put(static_cast<std::uint64_t>(slice.run_number));
+    put(slice.first_sequence);
+    put(std::uint64_t{slice.count} * 2 + (has_commit ? 1 : 0));
+    if (has_commit && slice.count != 0) {
+        put(slice.bytes.size());
     }
-    const std::size_t bytes = sizeof(record_head) + numbers_bytes + slice.bytes.size();
+    const std::size_t commit_at = sizeof(record_head) + numbers_bytes + slice.bytes.size();
+    const std::size_t bytes = commit_at + given.commit.size();
 
     place at = end_.load(std::memory_order_relaxed);
     if (aligned(bytes) > segment_bytes - sizeof(segment_head)) {
@@ -278,10 +315,11 @@ bool log_ring::append(const encoded_slice& slice) noexcept {
     }
 
     char* const record = segment_at(serial_of(at)) + offset_of(at);
-    record_head head{static_cast<std::uint32_t>(bytes), 0, slice_sum_of(slice)};
-    head.head_sum = head_sum_of(head, slice);
+    record_head head{static_cast<std::uint32_t>(bytes), 0, body_sum_of(given)};
+    head.head_sum = head_sum_of(head, given);
     std::memcpy(record + sizeof head, numbers.data(), numbers_bytes);
-    std::memcpy(record + sizeof head + numbers_bytes, slice.bytes.data(), slice.bytes.size());
+    std::ranges::copy(slice.bytes, record + sizeof head + numbers_bytes);
+    std::ranges::copy(given.commit, record + commit_at);
     std::memcpy(record + sizeof head.bytes, &head.head_sum, sizeof head - sizeof head.bytes);
     pass_failpoint("ring.written");
     // Last, so that a record is there as a whole or not at all, whenever the process is killed.
@@ -292,7 +330,7 @@ bool log_ring::append(const encoded_slice& slice) noexcept {
     return true;
 }
 
-std::optional<encoded_slice> log_ring::next(place& from, place until) const {
+std::optional<log_ring::record> log_ring::next(place& from, place until) const {
     while (from < until) {
         const std::size_t offset = offset_of(from);
         if (offset != 0 && offset + sizeof(record_head) <= segment_bytes) {

@@ -11,8 +11,8 @@
 
 namespace agui::session {
 
-/// Slices of log entries in a file of fixed size that is mapped into memory: what append() has taken
-/// survives the process, at once and without a system call. A power cut may take parts of what was
+/// Records in a file of fixed size that is mapped into memory: slices of log entries, and commits of any form,
+/// with a slice or without. What append() has taken survives the process, at once and without a system call. A power cut may take parts of what was
 /// appended in the last half minute or so; checksums tell which.
 ///
 /// The file is a ring of segments (session/README.md, "Ring bytes"). A segment is prepared before anything
@@ -25,13 +25,24 @@ public:
     static constexpr std::size_t segment_bytes = 64U << 10U;
     static constexpr std::size_t segment_count = 16;
 
-    /// Where a slice begins or ends. Places grow; they are not reused.
+    /// Where a record begins or ends. Places grow from 1; they are not reused.
     using place = std::uint64_t;
+
+    /// A commit and the log entries of its run that belong to it, or one of both alone.
+    struct record {
+        encoded_slice slice; ///< With a count of 0 it has no entries.
+        std::string_view commit; ///< Its bytes; empty: none.
+    };
 
     /// What a former process left in its file.
     struct contents {
         std::string bytes;
-        std::vector<page_slice> slices; ///< In the order of append(), views of `bytes`.
+        std::vector<page_slice> slices; ///< Of all records in the order of append(), views of `bytes`.
+        struct commit {
+            std::string_view bytes;
+            place behind; ///< The record ends here.
+        };
+        std::vector<commit> commits; ///< Of all records that are sound, in the order of append().
         bool unreadable = false; ///< Something lies between them that does not say what it is.
     };
     /// Nullopt: there is no file, or it is none that was made with this identity. Throws std::system_error.
@@ -47,17 +58,17 @@ public:
 
     // Appending.
 
-    /// False: the slice is larger than a segment, or no segment is prepared.
-    [[nodiscard]] bool append(const encoded_slice& slice) noexcept;
+    /// False: the record is larger than a segment, or no segment is prepared.
+    [[nodiscard]] bool append(const record& given) noexcept;
 
     // The owner.
 
-    /// Behind the last slice that was appended.
+    /// Behind the last record that was appended.
     [[nodiscard]] place end() const noexcept { return end_.load(std::memory_order_acquire); }
 
-    /// The slice at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its bytes live
+    /// The record at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its bytes live
     /// until they are released.
-    [[nodiscard]] std::optional<encoded_slice> next(place& from, place until) const;
+    [[nodiscard]] std::optional<record> next(place& from, place until) const;
 
     /// Nothing before `until`, which end() gave, is needed any more.
     void release(place until) noexcept;

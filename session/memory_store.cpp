@@ -104,7 +104,8 @@ public:
     bool is_current(std::uint64_t as_of) const noexcept override { return writes_ == as_of; }
 
     asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change) override {
+    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override {
+        (void)seen; // Looking costs nothing.
         co_return begin_now(std::move(key), std::move(run), change);
     }
 

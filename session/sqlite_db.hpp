@@ -83,6 +83,17 @@ private:
     bool open_ = true;
 };
 
+/// What is written from its begin on is kept or undone; the transaction around it goes on.
+class savepoint {
+public:
+    explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT part"); }
+    void keep() { db_.execute("RELEASE part"); }
+    void undo() { db_.execute("ROLLBACK TO part; RELEASE part"); }
+
+private:
+    database& db_;
+};
+
 /// Bytes to bind as a BLOB; a std::string_view is bound as TEXT.
 struct blob_view {
     std::string_view bytes;

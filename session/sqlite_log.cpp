@@ -194,24 +194,19 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     return true;
 }
 
-void sqlite_log::use(live_logs& live) noexcept {
-    live_ = &live;
-    taken_ = live.ring().end();
-}
-
-void sqlite_log::take_live() {
-    if (live_ != nullptr) {
-        take_live(live_->ring().end());
-    }
+void sqlite_log::use(log_ring& ring) noexcept {
+    ring_ = &ring;
+    taken_ = ring.end();
 }
 
 void sqlite_log::take_live(log_ring::place until) {
     log_ring::place behind = taken_;
-    while (const auto slice = live_->ring().next(behind, until)) {
-        tail* const target = tail_of(slice->run_number);
+    while (const auto record = ring_->next(behind, until)) {
+        const encoded_slice& slice = record->slice;
+        tail* const target = slice.count == 0 ? nullptr : tail_of(slice.run_number);
         // Otherwise the run was removed meanwhile.
-        if (target != nullptr && slice->first_sequence == target->end + 1) {
-            keep(*target, *slice);
+        if (target != nullptr && slice.first_sequence == target->end + 1) {
+            keep(*target, slice);
             target->staged = target->end;
             target->chain.restart();
             target->open_bytes = open_bytes_of(*target);
@@ -421,7 +416,7 @@ bool sqlite_log::is_folding() const noexcept {
 
 bool sqlite_log::fold_is_due() const noexcept {
     return fold_wanted_ || tail_bytes_ >= fold_bytes ||
-           (live_ != nullptr && live_->ring().is_half_full());
+           (ring_ != nullptr && ring_->is_half_full());
 }
 
 bool sqlite_log::fold_pending() const noexcept {
@@ -429,20 +424,14 @@ bool sqlite_log::fold_pending() const noexcept {
 }
 
 bool sqlite_log::wants_segment() const noexcept {
-    return live_ != nullptr && live_->ring().can_prepare();
+    return ring_ != nullptr && ring_->can_prepare();
 }
 
-void sqlite_log::take_all_steps() noexcept {
-    while (fold_pending()) {
-        fold_step();
-    }
+bool sqlite_log::fold_starts() const noexcept {
+    return !fold_rests_ && !is_folding() && fold_is_due();
 }
 
 void sqlite_log::start_fold() {
-    if (live_ != nullptr) {
-        // The rows that come next begin with whole entries.
-        take_live(live_->cut());
-    }
     for (auto held = tails_.begin(); held != tails_.end();) {
         tail& from = held->second;
         if (!from.chunks.empty()) {
@@ -472,10 +461,10 @@ void sqlite_log::fold_step() noexcept {
         } else if (fold_is_due()) {
             start_fold();
         } else if (wants_segment()) {
-            live_->ring().prepare();
+            ring_->prepare();
         }
-        if (folding_.empty() && live_ != nullptr) {
-            live_->ring().release(fold_ring_through_);
+        if (folding_.empty() && ring_ != nullptr) {
+            ring_->release(fold_ring_through_);
         }
         fold_fails_ = false;
     } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "session/entry_chain.hpp"
-#include "session/live_logs.hpp"
 #include "session/log_page.hpp"
 #include "session/log_ring.hpp"
 #include "session/sqlite_db.hpp"
@@ -18,7 +17,7 @@
 
 namespace agui::session {
 
-/// The logs of all runs. What comes past the queue is in the ring of live_logs; a commit writes the slices of
+/// The logs of all runs. What comes past the queue is in a ring (live_logs); a commit writes the slices of
 /// all runs that come with it as one row, a page. So that a run can be read without reading these, what they
 /// hold is kept in memory as well, in one tail per run. When the tails reach some hundred kilobytes they are
 /// folded: each is written as rows of its run, in small steps; then the pages are deleted and the ring is
@@ -35,10 +34,10 @@ public:
     void recover(const log_ring::contents* ring, bool ring_is_lost);
 
     /// From here on entries come past the queue as well. Before anything is read or written.
-    void use(live_logs& live) noexcept;
+    void use(log_ring& ring) noexcept;
 
-    /// Takes what has come past the queue. Each transaction and each read begins with it.
-    void take_live();
+    /// Takes what is in the ring up to there.
+    void take_live(log_ring::place until);
 
     /// The run of a new record; and that it has ended. Between the two its log's end is not looked up.
     void run_begun(std::int64_t run_number);
@@ -70,11 +69,14 @@ public:
 
     /// True while fold_step() has something to do.
     [[nodiscard]] bool fold_pending() const noexcept;
+    /// True if the next step begins to fold what there is. Before it, all runs of which there are entries must
+    /// be in the tables, and what was taken must be taken up to where each run goes on with a whole entry.
+    [[nodiscard]] bool fold_starts() const noexcept;
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
     /// not throw: after a failure, folding rests until a commit succeeds.
     void fold_step() noexcept;
-    /// Until fold_pending() says that there is nothing to do, or a step fails.
-    void take_all_steps() noexcept;
+    /// Folding rests until a commit succeeds.
+    void rest() noexcept { fold_rests_ = true; }
     /// Folds everything. False: it could not, and what is in the ring is still needed.
     [[nodiscard]] bool fold_all() noexcept;
 
@@ -102,7 +104,6 @@ private:
     };
     using tail_map = std::unordered_map<std::int64_t, tail>;
 
-    void take_live(log_ring::place until);
     void read_pages(std::unordered_map<std::int64_t, std::vector<page_slice>>& from_ring);
     void recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring);
     void recover_or_mark(const page_slice& held);
@@ -121,7 +122,7 @@ private:
 
     database& db_;
     sqlite_runs& runs_;
-    live_logs* live_ = nullptr;
+    log_ring* ring_ = nullptr;
     agui::logger& log_;
     statement add_page_;
     statement delete_pages_;

@@ -62,9 +62,9 @@ sqlite_runs::sqlite_runs(database& db)
               "SELECT 1 FROM runs WHERE thread = ?1 AND idempotency_key = ?3"
       ),
       add_(
-          db, "INSERT INTO runs (thread, run_id, parent_run_id, agent_id, status, end_reason, "
+          db, "INSERT INTO runs (number, thread, run_id, parent_run_id, agent_id, status, end_reason, "
               "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, log) "
-              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
+              "VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
       ),
       update_(
           db, "UPDATE runs SET parent_run_id = ?1, agent_id = ?2, status = ?3, end_reason = ?4, "
@@ -83,6 +83,10 @@ sqlite_runs::sqlite_runs(database& db)
               "AND ended_at < ? ORDER BY ended_at LIMIT ?"
       ) {}
 
+std::int64_t sqlite_runs::last_number() {
+    return db_.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'runs'");
+}
+
 bool sqlite_runs::exists(std::int64_t thread, const run_record& run) {
     statement::rows row = exists_.query(thread, run.run_id, run.idempotency_key);
     return row.next();
@@ -90,8 +94,8 @@ bool sqlite_runs::exists(std::int64_t thread, const run_record& run) {
 
 std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
     add_.execute(
-        thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status), run.end_reason,
-        run.started_at, run.ended_at, run.last_sequence, run.input_digest,
+        run.number, thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status),
+        run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest,
         run.idempotency_key, run.protocol
     );
     return db_.last_insert_id();

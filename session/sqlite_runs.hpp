@@ -23,9 +23,11 @@ class sqlite_runs {
 public:
     explicit sqlite_runs(database& db);
 
+    /// The largest number that was ever used.
+    [[nodiscard]] std::int64_t last_number();
     /// True if the thread has a run of that id or idempotency key.
     [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
-    /// The number that the run gets.
+    /// The number that the run gets: its own, or without one the next that was never used.
     std::int64_t add(std::int64_t thread, const run_record& run);
     /// False: the thread has no run of that number. An empty digest keeps the one that is stored. A
     /// run that is active again writes a log again.

@@ -153,8 +153,14 @@ void create_version_4(database& db) {
     db.execute("INSERT INTO log_ring VALUES (NULL)");
 }
 
+// Up to where the ring's commits are in the tables (log_ring::place). The ring of version 4 is not read: what it
+// holds is lost, as if the file were missing.
+void create_version_5(database& db) {
+    db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
+}
+
 constexpr sqlite_migration all_migrations[] = {
-    create_version_1, create_version_2, create_version_3, create_version_4};
+    create_version_1, create_version_2, create_version_3, create_version_4, create_version_5};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

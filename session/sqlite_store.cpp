@@ -1,9 +1,11 @@
 #include "session/store.hpp"
 
+#include "session/change_check.hpp"
 #include "session/lease_table.hpp"
 #include "session/live_logs.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
+#include "session/sqlite_redo.hpp"
 #include "session/sqlite_runs.hpp"
 #include "session/sqlite_schema.hpp"
 #include "session/sqlite_threads.hpp"
@@ -126,11 +128,15 @@ public:
           opened_(open(settings, sqlite_migrations())),
           threads_(*opened_, log_),
           runs_(*opened_),
+          run_log_(*opened_, runs_, log_),
+          redo_(*opened_, threads_, runs_, run_log_, settings.apply_window, log_),
           goes_past_queue_(settings.durability != durability::power),
           // Beside the file itself, as the write-ahead log is.
           live_path_(std::filesystem::weakly_canonical(settings.path).string() + "-log"),
-          run_log_(open_log()),
-          worker_(*opened_, *run_log_, live_.get(), log_, {.group_window = settings.group_window}) {}
+          live_(open_log()),
+          worker_(
+              *opened_, run_log_, redo_, live_.get(), log_, {.group_window = settings.group_window}
+          ) {}
 
     ~sqlite_store() override { sqlite_store::close(); }
 
@@ -147,10 +153,10 @@ public:
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     bool is_current(std::uint64_t as_of) const noexcept override {
-        return worker_.writes_queued() == as_of;
+        return worker_.writes_queued() + (live_ ? live_->commits() : 0) == as_of;
     }
     asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change) override;
+    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override;
     asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override;
@@ -180,8 +186,8 @@ public:
 private:
     static std::unique_ptr<database>
     open(const sqlite_settings& settings, std::span<const sqlite_migration> migrations);
-    std::unique_ptr<sqlite_log> open_log();
-    void open_ring(sqlite_log& run_log);
+    std::unique_ptr<live_logs> open_log();
+    std::unique_ptr<live_logs> open_ring();
     void set_ring_identity(std::optional<std::uint64_t> identity);
 
     template <class T, class Work>
@@ -194,7 +200,19 @@ private:
         return submit<T>(worker_, access::write, std::move(work), [](const result<T>&) {});
     }
 
-    result<begun_run>
+    // A run as it has begun, and what its thread is then.
+    struct begun_thread {
+        std::int64_t run_number = 0;
+        thread_size size;
+    };
+    bool go_past_queue(live_logs::outcome taken);
+    std::optional<begun_run>
+    begin_past_queue(const thread_key& key, run_record& run, changes& change, const basis& seen);
+    bool commit_past_queue(
+        const thread_key& key, changes& change, const std::optional<log_slice>& log,
+        const std::string& release_run_id
+    );
+    result<begun_thread>
     begin_now(const thread_key& key, const run_record& run, const changes& change);
     result<void>
     commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
@@ -208,12 +226,13 @@ private:
     std::unique_ptr<database> opened_;
     sqlite_threads threads_;
     sqlite_runs runs_;
-    const bool goes_past_queue_; ///< Log entries may.
+    sqlite_log run_log_;
+    sqlite_redo redo_;
+    const bool goes_past_queue_; ///< What live runs do may.
     const std::string live_path_;
-    std::unique_ptr<live_logs> live_; ///< Null: they do not.
     bool closed_ = false;
     bool ring_is_left_ = false; ///< A former process's, which is still needed.
-    std::unique_ptr<sqlite_log> run_log_;
+    std::unique_ptr<live_logs> live_; ///< Null: nothing goes past the queue.
     sqlite_worker worker_; // Last: its thread uses all of the above.
 };
 
@@ -237,49 +256,51 @@ sqlite_store::open(const sqlite_settings& settings, std::span<const sqlite_migra
 }
 
 // The ring exists from the opening of the store to its clean end; each process has its own.
-std::unique_ptr<sqlite_log> sqlite_store::open_log() {
+std::unique_ptr<live_logs> sqlite_store::open_log() {
     const auto identity = static_cast<std::uint64_t>(
         opened_->integer("SELECT coalesce(identity, 0) FROM log_ring")
     );
-    auto run_log = std::make_unique<sqlite_log>(*opened_, runs_, log_);
     if (identity == 0) {
-        run_log->recover(nullptr, false);
+        run_log_.recover(nullptr, false);
     } else {
         const std::optional<log_ring::contents> left = log_ring::recover(live_path_, identity);
-        run_log->recover(left ? &*left : nullptr, !left);
+        if (left) {
+            redo_.recover(left->commits);
+        }
+        run_log_.recover(left ? &*left : nullptr, !left);
         // Before anything is written that could be taken for what is there.
-        if (!run_log->fold_all()) {
+        if (!redo_.fold_all()) {
             ring_is_left_ = true;
-            return run_log;
+            return nullptr;
         }
         set_ring_identity(std::nullopt);
         std::error_code ignored; // A file that is left belongs to no store.
         std::filesystem::remove(live_path_, ignored);
     }
-    if (goes_past_queue_) {
-        open_ring(*run_log);
-    }
-    return run_log;
+    return goes_past_queue_ ? open_ring() : nullptr;
 }
 
-void sqlite_store::open_ring(sqlite_log& run_log) {
+// Null, with a warning, if there can be none.
+std::unique_ptr<live_logs> sqlite_store::open_ring() {
     try {
         const std::uint64_t identity = random_identity();
-        auto live = std::make_unique<live_logs>(live_path_, identity);
+        auto live = std::make_unique<live_logs>(live_path_, identity, runs_.last_number());
         live->ring().prepare(); // So that the file is known.
         set_ring_identity(identity);
-        live_ = std::move(live);
-        run_log.use(*live_);
-        run_log.take_all_steps();
+        run_log_.use(live->ring());
+        redo_.use(*live);
+        redo_.take_all_steps();
+        return live;
     } catch (const std::exception& error) {
         log_.log(
             log_level::warning, "every log entry becomes a transaction", {{"reason", error.what()}}
         );
+        return nullptr;
     }
 }
 
 void sqlite_store::set_ring_identity(std::optional<std::uint64_t> identity) {
-    statement update(*opened_, "UPDATE log_ring SET identity = ?");
+    statement update(*opened_, "UPDATE log_ring SET identity = ?, applied = 0");
     update.execute(identity);
 }
 
@@ -289,26 +310,27 @@ void sqlite_store::append_log(
     if (slice.ends.empty()) {
         return;
     }
-    const auto taken = live_ ? live_->append(slice) : live_logs::outcome::refused;
-    switch (taken) {
-    case live_logs::outcome::refused:
+    if (!live_ || !go_past_queue(live_->append(slice))) {
         worker_.append(slice, observer);
         return;
-    case live_logs::outcome::durable_and_due:
-        worker_.take_live();
-        break;
-    case live_logs::outcome::durable:
-        break;
     }
     if (observer) {
         observer->on_durable(last_sequence(slice));
     }
 }
 
+// False: it did not.
+bool sqlite_store::go_past_queue(live_logs::outcome taken) {
+    if (taken == live_logs::outcome::durable_and_due) {
+        worker_.take_live();
+    }
+    return taken != live_logs::outcome::refused;
+}
+
 void sqlite_store::close() {
     worker_.close();
     const bool has_ring = live_ || ring_is_left_;
-    if (std::exchange(closed_, true) || !has_ring || !run_log_->fold_all()) {
+    if (std::exchange(closed_, true) || !has_ring || !redo_.fold_all()) {
         return;
     }
     try {
@@ -325,6 +347,7 @@ void sqlite_store::close() {
 asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
     auto thread = co_await read<std::optional<thread_record>>(
         [this, key = std::move(key)]() -> result<std::optional<thread_record>> {
+            redo_.show(key);
             return threads_.load(key);
         }
     );
@@ -336,7 +359,8 @@ sqlite_store::look_up(thread_key key, std::string run_id) {
     auto found = co_await read<view>(
         [this, key = std::move(key), run_id = std::move(run_id)]() -> result<view> {
             view seen;
-            seen.as_of = worker_.writes_done();
+            redo_.show(key);
+            seen.as_of = worker_.writes_done() + redo_.taken();
             if (const auto at = threads_.find(key)) {
                 seen.run = runs_.find(at->thread, run_id);
                 if (!seen.run) {
@@ -349,22 +373,50 @@ sqlite_store::look_up(thread_key key, std::string run_id) {
     co_return found;
 }
 
-asio::awaitable<result<begun_run>>
-sqlite_store::begin(thread_key key, run_record run, changes change) {
+asio::awaitable<result<begun_run>> sqlite_store::begin(
+    thread_key key, run_record run, changes change, std::optional<basis> seen
+) {
+    if (live_ && seen && is_current(seen->as_of)) {
+        if (const auto begun = begin_past_queue(key, run, change, *seen)) {
+            co_return *begun;
+        }
+    }
+    run.number = live_ ? live_->take_number() : 0;
+    auto settle = [this, key](const result<begun_thread>& outcome) {
+        if (live_ && outcome) {
+            live_->open(key, outcome->run_number, outcome->size);
+        }
+    };
     auto work = [this, key = std::move(key), run = std::move(run), change = std::move(change)] {
         return begin_now(key, run, change);
     };
-    auto settle = [this](const result<begun_run>& outcome) {
-        if (live_ && outcome) {
-            live_->open(outcome->number);
-        }
-    };
-    auto begun =
-        co_await submit<begun_run>(worker_, access::write, std::move(work), std::move(settle));
-    co_return begun;
+    const auto begun =
+        co_await submit<begun_thread>(worker_, access::write, std::move(work), std::move(settle));
+    if (!begun) {
+        co_return begun.error();
+    }
+    co_return begun_run{begun->run_number};
 }
 
-result<begun_run>
+// Nullopt: nothing is done, and what was given is as it was.
+std::optional<begun_run> sqlite_store::begin_past_queue(
+    const thread_key& key, run_record& run, changes& change, const basis& seen
+) {
+    redo_record record;
+    record.key = key;
+    record.begins = std::move(run);
+    record.thread_exists = seen.thread_exists;
+    record.before = seen.size;
+    record.change = std::move(change);
+    if (go_past_queue(live_->begin(record))) {
+        return begun_run{record.run_number};
+    }
+    run = std::move(*record.begins);
+    change = std::move(record.change);
+    return std::nullopt;
+}
+
+result<sqlite_store::begun_thread>
 sqlite_store::begin_now(const thread_key& key, const run_record& run, const changes& change) {
     const std::optional<sqlite_threads::position> at = threads_.find(key);
     std::int64_t thread = 0;
@@ -381,27 +433,39 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
     const std::int64_t number = runs_.add(thread, run);
-    run_log_->run_begun(number);
-    return begun_run{number};
+    run_log_.run_begun(number);
+    return begun_thread{number, size_after(at ? at->size : thread_size(), change)};
 }
 
 asio::awaitable<result<void>> sqlite_store::commit(
     thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
 ) {
+    if (live_ && commit_past_queue(key, change, log, release_run_id)) {
+        co_return result<void>();
+    }
     const std::int64_t number = log ? log->run_number : 0;
     const std::uint64_t last = log ? last_sequence(*log) : 0;
     const std::int64_t ended =
         change.run && change.run->status != run_status::active ? change.run->number : 0;
-    if (live_ && number != 0) {
-        live_->hold(number, last);
+    const thread_size growth = size_after({}, change);
+    std::int64_t held = 0;
+    if (live_) {
+        held = live_->hold_commit(key);
+        if (number != 0) {
+            live_->hold(number, last);
+        }
     }
-    auto settle = [this, key, run_id = std::move(release_run_id), number, last,
-                   ended](const result<void>& outcome) {
+    auto settle = [this, key, run_id = std::move(release_run_id), number, last, ended, held,
+                   growth](const result<void>& outcome) {
         leases_.release(key, run_id);
-        if (live_ && number != 0) {
+        if (!live_) {
+            return;
+        }
+        live_->settle_commit(held, outcome ? std::optional(growth) : std::nullopt);
+        if (number != 0) {
             live_->settle(number, last, outcome.has_value());
         }
-        if (live_ && outcome && ended != 0) {
+        if (outcome && ended != 0) {
             live_->close(ended);
         }
     };
@@ -413,6 +477,27 @@ asio::awaitable<result<void>> sqlite_store::commit(
     co_return committed;
 }
 
+// False: nothing is done, and what was given is as it was.
+bool sqlite_store::commit_past_queue(
+    const thread_key& key, changes& change, const std::optional<log_slice>& log,
+    const std::string& release_run_id
+) {
+    redo_record record;
+    record.key = key;
+    record.change = std::move(change);
+    try {
+        if (go_past_queue(live_->commit(record, log))) {
+            leases_.release(key, release_run_id);
+            return true;
+        }
+    } catch (...) {
+        leases_.release(key, release_run_id);
+        throw;
+    }
+    change = std::move(record.change);
+    return false;
+}
+
 result<void> sqlite_store::commit_now(
     const thread_key& key, const changes& change, const std::optional<log_slice>& log
 ) {
@@ -422,20 +507,20 @@ result<void> sqlite_store::commit_now(
     }
     const bool has_entries = log && !log->ends.empty();
     if (has_entries) {
-        run_log_->open(log->run_number);
+        run_log_.open(log->run_number);
     }
     threads_.apply(*at, change);
     if (change.run && !runs_.update(at->thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
     // Last, because what is staged is not undone with the savepoint.
-    if (has_entries && !run_log_->stage(*log)) {
+    if (has_entries && !run_log_.stage(*log)) {
         return failure{
             errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
         };
     }
     if (change.run && change.run->status != run_status::active) {
-        run_log_->run_ended(change.run->number);
+        run_log_.run_ended(change.run->number);
     }
     return {};
 }
@@ -443,7 +528,8 @@ result<void> sqlite_store::commit_now(
 asio::awaitable<result<std::vector<log_entry>>>
 sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     auto entries = co_await read<std::vector<log_entry>>([this, run_number, after, limit] {
-        return run_log_->read(run_number, after, limit);
+        redo_.show_run(run_number);
+        return run_log_.read(run_number, after, limit);
     });
     co_return entries;
 }
@@ -453,6 +539,7 @@ sqlite_store::find_run(thread_key key, std::string run_id) {
     auto run = co_await read<std::optional<run_record>>(
         [this, key = std::move(key),
          run_id = std::move(run_id)]() -> result<std::optional<run_record>> {
+            redo_.show(key);
             const auto at = threads_.find(key);
             return at ? runs_.find(at->thread, run_id) : std::nullopt;
         }
@@ -464,7 +551,10 @@ asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run_by_key(thread_key key, std::string idempotency_key) {
     auto run = co_await read<std::optional<run_record>>(
         [this, key = std::move(key), idempotency_key = std::move(idempotency_key)](
-        ) -> result<std::optional<run_record>> { return runs_.find_by_key(key, idempotency_key); }
+        ) -> result<std::optional<run_record>> {
+            redo_.show(key);
+            return runs_.find_by_key(key, idempotency_key);
+        }
     );
     co_return run;
 }
@@ -472,6 +562,7 @@ sqlite_store::find_run_by_key(thread_key key, std::string idempotency_key) {
 asio::awaitable<result<std::optional<run_record>>> sqlite_store::latest_run(thread_key key) {
     auto run = co_await read<std::optional<run_record>>(
         [this, key = std::move(key)]() -> result<std::optional<run_record>> {
+            redo_.show(key);
             return runs_.latest(key);
         }
     );
@@ -480,6 +571,7 @@ asio::awaitable<result<std::optional<run_record>>> sqlite_store::latest_run(thre
 
 asio::awaitable<result<thread_page>> sqlite_store::list(thread_query query) {
     auto page = co_await read<thread_page>([this, query = std::move(query)] {
+        redo_.show_all();
         return threads_.list(query);
     });
     if (page) {
@@ -494,6 +586,7 @@ asio::awaitable<result<std::vector<session_event>>>
 sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
     auto page = co_await read<std::vector<session_event>>(
         [this, key = std::move(key), after, limit]() -> result<std::vector<session_event>> {
+            redo_.show(key);
             return threads_.events(key, after, limit);
         }
     );
@@ -513,7 +606,7 @@ result<bool> sqlite_store::remove_now(const thread_key& key) {
     const std::vector<std::int64_t> runs = runs_.of_thread(at->thread);
     runs_.erase_of_thread(at->thread);
     threads_.erase(at->thread);
-    run_log_->erase(runs);
+    run_log_.erase(runs);
     for (const std::int64_t run : runs) {
         if (live_) {
             live_->close(run);
@@ -532,12 +625,13 @@ sqlite_store::orphans(std::optional<thread_key> thread) {
 
 result<std::vector<store::orphan>>
 sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
+    redo_.show_all();
     std::vector<orphan> found = runs_.active(thread);
     std::erase_if(found, [this](const orphan& lost) {
         return leases_.holder(lost.key) == lost.run.run_id;
     });
     for (orphan& lost : found) {
-        lost.last_sequence = run_log_->last_sequence_of(lost.run.number);
+        lost.last_sequence = run_log_.last_sequence_of(lost.run.number);
     }
     return found;
 }
@@ -565,12 +659,12 @@ result<bool> sqlite_store::drop_some_logs(const log_limits& limits) {
     std::uint64_t bytes = 0;
     std::size_t count = 0;
     while (count < runs.size() && bytes < dropped_bytes_at_once) {
-        bytes += run_log_->row_bytes_of(runs[count]);
+        bytes += run_log_.row_bytes_of(runs[count]);
         runs_.set_log_state(runs[count], log_state::dropped);
         ++count;
     }
     runs.resize(count);
-    run_log_->erase(runs);
+    run_log_.erase(runs);
     return !runs.empty();
 }
 
@@ -578,13 +672,13 @@ result<bool> sqlite_store::drop_some_logs(const log_limits& limits) {
 // not count, and stays.
 std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
-    std::uint64_t left = run_log_->row_bytes();
+    std::uint64_t left = run_log_.row_bytes();
     if (left <= max_bytes) {
         return runs;
     }
     for (const std::int64_t run :
          runs_.with_log_before(std::numeric_limits<unix_ms>::max(), dropped_at_once)) {
-        const std::uint64_t bytes = run_log_->row_bytes_of(run);
+        const std::uint64_t bytes = run_log_.row_bytes_of(run);
         if (bytes > 0 && left > max_bytes) {
             left -= bytes;
             runs.push_back(run);

@@ -3,8 +3,8 @@
 #include "session/change_check.hpp"
 #include "session/list_cursor.hpp"
 #include "session/message_json.hpp"
+#include "session/stored_json.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -25,22 +25,8 @@ node_index node_or_none(const statement::rows& row, int column) {
     return row.is_null(column) ? no_node : static_cast<node_index>(row.integer(column));
 }
 
-// What was accepted once must be readable again: a tool may have answered with bytes that are not
-// UTF-8, and the limits on input are not this reader's.
-result<json::value> parse(std::string_view text) {
-    json::parse_options options;
-    options.allow_invalid_utf8 = true;
-    options.max_depth = 1000;
-    boost::system::error_code ec;
-    json::value value = json::parse(text, ec, {}, options);
-    if (ec) {
-        return failure{errc::invalid_json, ec.message(), {}, {}};
-    }
-    return value;
-}
-
 json::object object_or_empty(std::string_view text) {
-    result<json::value> value = parse(text);
+    result<json::value> value = parse_stored(text);
     return value && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
@@ -80,11 +66,14 @@ private:
     bool any_ = false;
 };
 
-std::uint64_t branch_count_after(std::size_t branch_count, const changes& change) {
-    for (const changes::branch_change& changed : change.branches) {
-        branch_count = std::max(branch_count, std::size_t{changed.index} + 1);
-    }
-    return branch_count;
+sqlite_threads::position position_of(const statement::rows& row) {
+    return {
+        .thread = row.integer(0),
+        .size = {
+            .messages = static_cast<std::size_t>(row.integer(1)),
+            .branches = static_cast<std::size_t>(row.integer(2))},
+        .event_count = static_cast<std::uint64_t>(row.integer(3)),
+    };
 }
 
 } // namespace
@@ -95,6 +84,10 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
       find_(
           db, "SELECT id, message_count, branch_count, event_count FROM threads "
               "WHERE principal = ? AND thread_id = ?"
+      ),
+      find_of_run_(
+          db, "SELECT id, message_count, branch_count, event_count FROM threads "
+              "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
           db, "INSERT INTO threads (principal, thread_id, agent_id, created_at, updated_at, title, "
@@ -162,65 +155,68 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
 
 std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& key) {
     statement::rows row = find_.query(key.principal, key.thread_id);
-    if (!row.next()) {
-        return std::nullopt;
-    }
-    return position{
-        .thread = row.integer(0),
-        .message_count = static_cast<std::size_t>(row.integer(1)),
-        .branch_count = static_cast<std::size_t>(row.integer(2)),
-        .event_count = static_cast<std::uint64_t>(row.integer(3)),
-    };
+    return row.next() ? std::optional(position_of(row)) : std::nullopt;
+}
+
+std::optional<sqlite_threads::position> sqlite_threads::find_of_run(std::int64_t run_number) {
+    statement::rows row = find_of_run_.query(run_number);
+    return row.next() ? std::optional(position_of(row)) : std::nullopt;
 }
 
 std::int64_t sqlite_threads::create(
-    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at
+    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at,
+    const message_texts& texts
 ) {
-    check_change(0, 0, change);
+    check_change({}, change);
+    const thread_size size = size_after({}, change);
     // All of it at once: a row that is changed again is written again, with its index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
         key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at, change.at,
         change.title.value_or(std::string()), change.archived.value_or(false), metadata, last_run_at,
         change.head.value_or(0), change.last_request_had_history.value_or(false),
-        std::uint64_t{change.messages.size()}, branch_count_after(0, change),
+        std::uint64_t{size.messages}, std::uint64_t{size.branches},
         std::uint64_t{change.events.size()}
     );
     const std::int64_t thread = db_.last_insert_id();
-    add_rows({.thread = thread}, change);
+    add_rows({.thread = thread, .size = {}}, change, texts);
     return thread;
 }
 
-void sqlite_threads::add_messages(const position& at, const changes& change) {
-    std::size_t number = at.message_count;
-    for (const stored_message& added : change.messages) {
-        const std::string text = json::serialize(to_json(added.message));
+void sqlite_threads::add_messages(
+    const position& at, const changes& change, const message_texts& texts
+) {
+    for (std::size_t i = 0; i < change.messages.size(); ++i) {
+        const stored_message& added = change.messages[i];
+        const std::string made = texts.empty() ? json::serialize(to_json(added.message)) : "";
         add_message_.execute(
-            at.thread, std::uint64_t{number}, number_or_null(added.parent), added.run_id,
-            added.created_at, text
+            at.thread, std::uint64_t{at.size.messages + i}, number_or_null(added.parent),
+            added.run_id, added.created_at, texts.empty() ? made : texts[i]
         );
-        ++number;
     }
 }
 
 void sqlite_threads::apply(
-    const position& at, const changes& change, std::optional<unix_ms> last_run_at
+    const position& at, const changes& change, std::optional<unix_ms> last_run_at,
+    const message_texts& texts
 ) {
-    check_change(at.message_count, at.branch_count, change);
-    add_rows(at, change);
+    check_change(at.size, change);
+    add_rows(at, change, texts);
+    const thread_size size = size_after(at.size, change);
     const std::optional<unix_ms> updated_at =
         change.at == 0 ? std::nullopt : std::optional(change.at);
     update_.execute(
         change.head, change.last_request_had_history, change.agent_id, change.title,
         change.archived, serialized(change.metadata), updated_at, last_run_at,
-        std::uint64_t{at.message_count + change.messages.size()},
-        branch_count_after(at.branch_count, change), at.event_count + change.events.size(),
-        at.thread
+        std::uint64_t{size.messages}, std::uint64_t{size.branches},
+        at.event_count + change.events.size(), at.thread
     );
 }
 
-void sqlite_threads::add_rows(const position& at, const changes& change) {
-    add_messages(at, change);
+void sqlite_threads::add_rows(
+    const position& at, const changes& change, const message_texts& texts
+) {
+    add_messages(at, change, texts);
     for (const changes::branch_change& changed : change.branches) {
         set_branch_.execute(
             at.thread, changed.index, number_or_null(changed.value.tip), changed.value.updated_at
@@ -279,7 +275,7 @@ std::optional<thread_record> sqlite_threads::load(const thread_key& key, const p
     }
     load_documents(at.thread, record);
     load_branches(at.thread, record);
-    load_messages(at.thread, at.message_count, record);
+    load_messages(at.thread, at.size.messages, record);
     load_calls(at.thread, record);
     return record;
 }
@@ -289,10 +285,10 @@ void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) 
     if (!row.next()) {
         return;
     }
-    if (result<json::value> state = parse(row.text(0)); state) {
+    if (result<json::value> state = parse_stored(row.text(0)); state) {
         record.state = std::move(*state);
     }
-    if (result<json::value> tools = parse(row.text(1)); tools && tools->is_array()) {
+    if (result<json::value> tools = parse_stored(row.text(1)); tools && tools->is_array()) {
         record.offered_tools = std::move(tools->get_array());
     }
 }
@@ -312,7 +308,7 @@ void sqlite_threads::load_messages(std::int64_t thread, std::size_t count, threa
         }
         node.run_id = row.text(2);
         node.created_at = row.integer(3);
-        const result<json::value> value = parse(row.text(4));
+        const result<json::value> value = parse_stored(row.text(4));
         result<message> read = value ? message_from_json(*value) : result<message>(value.error());
         if (read) {
             node.message = std::move(*read);

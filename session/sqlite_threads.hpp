@@ -20,22 +20,26 @@ public:
     /// A thread's row: what a write needs to know of it.
     struct position {
         std::int64_t thread = 0;
-        std::size_t message_count = 0;
-        std::size_t branch_count = 0;
+        thread_size size;
         std::uint64_t event_count = 0;
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
+    /// The thread of a run.
+    [[nodiscard]] std::optional<position> find_of_run(std::int64_t run_number);
+    /// The texts of the messages in a change, as they are stored; empty: to be made from it.
+    using message_texts = std::vector<std::string>;
+
     /// A new thread with what `change` makes of it; returns its id. Throws like apply().
     std::int64_t create(
         const thread_key& key, const std::string& agent_id, const changes& change,
-        unix_ms last_run_at
+        unix_ms last_run_at, const message_texts& texts = {}
     );
     /// Throws std::logic_error, before it writes, for a change that does not fit (check_change). Without
     /// `last_run_at`, no run begins with it.
     void apply(
         const position& at, const changes& change,
-        std::optional<unix_ms> last_run_at = std::nullopt
+        std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}
     );
     void erase(std::int64_t thread);
 
@@ -49,8 +53,8 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    void add_rows(const position& at, const changes& change);
-    void add_messages(const position& at, const changes& change);
+    void add_rows(const position& at, const changes& change, const message_texts& texts);
+    void add_messages(const position& at, const changes& change, const message_texts& texts);
     void load_documents(std::int64_t thread, thread_record& record);
     void load_messages(std::int64_t thread, std::size_t count, thread_record& record);
     void load_branches(std::int64_t thread, thread_record& record);
@@ -59,6 +63,7 @@ private:
     database& db_;
     agui::logger& log_;
     statement find_;
+    statement find_of_run_;
     statement create_;
     statement update_;
     statement update_documents_;

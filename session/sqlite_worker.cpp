@@ -21,24 +21,15 @@ failure unavailable() {
     return {errc::store_unavailable, "the store cannot be written", {}, {}};
 }
 
-// Undoes what one job wrote, unless it is kept; the transaction around it goes on.
-class savepoint {
-public:
-    explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT job"); }
-    void keep() { db_.execute("RELEASE job"); }
-    void undo() { db_.execute("ROLLBACK TO job; RELEASE job"); }
-
-private:
-    database& db_;
-};
-
 } // namespace
 
 sqlite_worker::sqlite_worker(
-    database& db, sqlite_log& log, live_logs* live, agui::logger& logger, settings given
+    database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
+    settings given
 )
     : db_(db),
       log_(log),
+      redo_(redo),
       live_(live),
       logger_(logger),
       settings_(given),
@@ -141,10 +132,13 @@ void sqlite_worker::run() noexcept {
             next.read.reset();
         }
         if (next.live_due) {
-            take_live_now();
+            redo_.take_live();
         }
-        if (log_.fold_pending()) {
-            log_.fold_step();
+        if (std::exchange(redo_due_, false)) {
+            redo_.apply_waiting();
+        }
+        if (redo_.has_work()) {
+            redo_.step();
         }
     }
 }
@@ -166,17 +160,27 @@ bool sqlite_worker::take(work& next) {
 
 void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
     // While entries keep coming, waking by the clock costs less than being woken by each first one.
-    if (std::exchange(expecting_entries_, false) && !log_.fold_pending()) {
+    if (std::exchange(expecting_entries_, false) && !redo_.has_work()) {
         const auto since = writes_.empty() ? std::chrono::steady_clock::now() : oldest_write_;
         wait_for_company(lock, since + settings_.group_window);
         if (!writes_.empty()) {
             return;
         }
     }
-    while (writes_.empty() && reads_.empty() && !live_due_ && !closing_ && !log_.fold_pending()) {
+    const auto has_work = [this] {
+        return !writes_.empty() || !reads_.empty() || live_due_ || closing_ || redo_.has_work();
+    };
+    while (!has_work()) {
         sleeping_ = true;
-        wake_.wait(lock);
+        if (const auto due = redo_.due()) {
+            redo_due_ = wake_.wait_until(lock, *due) == std::cv_status::timeout;
+        } else {
+            wake_.wait(lock);
+        }
         sleeping_ = false;
+        if (redo_due_) {
+            return;
+        }
     }
     if (!writes_.empty()) {
         wait_for_company(lock, oldest_write_ + settings_.group_window);
@@ -234,13 +238,13 @@ bool sqlite_worker::try_transaction(item* first, item* last) {
     try {
         transaction all(db_);
         check_failpoint("store.begun");
-        log_.take_live();
+        redo_.apply();
         if (last - first == 1 && first->job) {
             // The transaction is its savepoint: SQLite copies no pages for one.
             first->job->execute();
             check_failpoint("store.job_executed");
             if (!first->job->succeeded()) {
-                log_.rolled_back();
+                rolled_back();
                 return true;
             }
         } else {
@@ -253,18 +257,19 @@ bool sqlite_worker::try_transaction(item* first, item* last) {
         check_failpoint("store.page_written");
         all.commit();
         pass_failpoint("store.committed");
+        redo_.committed();
         log_.committed();
     } catch (const std::exception& error) {
-        log_.rolled_back();
-        if (!std::exchange(failing_, true)) {
-            logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
-        }
+        rolled_back();
+        redo_.failed(error);
         return false;
     }
-    if (std::exchange(failing_, false)) {
-        logger_.log(log_level::info, "the store can be written again");
-    }
     return true;
+}
+
+void sqlite_worker::rolled_back() noexcept {
+    redo_.rolled_back();
+    log_.rolled_back();
 }
 
 void sqlite_worker::execute(item& next) {
@@ -285,21 +290,13 @@ void sqlite_worker::execute(item& next) {
 void sqlite_worker::read_now(store_job& job) {
     try {
         check_failpoint("store.read");
-        log_.take_live();
         job.execute();
     } catch (const std::exception& error) {
         logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});
         job.fail(failure{errc::store_unavailable, "the store cannot be read", {}, {}});
     }
     job.complete();
-}
-
-void sqlite_worker::take_live_now() noexcept {
-    try {
-        log_.take_live();
-    } catch (const std::exception&) {
-        // The next transaction takes it, or says why it cannot.
-    }
+    redo_.read_done();
 }
 
 void sqlite_worker::tell(item& done) noexcept {

@@ -3,6 +3,7 @@
 #include "session/live_logs.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
+#include "session/sqlite_redo.hpp"
 #include "session/store.hpp"
 
 #include "session/base/log.hpp"
@@ -50,7 +51,8 @@ public:
 
     /// What is given must outlive this; all but `live` (null: there is none) is used by its thread alone.
     sqlite_worker(
-        database& db, sqlite_log& log, live_logs* live, agui::logger& logger, settings given
+        database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
+        settings given
     );
     ~sqlite_worker();
     sqlite_worker(const sqlite_worker&) = delete;
@@ -96,19 +98,20 @@ private:
     void carry_out(std::vector<item>& writes);
     void carry_out_alone(item* first, item* last);
     [[nodiscard]] bool try_transaction(item* first, item* last);
+    void rolled_back() noexcept;
     void execute(item& next);
     void read_now(store_job& job);
-    void take_live_now() noexcept;
     void tell(item& done) noexcept;
 
     database& db_;
     sqlite_log& log_;
+    sqlite_redo& redo_;
     live_logs* const live_;
     agui::logger& logger_;
     settings settings_;
     std::atomic<std::uint64_t> writes_queued_{0};
     std::uint64_t writes_done_ = 0;
-    bool failing_ = false;           ///< The last transaction failed: logged once.
+    bool redo_due_ = false;          ///< Records have waited long enough.
     bool expecting_entries_ = false; ///< The last batch had some: more will come soon.
 
     std::mutex mutex_;

@@ -113,10 +113,19 @@ public:
     /// False if anything may have been written to any thread since. Never blocks.
     [[nodiscard]] virtual bool is_current(std::uint64_t as_of) const noexcept = 0;
 
+    /// What the caller of begin() has seen of the thread after it had acquired it, or before and is_current() has
+    /// said so since; and it has seen no run of that id or idempotency key.
+    struct basis {
+        std::uint64_t as_of = 0; ///< Of the view.
+        bool thread_exists = false;
+        thread_size size;
+    };
+
     /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread if
-    /// it is new. errc::run_id_reused if the thread has a run of that id or idempotency key.
+    /// it is new. errc::run_id_reused if the thread has a run of that id or idempotency key. With `seen`, a store
+    /// may do without looking at the thread again.
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change) = 0;
+    begin(thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt) = 0;
 
     /// Durable when it returns. With `log`, the entries are part of the same transaction. With
     /// `release_run_id`, the thread is free before this returns, also when it fails.
@@ -190,6 +199,8 @@ struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
     std::chrono::microseconds group_window{1000}; ///< Log entries wait at most this long for company.
+    /// What live runs have committed past the queue is in the tables of the file after that, at the latest.
+    std::chrono::milliseconds apply_window{1000};
     agui::logger* logger = nullptr;               ///< Failures and damage; null: nobody. Outlives the store.
 };
 

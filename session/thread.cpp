@@ -84,7 +84,9 @@ const call_record* thread_record::find_call(std::string_view id) const noexcept 
     return found == calls.end() ? nullptr : &*found;
 }
 
-void check_change(std::size_t node_count, std::size_t branch_count, const changes& change) {
+void check_change(thread_size size, const changes& change) {
+    std::size_t node_count = size.messages;
+    std::size_t branch_count = size.branches;
     for (const stored_message& added : change.messages) {
         require(
             added.parent == no_node || added.parent < node_count,
@@ -112,8 +114,16 @@ void check_change(std::size_t node_count, std::size_t branch_count, const change
     }
 }
 
+thread_size size_after(thread_size size, const changes& change) noexcept {
+    size.messages += change.messages.size();
+    for (const changes::branch_change& changed : change.branches) {
+        size.branches = std::max(size.branches, std::size_t{changed.index} + 1);
+    }
+    return size;
+}
+
 void apply(thread_record& thread, const changes& change) {
-    check_change(thread.nodes.size(), thread.branches.size(), change);
+    check_change(size_of(thread), change);
     thread.nodes.insert(thread.nodes.end(), change.messages.begin(), change.messages.end());
     for (const changes::branch_change& changed : change.branches) {
         if (changed.index == thread.branches.size()) {

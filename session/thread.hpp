@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -148,6 +149,18 @@ struct changes {
 
     std::optional<run_record> run; ///< Replaces the record of run.number (status, end, sequence).
 };
+
+/// How many messages and branches a thread has: what a change of it goes by.
+struct thread_size {
+    std::size_t messages = 0;
+    std::size_t branches = 0;
+
+    friend bool operator==(const thread_size&, const thread_size&) = default;
+};
+
+[[nodiscard]] inline thread_size size_of(const thread_record& thread) noexcept {
+    return {thread.nodes.size(), thread.branches.size()};
+}
 
 /// Applies `change` as a store does, so that a run can go on with its own copy.
 void apply(thread_record& thread, const changes& change);

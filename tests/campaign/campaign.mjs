@@ -13,7 +13,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 
 /// `mayFail`: a request may be answered with 500. The gateway is not started yet.
-export async function createCampaign({ folder, seed, mayFail = false }) {
+export async function createCampaign({ folder, seed, mayFail = false, durability = 'process' }) {
     fs.mkdirSync(folder, { recursive: true });
 
     // The same decisions for the same seed (what happens when is the machine's).
@@ -121,6 +121,7 @@ export async function createCampaign({ folder, seed, mayFail = false }) {
     log_level = "warning"
     [session]
     store = "sqlite:${database}"
+    durability = "${durability}"
     replay_seconds = 86400
     [models.main]
     provider = "openai"

@@ -23,7 +23,8 @@ const { values: options } = parseArgs({
 });
 
 // When a place is passed: while clients use the gateway, at its start, at the start after a kill, or when it stops.
-// `at` is how often it is passed before. Places where nothing can fail have no error.
+// `at` is how often it is passed before. Places where nothing can fail have no error. With durability power, all that
+// is stored goes through the store's queue.
 const all = ['kill', 'error', 'delay'];
 const noError = ['kill', 'delay'];
 const places = [
@@ -60,17 +61,22 @@ const places = [
     { name: 'ring.written', at: 60, ways: noError },
     { name: 'ring.appended', at: 60, ways: noError },
 
-    { name: 'store.begun', at: 40, ways: all },
-    { name: 'store.executed', at: 40, ways: all },
-    { name: 'store.job_executed', at: 20, ways: all },
-    { name: 'store.page_written', at: 40, ways: all },
-    { name: 'store.committed', at: 40, ways: noError },
-    { name: 'store.tell', at: 40, ways: noError },
-    { name: 'store.told', at: 40, ways: noError },
+    { name: 'store.begun', durability: 'power', at: 40, ways: all },
+    { name: 'store.executed', durability: 'power', at: 40, ways: all },
+    { name: 'store.job_executed', durability: 'power', at: 20, ways: all },
+    { name: 'store.page_written', durability: 'power', at: 40, ways: all },
+    { name: 'store.committed', durability: 'power', at: 40, ways: noError },
+    { name: 'store.tell', durability: 'power', at: 40, ways: noError },
+    { name: 'store.told', durability: 'power', at: 40, ways: noError },
     { name: 'store.read', at: 20, ways: all },
     { name: 'store.fold', at: 3, ways: all, clients: 80 },
     { name: 'store.folded_rows', at: 1, ways: all, clients: 80 },
     { name: 'store.folded', at: 1, ways: noError, clients: 80 },
+    { name: 'redo.apply', at: 5, ways: all },
+    { name: 'redo.applied', at: 5, ways: all },
+    { name: 'redo.read_committed', at: 5, ways: noError },
+    { name: 'redo.committed', at: 1, ways: noError, clients: 80 },
+    { name: 'redo.recovered', at: 1, ways: noError, when: 'restart' },
     { name: 'cancel.requested', at: 1, ways: all },
     { name: 'sweep.begin', at: 1, ways: all, when: 'start' },
     { name: 'sweep.done', at: 1, ways: all, when: 'start' },
@@ -95,8 +101,8 @@ async function keepAlive(campaign, over) {
     }
 }
 
-async function stumble({ name, at, ways, when, clients }, way, folder) {
-    const campaign = await createCampaign({ folder, seed: Number(options.seed), mayFail: true });
+async function stumble({ name, at, when, clients, durability }, way, folder) {
+    const campaign = await createCampaign({ folder, seed: Number(options.seed), mayFail: true, durability });
     const failpoint = { AGUI_FAILPOINT: `${name}=${way}:${at}` };
     let end;
     const over = { now: false, signal: new Promise((resolve) => { end = resolve; }) };

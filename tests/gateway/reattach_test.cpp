@@ -242,7 +242,28 @@ protected:
     FullDisk() { use_sqlite(); }
 };
 
+TEST_F(FullDisk, ARunGoesOnToItsEnd) {
+    answer = say_and_stall("Hello");
+    start();
+    raw_client client(port());
+    client.send(post("/agui", run_body("t", "r")));
+    std::string seen = client.read_until("Hello\"}\n\n");
+    {
+        const full_disk nothing_is_written;
+        ask(post("/agui/cancel", R"({"threadId":"t"})"));
+        seen += client.read_until("\r\n0\r\n\r\n");
+        EXPECT_THAT(seen, HasSubstr("user_stop"));
+        EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, HasSubstr(R"("content":"Hello")"));
+    }
+
+    const raw_reply again = ask(get(events_path("t", "r")));
+    EXPECT_EQ(again.status, 200) << again.body;
+    EXPECT_THAT(again.body, HasSubstr("user_stop"));
+    EXPECT_THAT(again.body, Not(HasSubstr("RUN_ERROR")));
+}
+
 TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
+    settings.session.durability = session::durability::power; // Past the queue it could be.
     answer = say_and_stall("Hello");
     start();
     raw_client client(port());

@@ -70,7 +70,7 @@ public:
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<session::begun_run>>
-    begin(session::thread_key, session::run_record, session::changes) override {
+    begin(session::thread_key, session::run_record, session::changes, std::optional<basis>) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<void>> commit(

@@ -621,6 +621,7 @@ TEST_F(ServerTest, LogsWhyTheStoreFails) {
     std::filesystem::create_directories(folder);
     settings.session.store = gateway::session_config::store_kind::sqlite;
     settings.session.sqlite_path = (folder / "agui.db").string();
+    settings.session.durability = session::durability::power; // Past the queue nothing would fail.
     start();
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

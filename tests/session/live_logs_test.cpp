@@ -20,6 +20,10 @@ protected:
         }
     }
 
+    void open(std::int64_t run_number) {
+        logs_.open(test::key_of("thread_" + std::to_string(run_number)), run_number, {});
+    }
+
     [[nodiscard]] bool append(std::int64_t run_number, std::uint64_t first, std::size_t count = 1) {
         const std::vector<std::string> frames(count, "frame");
         return logs_.append(slice_of(run_number, first, frames)) != live_logs::outcome::refused;
@@ -29,28 +33,28 @@ protected:
 
 private:
     temporary_folder folder_;
-    live_logs logs_{folder_.file("log"), 1};
+    live_logs logs_{folder_.file("log"), 1, 0};
 };
 
 TEST_F(LiveLogs, TakesARunsEntriesInOrder) {
-    logs().open(1);
+    open(1);
     EXPECT_TRUE(append(1, 1, 3));
     EXPECT_TRUE(append(1, 4));
-    logs().open(2);
+    open(2);
     EXPECT_TRUE(append(2, 1));
     EXPECT_TRUE(append(1, 5));
 }
 
 TEST_F(LiveLogs, RefusesARunThatIsNotGoingOn) {
     EXPECT_FALSE(append(1, 1));
-    logs().open(1);
+    open(1);
     EXPECT_TRUE(append(1, 1));
     logs().close(1);
     EXPECT_FALSE(append(1, 2));
 }
 
 TEST_F(LiveLogs, RefusesWhatDoesNotContinueALog) {
-    logs().open(1);
+    open(1);
     EXPECT_FALSE(append(1, 2));
     logs().settle(1, 2, false);
     EXPECT_TRUE(append(1, 1));
@@ -60,7 +64,7 @@ TEST_F(LiveLogs, RefusesWhatDoesNotContinueALog) {
 }
 
 TEST_F(LiveLogs, WhileEntriesAreQueuedThoseBehindThemAreQueuedAsWell) {
-    logs().open(1);
+    open(1);
     EXPECT_TRUE(append(1, 1));
     logs().hold(1, 3);
     EXPECT_FALSE(append(1, 4));
@@ -71,7 +75,7 @@ TEST_F(LiveLogs, WhileEntriesAreQueuedThoseBehindThemAreQueuedAsWell) {
 }
 
 TEST_F(LiveLogs, GoesOnWhereTheLogEndsAfterQueuedEntriesAreLost) {
-    logs().open(1);
+    open(1);
     EXPECT_TRUE(append(1, 1));
     logs().hold(1, 2);
     logs().settle(1, 2, false);
@@ -81,7 +85,7 @@ TEST_F(LiveLogs, GoesOnWhereTheLogEndsAfterQueuedEntriesAreLost) {
 }
 
 TEST_F(LiveLogs, WhatIsTooLargeForTheRingIsQueued) {
-    logs().open(1);
+    open(1);
     const std::string large(log_ring::segment_bytes, 'x');
     EXPECT_EQ(logs().append(slice_of(1, 1, {large})), live_logs::outcome::refused);
     EXPECT_FALSE(append(1, 2));
@@ -91,26 +95,27 @@ TEST_F(LiveLogs, WhatIsTooLargeForTheRingIsQueued) {
 }
 
 TEST_F(LiveLogs, SaysWhenASegmentIsFull) {
-    logs().open(1);
+    open(1);
     const std::string half(log_ring::segment_bytes / 2, 'x');
     EXPECT_EQ(logs().append(slice_of(1, 1, {half + "a"})), live_logs::outcome::durable);
-    logs().open(2);
+    open(2);
     EXPECT_EQ(logs().append(slice_of(2, 1, {half})), live_logs::outcome::durable_and_due);
 }
 
 TEST_F(LiveLogs, BehindACutEntriesAreWhole) {
-    logs().open(1);
+    open(1);
     log_ring::place from = logs().ring().end();
     EXPECT_TRUE(append(1, 1));
     EXPECT_TRUE(append(1, 2));
-    const log_ring::place cut = logs().cut();
+    std::vector<live_logs::held_record> none;
+    const log_ring::place cut = logs().cut(none);
     EXPECT_TRUE(append(1, 3));
 
     std::vector<bool> whole;
     const log_ring::place until = logs().ring().end();
-    while (const auto slice = logs().ring().next(from, until)) {
-        whole.push_back(entry_chain::begins_with_whole_entry(slice->bytes));
-        EXPECT_EQ(from <= cut, slice->first_sequence < 3);
+    while (const auto next = logs().ring().next(from, until)) {
+        whole.push_back(entry_chain::begins_with_whole_entry(next->slice.bytes));
+        EXPECT_EQ(from <= cut, next->slice.first_sequence < 3);
     }
     EXPECT_EQ(whole, (std::vector<bool>{true, false, true}));
 }

@@ -39,7 +39,7 @@ protected:
     }
 
     [[nodiscard]] static bool append(log_ring& ring, const slice& given) {
-        return ring.append({given.run_number, given.first_sequence, 1, given.bytes});
+        return ring.append({.slice = {given.run_number, given.first_sequence, 1, given.bytes}, .commit = {}});
     }
 
     [[nodiscard]] static std::vector<slice>
@@ -47,8 +47,8 @@ protected:
         std::vector<slice> found;
         const log_ring::place until = ring.end();
         while (const auto next = ring.next(from, until)) {
-            EXPECT_EQ(next->count, 1U);
-            found.push_back({next->run_number, next->first_sequence, std::string(next->bytes)});
+            EXPECT_EQ(next->slice.count, 1U);
+            found.push_back({next->slice.run_number, next->slice.first_sequence, std::string(next->slice.bytes)});
         }
         return found;
     }

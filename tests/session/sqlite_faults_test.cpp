@@ -146,7 +146,7 @@ TEST_F(SqliteStoreFaults, AFailureIsLoggedOnceUntilItIsOver) {
 
 TEST_F(SqliteStoreFaults, TheThreadIsFreeAfterACommitThatCouldNotBeWritten) {
     failing_vfs files;
-    const std::unique_ptr<store> subject = open();
+    const std::unique_ptr<store> subject = open("store.db", durability::power);
     done(subject->acquire(thread_1, "run_1"));
     begin(*subject, thread_1, "run_1");
     files.fail_at(1, failing_vfs::failure::from_then_on);

@@ -3,6 +3,7 @@
 #include "session/sqlite_db.hpp"
 #include "tests/session/store_fixture.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <future>
 
@@ -40,6 +41,7 @@ protected:
         session::sqlite_settings settings;
         settings.path = path(name);
         settings.durability = durability;
+        settings.apply_window = apply_window_;
         settings.logger = &log_;
         return session::make_sqlite_store(settings);
     }
@@ -123,9 +125,13 @@ protected:
     [[nodiscard]] temporary_folder& folder() noexcept { return folder_; }
     [[nodiscard]] memory_logger& log() noexcept { return log_; }
 
+    /// Of the stores that are opened from now on.
+    void set_apply_window(std::chrono::milliseconds window) noexcept { apply_window_ = window; }
+
 private:
     temporary_folder folder_;
     memory_logger log_;
+    std::chrono::milliseconds apply_window_{std::chrono::hours(1)};
 };
 
 } // namespace agui::test

@@ -25,11 +25,28 @@ using test::slice_of;
 using test::user_message;
 using test::user_turn;
 
-enum class store_kind { memory, sqlite };
+enum class store_kind {
+    memory,
+    sqlite,      ///< What live runs do goes past its queue.
+    sqlite_power ///< Everything is queued.
+};
+
+std::string name_of(store_kind kind) {
+    if (kind == store_kind::memory) {
+        return "Memory";
+    }
+    return kind == store_kind::sqlite ? "Sqlite" : "SqlitePower";
+}
 
 std::unique_ptr<store> make_store(store_kind kind, const test::temporary_folder& folder) {
-    return kind == store_kind::memory ? make_memory_store()
-                                      : make_sqlite_store({.path = folder.file("store.db")});
+    if (kind == store_kind::memory) {
+        return make_memory_store();
+    }
+    sqlite_settings settings;
+    settings.path = folder.file("store.db");
+    settings.durability =
+        kind == store_kind::sqlite ? durability::process : durability::power;
+    return make_sqlite_store(settings);
 }
 
 class StoreContract : public test::coroutine_test,
@@ -52,8 +69,15 @@ protected:
         EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
     }
 
+    /// As the gateway does: a store may believe what was looked up.
     std::int64_t begin(const thread_key& key, std::string run_id, changes change = {}) {
-        return get(store_->begin(key, run_of(std::move(run_id)), std::move(change))).number;
+        const store::view seen = get(store_->look_up(key, run_id));
+        EXPECT_FALSE(seen.run);
+        store::basis basis;
+        basis.as_of = seen.as_of;
+        basis.thread_exists = seen.thread.has_value();
+        basis.size = seen.thread ? size_of(*seen.thread) : thread_size();
+        return get(store_->begin(key, run_of(std::move(run_id)), std::move(change), basis)).number;
     }
 
     thread_record load(const thread_key& key) { return get(store_->load(key)).value(); }
@@ -66,9 +90,10 @@ private:
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Stores, StoreContract, ::testing::Values(store_kind::memory, store_kind::sqlite),
+    Stores, StoreContract,
+    ::testing::Values(store_kind::memory, store_kind::sqlite, store_kind::sqlite_power),
     [](const auto& info) {
-        return std::string(info.param == store_kind::memory ? "Memory" : "Sqlite");
+        return name_of(info.param);
     }
 );
 
