@@ -21,12 +21,15 @@ constexpr std::size_t waiting_records_max = 16;
 // The record as bytes; empty: it is too large.
 std::string bytes_of(redo_record& record) {
     record.message_texts.clear();
+    std::size_t size = 0;
     for (const stored_message& added : record.change.messages) {
         record.message_texts.push_back(boost::json::serialize(to_json(added.message)));
+        size += record.message_texts.back().size();
+        if (size > record_bytes_max) {
+            return {};
+        }
     }
-    std::string bytes;
-    to_bytes(record, bytes);
-    return bytes.size() <= record_bytes_max ? bytes : std::string();
+    return to_bytes(record, record_bytes_max);
 }
 
 bool ends_run(const changes& change) noexcept {
@@ -253,10 +256,16 @@ bool live_logs::ask_for_next() {
     return asked_for_next_;
 }
 
-log_ring::place live_logs::take(std::vector<held_record>& records) {
-    const std::lock_guard lock(mutex_);
+// All or none of them.
+void live_logs::move_records(std::vector<held_record>& records) {
+    records.reserve(records.size() + records_.size());
     std::ranges::move(records_, std::back_inserter(records));
     records_.clear();
+}
+
+log_ring::place live_logs::take(std::vector<held_record>& records) {
+    const std::lock_guard lock(mutex_);
+    move_records(records);
     return ring_.end();
 }
 
@@ -265,8 +274,7 @@ log_ring::place live_logs::cut(std::vector<held_record>& records) {
     for (auto& [number, live] : runs_) {
         live.restart();
     }
-    std::ranges::move(records_, std::back_inserter(records));
-    records_.clear();
+    move_records(records);
     return ring_.end();
 }
 

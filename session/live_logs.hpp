@@ -108,6 +108,7 @@ private:
     [[nodiscard]] bool append_entries_locked(
         live_run& target, const log_slice& slice, std::string_view commit
     );
+    void move_records(std::vector<held_record>& records);
     template <class Append>
     [[nodiscard]] outcome take_record(redo_record& record, Append append);
 

@@ -97,7 +97,12 @@ void members(auto& codec, any_const<redo_record> auto& value) {
 
 class writer {
 public:
-    explicit writer(std::string& bytes) : bytes_(bytes) {}
+    explicit writer(std::size_t most) : most_(most) {}
+
+    /// Empty if they are too many.
+    [[nodiscard]] std::string take() && {
+        return bytes_.size() > most_ ? std::string() : std::move(bytes_);
+    }
 
     void operator()(bool value) { put_leb128(bytes_, value ? 1 : 0); }
     void operator()(std::uint32_t value) { put_leb128(bytes_, value); }
@@ -109,9 +114,9 @@ public:
         bytes_ += text;
     }
     void operator()(const std::string& text) { (*this)(std::string_view(text)); }
-    void operator()(const json::value& value) { (*this)(json::serialize(value)); }
-    void operator()(const json::object& value) { (*this)(json::serialize(value)); }
-    void operator()(const json::array& value) { (*this)(json::serialize(value)); }
+    void operator()(const json::value& value) { put_json(value); }
+    void operator()(const json::object& value) { put_json(value); }
+    void operator()(const json::array& value) { put_json(value); }
     void operator()(call_owner value) { (*this)(value == call_owner::server); }
     void operator()(call_status value) { (*this)(to_string(value)); }
     void operator()(run_status value) { (*this)(to_string(value)); }
@@ -138,7 +143,14 @@ public:
     }
 
 private:
-    std::string& bytes_;
+    void put_json(const auto& value) {
+        if (bytes_.size() <= most_) { // Otherwise it is for nothing.
+            (*this)(json::serialize(value));
+        }
+    }
+
+    const std::size_t most_;
+    std::string bytes_;
 };
 
 // Takes values off the front; once something is not as a writer leaves it, this is not sound any more, and what
@@ -246,9 +258,10 @@ private:
 
 } // namespace
 
-void to_bytes(const redo_record& record, std::string& bytes) {
-    writer to(bytes);
+std::string to_bytes(const redo_record& record, std::size_t most) {
+    writer to(most);
     to(record);
+    return std::move(to).take();
 }
 
 std::optional<redo_record> redo_from_bytes(std::string_view bytes) {

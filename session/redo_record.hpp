@@ -2,6 +2,7 @@
 
 #include "session/thread.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,8 +25,9 @@ struct redo_record {
     std::vector<std::string> message_texts;
 };
 
-/// Appends the record, which has its texts, in a form for the same version of the store's schema.
-void to_bytes(const redo_record& record, std::string& bytes);
+/// The record, which has its texts, in a form for the same version of the store's schema; empty if it takes more
+/// than `most` bytes.
+[[nodiscard]] std::string to_bytes(const redo_record& record, std::size_t most);
 /// Nullopt: to_bytes() did not make them.
 [[nodiscard]] std::optional<redo_record> redo_from_bytes(std::string_view bytes);
 

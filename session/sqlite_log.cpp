@@ -449,16 +449,16 @@ void sqlite_log::start_fold() {
     fold_wanted_ = false;
 }
 
-void sqlite_log::fold_step() noexcept {
+void sqlite_log::fold_step(bool may_start) noexcept {
     try {
-        if (is_folding() || fold_is_due()) {
+        if (is_folding() || may_start) {
             check_failpoint("store.fold");
         }
         if (!folding_.empty()) {
             fold_tails();
         } else if (is_folding()) {
             delete_pages();
-        } else if (fold_is_due()) {
+        } else if (may_start) {
             start_fold();
         } else if (wants_segment()) {
             ring_->prepare();
@@ -479,7 +479,7 @@ bool sqlite_log::fold_all() noexcept {
     fold_wanted_ = true;
     fold_rests_ = false;
     while (!fold_rests_ && (is_folding() || fold_is_due())) {
-        fold_step();
+        fold_step(true); // Nothing comes any more.
     }
     return !fold_rests_;
 }

@@ -69,14 +69,15 @@ public:
 
     /// True while fold_step() has something to do.
     [[nodiscard]] bool fold_pending() const noexcept;
-    /// True if the next step begins to fold what there is. Before it, all runs of which there are entries must
-    /// be in the tables, and what was taken must be taken up to where each run goes on with a whole entry.
+    /// True if the next step should begin to fold what there is.
     [[nodiscard]] bool fold_starts() const noexcept;
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
-    /// not throw: after a failure, folding rests until a commit succeeds.
-    void fold_step() noexcept;
-    /// Folding rests until a commit succeeds.
+    /// not throw: after a failure, folding rests. It begins to fold only if it `may_start`: all runs of which
+    /// there are entries must be in the tables, and the ring taken up to where each run goes on with a whole entry.
+    void fold_step(bool may_start) noexcept;
     void rest() noexcept { fold_rests_ = true; }
+    /// A commit has succeeded.
+    void resume() noexcept { fold_rests_ = false; }
     /// Folds everything. False: it could not, and what is in the ring is still needed.
     [[nodiscard]] bool fold_all() noexcept;
 

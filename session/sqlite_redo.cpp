@@ -59,8 +59,8 @@ void sqlite_redo::recover(const std::vector<log_ring::contents::commit>& commits
         return;
     }
     set_applied(through);
-    pass_failpoint("redo.recovered");
     change.commit();
+    pass_failpoint("redo.recovered");
 }
 
 void sqlite_redo::use(live_logs& live) {
@@ -186,6 +186,7 @@ void sqlite_redo::committed() noexcept {
     applied_ = 0;
     one_by_one_ = false;
     rests_ = false;
+    log_.resume();
     if (std::exchange(fails_, false)) {
         logger_.log(log_level::info, "the store can be written again");
     }
@@ -293,12 +294,13 @@ void sqlite_redo::step() noexcept {
         (void)apply_now(chains::go_on);
         return;
     }
-    // What is folded is of runs that are in the tables, and the ring is released behind it.
-    if (!log_.fold_starts() || apply_now(chains::restart)) {
-        log_.fold_step();
-    } else {
+    // Asked once: what is appended meanwhile may change it, and the ring must not be released behind records.
+    const bool starts = log_.fold_starts();
+    if (starts && !apply_now(chains::restart)) {
         log_.rest();
+        return;
     }
+    log_.fold_step(starts);
 }
 
 bool sqlite_redo::apply_now(chains how) noexcept {

@@ -383,7 +383,11 @@ asio::awaitable<result<begun_run>> sqlite_store::begin(
     }
     run.number = live_ ? live_->take_number() : 0;
     auto settle = [this, key](const result<begun_thread>& outcome) {
-        if (live_ && outcome) {
+        if (!outcome) {
+            return;
+        }
+        run_log_.run_begun(outcome->run_number);
+        if (live_) {
             live_->open(key, outcome->run_number, outcome->size);
         }
     };
@@ -433,7 +437,6 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
     const std::int64_t number = runs_.add(thread, run);
-    run_log_.run_begun(number);
     return begun_thread{number, size_after(at ? at->size : thread_size(), change)};
 }
 

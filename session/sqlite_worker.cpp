@@ -147,6 +147,9 @@ void sqlite_worker::run() noexcept {
 bool sqlite_worker::take(work& next) {
     std::unique_lock lock(mutex_);
     await_work(lock);
+    if (const auto due = redo_.due()) {
+        redo_due_ = redo_due_ || std::chrono::steady_clock::now() >= *due;
+    }
     next.writes.swap(writes_);
     queued_bytes_ = 0;
     urgent_ = false;

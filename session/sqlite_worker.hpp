@@ -58,7 +58,7 @@ public:
     sqlite_worker(const sqlite_worker&) = delete;
     sqlite_worker& operator=(const sqlite_worker&) = delete;
 
-    /// A short lock and a move; wakes the thread only if it sleeps without a time. A log that goes on
+    /// A short lock and a move; wakes the thread only if it has nothing to do. A log that goes on
     /// while a disk that stands still has let 128 MB pile up is failed (P11).
     void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
@@ -122,7 +122,7 @@ private:
     std::chrono::steady_clock::time_point oldest_write_;
     bool urgent_ = false;   ///< A caller waits: no waiting for company.
     bool live_due_ = false; ///< take_live() was called.
-    bool sleeping_ = false; ///< The thread waits without a time.
+    bool sleeping_ = false; ///< The thread has nothing to do; it waits for company without this.
     bool closing_ = false;
 
     std::jthread thread_; // Last: it uses all of the above.

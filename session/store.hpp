@@ -199,7 +199,7 @@ struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
     std::chrono::microseconds group_window{1000}; ///< Log entries wait at most this long for company.
-    /// What live runs have committed past the queue is in the tables of the file after that, at the latest.
+    /// What live runs have committed past the queue waits at most about this long until it is brought into the tables.
     std::chrono::milliseconds apply_window{1000};
     agui::logger* logger = nullptr;               ///< Failures and damage; null: nobody. Outlives the store.
 };

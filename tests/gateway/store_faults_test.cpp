@@ -107,8 +107,14 @@ protected:
         files.fail_at(n, GetParam().failure);
         const raw_reply first = ask_clearly(question("r1"));
         const bool called = finished(first);
+        if (called) { // What was told can be read, whatever fails.
+            EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200);
+        }
         const raw_reply second = called ? ask_clearly(tool_answer("r2", first.body)) : raw_reply();
         const bool answered = finished(second);
+        if (answered) {
+            expect_whole_conversation();
+        }
         const bool failed = files.has_failed();
         files.heal();
 
@@ -156,7 +162,7 @@ TEST_P(StoreFaults, NoAcknowledgedAnswerIsLostWhateverFails) {
     EXPECT_FALSE(HasFailure()) << "operation " << n;
     // A transaction is one write and, where it has to survive a power cut, one sync. Where it has not, what a run
     // commits needs none before it is read.
-    EXPECT_GT(n, GetParam().durability == session::durability::power ? 8 : 1);
+    EXPECT_GT(n, GetParam().durability == session::durability::power ? 8 : 2);
     RecordProperty("operations", n - 1);
     server.reset(); // Its files need `files`.
 }

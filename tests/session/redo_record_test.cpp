@@ -66,9 +66,26 @@ redo_record end_of_run() {
 }
 
 std::string bytes_of(const redo_record& record) {
-    std::string bytes;
-    to_bytes(record, bytes);
-    return bytes;
+    return to_bytes(record, 1U << 20U);
+}
+
+TEST(RedoRecordMembers, MayBeAsDeepAsARequest) {
+    redo_record record = begin_of_run();
+    boost::json::value deep(1);
+    for (int depth = 0; depth < 1024; ++depth) {
+        deep = boost::json::array{std::move(deep)};
+    }
+    record.change.state = deep;
+    EXPECT_EQ(redo_from_bytes(bytes_of(record)).value().change.state, deep);
+}
+
+TEST(RedoRecordMembers, AreTooManyBytesOrNot) {
+    const redo_record record = begin_of_run();
+    const std::size_t size = bytes_of(record).size();
+    EXPECT_EQ(to_bytes(record, size), bytes_of(record));
+    for (std::size_t most = 0; most < size; ++most) {
+        EXPECT_EQ(to_bytes(record, most), "");
+    }
 }
 
 TEST(RedoRecordMembers, TextsAreAsManyAsMessages) {

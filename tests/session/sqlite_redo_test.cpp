@@ -4,9 +4,14 @@
 #include "tests/session/failing_vfs.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <set>
 #include <thread>
@@ -171,9 +176,13 @@ TEST_F(SqliteRedo, EveryReadSeesWhatWasCommitted) {
     const std::int64_t other = begin_turn(*subject, key_of("other"), "run_1");
     subject->append_log(slice_of(other, 1, {"a"}), nullptr);
     EXPECT_EQ(frames_of(get(subject->read_log(other, 0, 10))), (std::vector<std::string>{"a"}));
-    const std::int64_t named = begin_turn(*subject, key_of("named"), "run_1");
-    EXPECT_FALSE(get(subject->find_run_by_key(key_of("named"), "key")));
-    EXPECT_EQ(get(subject->orphans()).back().run.number, named);
+    run_record named = run_of("run_1");
+    named.idempotency_key = "key";
+    const store::basis seen = basis_of(*subject, key_of("named"), "run_1");
+    const std::int64_t of_key = get(subject->begin(key_of("named"), named, {}, seen)).number;
+    EXPECT_EQ(get(subject->find_run_by_key(key_of("named"), "key"))->number, of_key);
+    const std::int64_t last = begin_turn(*subject, key_of("last"), "run_1");
+    EXPECT_EQ(get(subject->orphans()).back().run.number, last);
 }
 
 TEST_F(SqliteRedo, WhatIsInTheTablesIsNotDoneAgain) {
@@ -397,6 +406,27 @@ TEST_F(SqliteRedoFaults, ARunGoesOnAndEndsAndIsShown) {
     EXPECT_EQ(get(subject->latest_run(thread_1))->status, run_status::finished);
 }
 
+TEST_F(SqliteRedoFaults, MuchIsShownThatIsNotWritten) {
+    const std::unique_ptr<store> subject = open();
+    const int threads = 20;
+    std::vector<std::int64_t> numbers;
+    for (int i = 0; i < threads; ++i) {
+        numbers.push_back(begin_turn(*subject, key_of(std::to_string(i)), "run_1"));
+    }
+    files().fail_at(1, failing_vfs::failure::from_then_on);
+    const std::string text(12'000, 'x');
+    for (int i = 0; i < threads; ++i) {
+        done(subject->commit(key_of(std::to_string(i)), said(text, 1)));
+    }
+    for (int i = 0; i < threads; ++i) {
+        EXPECT_EQ(get(subject->load(key_of(std::to_string(i))))->nodes.size(), 2U);
+    }
+    files().heal();
+    EXPECT_EQ(get(subject->list(test::query_of(""))).threads.size(), 20U);
+    const std::unique_ptr<store> killed = open_killed_copy("killed.db");
+    EXPECT_EQ(get(killed->load(key_of("19")))->nodes.size(), 2U);
+}
+
 TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
@@ -412,6 +442,112 @@ TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     end_turn(*subject, thread_1, begin_turn(*subject, thread_1, "run_2", 2), 3);
     expect_conversation(*subject, thread_1);
     EXPECT_EQ(log().lines().back(), "info the store can be written again");
+}
+
+// Threads of runs that are written to from several sides, so much that the ring is used many times over.
+class SqliteRedoCrowd : public SqliteRedo {
+protected:
+    static constexpr int crowd = 12;
+    static constexpr int turns = 12;
+    static constexpr std::uint64_t entries = 40;
+
+    static std::string frame(std::uint64_t sequence) {
+        return std::string(1000, static_cast<char>('a' + sequence % 26)) + std::to_string(sequence);
+    }
+
+    boost::asio::awaitable<void> converse(store& subject, thread_key key) {
+        for (int turn = 0; turn < turns; ++turn) {
+            const std::string run_id = "run_" + std::to_string(turn);
+            auto held = co_await subject.acquire(key, run_id);
+            held.value();
+            auto seen = co_await subject.look_up(key, run_id);
+            store::basis basis;
+            basis.as_of = seen.value().as_of;
+            basis.thread_exists = seen.value().thread.has_value();
+            basis.size = basis.thread_exists ? size_of(*seen.value().thread) : thread_size();
+            if (!subject.is_current(basis.as_of)) {
+                auto loaded = co_await subject.load(key);
+                basis.thread_exists = loaded.value().has_value();
+                basis.size = basis.thread_exists ? size_of(*loaded.value()) : thread_size();
+            }
+            const auto number = static_cast<node_index>(basis.size.messages);
+            auto begun = co_await subject.begin(key, run_of(run_id), said("Hello", number), basis);
+            const std::int64_t run_number = begun.value().number;
+            for (std::uint64_t sequence = 1; sequence <= entries; ++sequence) {
+                subject.append_log(slice_of(run_number, sequence, {frame(sequence)}), nullptr);
+            }
+            // Some are too large for the ring.
+            const std::string text(turn % 5 == 4 ? 20'000 : 200, 'x');
+            auto said_more = co_await subject.commit(key, said(text, number + 1));
+            said_more.value();
+            changes end = said("Bye", number + 2);
+            end.run = run_of(run_id);
+            end.run->number = run_number;
+            end.run->status = run_status::finished;
+            end.run->last_sequence = entries + 1;
+            auto ended = co_await subject.commit(
+                key, end, slice_of(run_number, entries + 1, {frame(entries + 1)}), run_id
+            );
+            ended.value();
+        }
+    }
+
+    static boost::asio::awaitable<void> retitle(store& subject, thread_key key) {
+        for (int i = 0; i < 5 * turns; ++i) {
+            changes title;
+            title.title = "title " + std::to_string(i);
+            (void)co_await subject.commit(key, title); // The thread may not be there yet.
+        }
+    }
+
+    void expect_all(store& subject) {
+        for (int i = 0; i < crowd; ++i) {
+            const thread_key key = key_of("thread_" + std::to_string(i));
+            SCOPED_TRACE(key.thread_id);
+            const auto thread = get(subject.load(key));
+            ASSERT_TRUE(thread);
+            EXPECT_EQ(thread->nodes.size(), 3U * turns);
+            EXPECT_EQ(get(subject.events(key, 0, 1000)).size(), 3U * turns);
+            for (int turn = 0; turn < turns; ++turn) {
+                const auto found = get(subject.find_run(key, "run_" + std::to_string(turn)));
+                ASSERT_TRUE(found);
+                EXPECT_EQ(found->status, run_status::finished);
+                const auto log = get(subject.read_log(found->number, 0, 1000));
+                ASSERT_EQ(log.size(), entries + 1);
+                for (const log_entry& entry : log) {
+                    ASSERT_EQ(entry.frame, frame(entry.sequence));
+                }
+            }
+        }
+        EXPECT_TRUE(get(subject.orphans()).empty());
+    }
+};
+
+TEST_F(SqliteRedoCrowd, KeepsEveryThreadInOrder) {
+    set_apply_window(std::chrono::milliseconds(3));
+    std::unique_ptr<store> subject = open();
+    boost::asio::thread_pool pool(3);
+    std::vector<std::future<void>> all;
+    for (int i = 0; i < crowd; ++i) {
+        const thread_key key = key_of("thread_" + std::to_string(i));
+        all.push_back(
+            boost::asio::co_spawn(pool, converse(*subject, key), boost::asio::use_future)
+        );
+        all.push_back(boost::asio::co_spawn(pool, retitle(*subject, key), boost::asio::use_future));
+    }
+    for (std::future<void>& one : all) {
+        one.get();
+    }
+    pool.join();
+
+    expect_all(*subject);
+    for (int step = 0; step < 300; ++step) { // Each call is followed by a step of folding.
+        EXPECT_FALSE(get(subject->load(key_of("unknown"))));
+    }
+    expect_all(*open_killed_copy("killed.db"));
+    subject.reset();
+    expect_all(*open());
+    EXPECT_TRUE(log().lines().empty());
 }
 
 // What a power cut leaves: the ring without the transactions before it, or with holes.
