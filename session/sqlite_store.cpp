@@ -216,7 +216,7 @@ private:
     begin_now(const thread_key& key, const run_record& run, const changes& change);
     result<void>
     commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
-    result<bool> remove_now(const thread_key& key);
+    result<bool> remove_now(const thread_key& key, std::vector<std::int64_t>& runs);
     result<std::vector<orphan>> orphans_now(const std::optional<thread_key>& thread);
     result<bool> drop_some_logs(const log_limits& limits);
     [[nodiscard]] std::vector<std::int64_t> first_ended_beyond(std::uint64_t max_bytes);
@@ -597,24 +597,31 @@ sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 }
 
 asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
-    auto removed = co_await write<bool>([this, key = std::move(key)] { return remove_now(key); });
+    const auto runs = std::make_shared<std::vector<std::int64_t>>();
+    auto settle = [this, runs](const result<bool>& outcome) {
+        if (!live_ || !outcome) {
+            return;
+        }
+        for (const std::int64_t run : *runs) {
+            live_->close(run);
+        }
+    };
+    auto work = [this, key = std::move(key), runs] { return remove_now(key, *runs); };
+    auto removed =
+        co_await submit<bool>(worker_, access::write, std::move(work), std::move(settle));
     co_return removed;
 }
 
-result<bool> sqlite_store::remove_now(const thread_key& key) {
+// `runs` are those that it had.
+result<bool> sqlite_store::remove_now(const thread_key& key, std::vector<std::int64_t>& runs) {
     const std::optional<sqlite_threads::position> at = threads_.find(key);
     if (!at) {
         return false;
     }
-    const std::vector<std::int64_t> runs = runs_.of_thread(at->thread);
+    runs = runs_.of_thread(at->thread);
     runs_.erase_of_thread(at->thread);
     threads_.erase(at->thread);
     run_log_.erase(runs);
-    for (const std::int64_t run : runs) {
-        if (live_) {
-            live_->close(run);
-        }
-    }
     return true;
 }
 

@@ -406,6 +406,16 @@ TEST_F(SqliteRedoFaults, ARunGoesOnAndEndsAndIsShown) {
     EXPECT_EQ(get(subject->latest_run(thread_1))->status, run_status::finished);
 }
 
+TEST_F(SqliteRedoFaults, ARemovalThatFailsChangesNothing) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
+    files().fail_at(1, failing_vfs::failure::from_then_on);
+    EXPECT_FALSE(run(subject->remove(thread_1)));
+    end_turn(*subject, thread_1, number, 1); // Past the queue, as before.
+    files().heal();
+    EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 2U);
+}
+
 TEST_F(SqliteRedoFaults, MuchIsShownThatIsNotWritten) {
     const std::unique_ptr<store> subject = open();
     const int threads = 20;
