@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
@@ -118,6 +121,156 @@ TEST_F(LiveLogs, BehindACutEntriesAreWhole) {
         EXPECT_EQ(from <= cut, next->slice.first_sequence < 3);
     }
     EXPECT_EQ(whole, (std::vector<bool>{true, false, true}));
+}
+
+// Begins and commits.
+class LiveCommits : public LiveLogs {
+protected:
+    using outcome = live_logs::outcome;
+
+    static redo_record begin_of(const std::string& thread_id) {
+        redo_record record;
+        record.key = test::key_of(thread_id);
+        record.begins = test::run_of("run_1");
+        record.thread_exists = false;
+        record.change = test::user_turn("m0", "Hello");
+        return record;
+    }
+
+    static redo_record commit_to(const std::string& thread_id, std::string text, node_index number) {
+        redo_record record;
+        record.key = test::key_of(thread_id);
+        record.change = test::user_turn("m", std::move(text), number);
+        return record;
+    }
+
+    std::int64_t begin(const std::string& thread_id) {
+        redo_record record = begin_of(thread_id);
+        EXPECT_NE(logs().begin(record), outcome::refused);
+        return ++last_number_;
+    }
+
+    [[nodiscard]] bool takes(redo_record record, const std::optional<log_slice>& log = {}) {
+        const std::size_t messages = record.change.messages.size();
+        const outcome taken = logs().commit(record, log);
+        // What is refused is left as it was.
+        EXPECT_EQ(record.change.messages.size(), taken == outcome::refused ? messages : 0U);
+        return taken != outcome::refused;
+    }
+
+    static redo_record end_of(const std::string& thread_id, std::int64_t number) {
+        redo_record record = commit_to(thread_id, "Bye", 1);
+        record.change.run = test::run_of("run_1");
+        record.change.run->number = number;
+        record.change.run->status = run_status::finished;
+        return record;
+    }
+
+private:
+    std::int64_t last_number_ = 0;
+};
+
+TEST_F(LiveCommits, AreGivenInOrderWithWhatTheThreadWas) {
+    const std::int64_t number = begin("a");
+    EXPECT_TRUE(append(number, 1));
+    EXPECT_TRUE(takes(end_of("a", number), slice_of(number, 2, {"terminal"})));
+
+    std::vector<live_logs::held_record> records;
+    const log_ring::place until = logs().take(records);
+
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_EQ(logs().commits(), 2U);
+    EXPECT_EQ(records[0].record.begins->number, number);
+    EXPECT_EQ(records[0].record.before, thread_size());
+    EXPECT_EQ(records[1].record.run_number, number);
+    EXPECT_EQ(records[1].record.before, (thread_size{.messages = 1, .branches = 1}));
+    EXPECT_EQ(records[1].record.message_texts.size(), 1U);
+    EXPECT_LT(records[0].behind, records[1].behind);
+    EXPECT_EQ(records[1].behind, until);
+    EXPECT_FALSE(append(number, 3)) << "the run has ended";
+}
+
+TEST_F(LiveCommits, AreRefusedIfTheyAreNotOfTheThreadsRun) {
+    EXPECT_FALSE(takes(commit_to("a", "text", 0)));
+    const std::int64_t number = begin("a");
+    EXPECT_FALSE(takes(commit_to("a", "text", 1), slice_of(number + 1, 1, {"x"})));
+    EXPECT_FALSE(takes(end_of("a", number + 1)));
+    EXPECT_FALSE(takes(commit_to("a", "text", 1), slice_of(number, 2, {"not the next"})));
+    EXPECT_TRUE(takes(end_of("a", number)));
+    EXPECT_FALSE(takes(commit_to("a", "text", 2)));
+}
+
+TEST_F(LiveCommits, AreQueuedBehindWhatIsQueued) {
+    const std::int64_t number = begin("a");
+    const std::int64_t held = logs().hold_commit(test::key_of("a"));
+    EXPECT_EQ(held, number);
+    EXPECT_FALSE(takes(commit_to("a", "text", 1)));
+    logs().settle_commit(held, thread_size{.messages = 3, .branches = 2});
+    EXPECT_TRUE(takes(commit_to("a", "text", 4)));
+
+    logs().hold(number, 5);
+    EXPECT_FALSE(takes(commit_to("a", "text", 5)));
+    logs().settle(number, 5, true);
+    EXPECT_TRUE(takes(commit_to("a", "text", 5), slice_of(number, 6, {"x"})));
+
+    const std::int64_t failed = logs().hold_commit(test::key_of("a"));
+    logs().settle_commit(failed, std::nullopt);
+    EXPECT_TRUE(takes(commit_to("a", "text", 6)));
+    EXPECT_EQ(logs().hold_commit(test::key_of("unknown")), 0);
+}
+
+TEST_F(LiveCommits, AreRefusedIfTheyAreLarge) {
+    begin("a");
+    EXPECT_FALSE(takes(commit_to("a", std::string(20'000, 'x'), 1)));
+    EXPECT_TRUE(takes(commit_to("a", std::string(10'000, 'x'), 1)));
+    redo_record large = begin_of("b");
+    large.change.title = std::string(20'000, 'x');
+    EXPECT_EQ(logs().begin(large), outcome::refused);
+    EXPECT_EQ(large.change.title->size(), 20'000U);
+    EXPECT_FALSE(takes(commit_to("b", "text", 1))) << "it has not begun";
+}
+
+TEST_F(LiveCommits, ThatDoNotFitAreTheirCallersFault) {
+    begin("a");
+    redo_record commit = commit_to("a", "text", 5);
+    EXPECT_THROW((void)logs().commit(commit, {}), std::logic_error);
+    redo_record begins = begin_of("b");
+    begins.change.branches[0].value.tip = 5;
+    EXPECT_THROW((void)logs().begin(begins), std::logic_error);
+}
+
+TEST_F(LiveCommits, BeginsAreRefusedAsLongAsTheOwnerSaysSo) {
+    const std::int64_t number = begin("a");
+    logs().refuse_begins(true);
+    redo_record refused = begin_of("b");
+    EXPECT_EQ(logs().begin(refused), outcome::refused);
+    EXPECT_EQ(refused.change.messages.size(), 1U);
+    EXPECT_TRUE(takes(end_of("a", number)));
+    logs().refuse_begins(false);
+    redo_record taken = begin_of("b");
+    EXPECT_NE(logs().begin(taken), outcome::refused);
+}
+
+TEST_F(LiveCommits, AreDueWhenAskedForOrMany) {
+    redo_record first = begin_of("a");
+    EXPECT_EQ(logs().begin(first), outcome::durable_and_due);
+    for (int i = 1; i < 15; ++i) {
+        redo_record next = begin_of("a" + std::to_string(i));
+        EXPECT_EQ(logs().begin(next), outcome::durable) << i;
+    }
+    redo_record many = begin_of("many");
+    EXPECT_EQ(logs().begin(many), outcome::durable_and_due);
+
+    EXPECT_FALSE(logs().ask_for_next()) << "there are some";
+    std::vector<live_logs::held_record> records;
+    (void)logs().take(records);
+    EXPECT_EQ(records.size(), 16U);
+    redo_record unasked = begin_of("unasked");
+    EXPECT_EQ(logs().begin(unasked), outcome::durable);
+    (void)logs().cut(records);
+    EXPECT_TRUE(logs().ask_for_next());
+    redo_record asked = begin_of("asked");
+    EXPECT_EQ(logs().begin(asked), outcome::durable_and_due);
 }
 
 } // namespace

@@ -274,6 +274,60 @@ TEST_F(LogRing, NoDamagedBitGoesUnnoticed) {
     EXPECT_EQ(padding, 8 * (4 + 2));
 }
 
+TEST_F(LogRing, HoldsCommitsWithAndWithoutEntries) {
+    log_ring ring(path(), identity);
+    prepare_all(ring);
+    log_ring::place from = ring.end();
+    EXPECT_TRUE(ring.append({.slice = {7, 0, 0, {}}, .commit = "begin"}));
+    const log_ring::place first = ring.end();
+    EXPECT_TRUE(ring.append({.slice = {7, 1, 2, "entries"}, .commit = {}}));
+    EXPECT_TRUE(ring.append({.slice = {7, 3, 1, "terminal"}, .commit = "end"}));
+    const log_ring::place last = ring.end();
+
+    std::vector<std::string> seen;
+    while (const auto next = ring.next(from, last)) {
+        seen.push_back(
+            std::to_string(next->slice.count) + std::string(next->slice.bytes) + "|" +
+            std::string(next->commit)
+        );
+    }
+    EXPECT_EQ(seen, (std::vector<std::string>{"0|begin", "2entries|", "1terminal|end"}));
+    const auto found = log_ring::recover(path(), identity);
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(found->unreadable);
+    EXPECT_EQ(found->slices.size(), 3U);
+    ASSERT_EQ(found->commits.size(), 2U);
+    EXPECT_EQ(found->commits[0].bytes, "begin");
+    EXPECT_EQ(found->commits[0].behind, first);
+    EXPECT_EQ(found->commits[1].bytes, "end");
+    EXPECT_EQ(found->commits[1].behind, last);
+}
+
+TEST_F(LogRing, ADamagedCommitIsNoCommit) {
+    {
+        log_ring ring(path(), identity);
+        prepare_all(ring);
+        EXPECT_TRUE(ring.append({.slice = {7, 1, 1, "entries"}, .commit = "commit"}));
+        EXPECT_TRUE(ring.append({.slice = {8, 0, 0, {}}, .commit = "another"}));
+    }
+    const std::string bytes = read_file();
+    const std::size_t begin = 32; // Of the first record; of the next one, its length.
+    const std::size_t end = bytes.find("commit") + 6;
+    for (std::size_t bit = 8 * begin; bit < 8 * end; ++bit) {
+        SCOPED_TRACE(bit);
+        std::string damaged = bytes;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+        const auto found = recover_from(damaged);
+        ASSERT_TRUE(found);
+        for (const auto& commit : found->commits) {
+            EXPECT_EQ(commit.bytes, "another");
+        }
+        const bool is_named = !found->slices.empty() && found->slices[0].slice.run_number == 7 &&
+                              found->slices[0].damaged;
+        EXPECT_TRUE(found->unreadable || is_named);
+    }
+}
+
 TEST_F(LogRing, AFileOfAnySizeAndContentIsNone) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{3} << 20U}) {
         EXPECT_FALSE(recover_from(std::string(size, 'x')));
