@@ -8,6 +8,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -453,6 +454,53 @@ TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     expect_conversation(*subject, thread_1);
     EXPECT_EQ(log().lines().back(), "info the store can be written again");
 }
+
+// A record that cannot be brought into the tables, which is a bug of whoever made it.
+class SqliteRedoMisfit : public SqliteRedo, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(SqliteRedoMisfit, IsLeftOutAlone) {
+    const std::string trigger = GetParam();
+    if (trigger == "Time") {
+        set_apply_window(std::chrono::milliseconds(1));
+    }
+    const std::unique_ptr<store> subject = open();
+    make_conversation(*subject, thread_1);
+    expect_conversation(*subject, thread_1);
+    make_conversation(*subject, key_of("before"));
+    store::basis lie = basis_of(*subject, thread_1, "run_3");
+    ++lie.size.messages;
+    EXPECT_TRUE(run(subject->begin(thread_1, run_of("run_3"), said("Hello", 5), lie)));
+    const std::int64_t later = begin_turn(*subject, key_of("later"), "run_1");
+
+    if (trigger == "Read") {
+        EXPECT_EQ(get(subject->list(test::query_of(""))).threads.size(), 3U);
+    } else if (trigger == "Write") {
+        EXPECT_FALSE(get(subject->remove(key_of("unknown"))));
+    }
+    for (int attempt = 0; attempt < 2'000 && log().lines().empty(); ++attempt) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+
+    expect_conversation(*subject, thread_1);
+    expect_conversation(*subject, key_of("before"));
+    EXPECT_EQ(get(subject->latest_run(key_of("later")))->number, later);
+    EXPECT_FALSE(get(subject->find_run(thread_1, "run_3")));
+    const std::vector<std::string> lines = log().lines();
+    EXPECT_EQ(
+        std::ranges::count_if(
+            lines,
+            [](const std::string& line) {
+                return line.starts_with("error left out a commit that does not fit its thread");
+            }
+        ),
+        1
+    );
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Triggers, SqliteRedoMisfit, ::testing::Values("Read", "Write", "Time"),
+    [](const auto& of) { return std::string(of.param); }
+);
 
 // Threads of runs that are written to from several sides, so much that the ring is used many times over.
 class SqliteRedoCrowd : public SqliteRedo {
