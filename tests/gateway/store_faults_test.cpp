@@ -115,6 +115,8 @@ protected:
         if (answered) {
             expect_whole_conversation();
         }
+        // What a read finds is told first, and kept then: by now it is.
+        EXPECT_EQ(ask(get("/agui/threads/unknown/messages")).status, 404);
         const bool failed = files.has_failed();
         files.heal();
 
