@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -286,8 +287,11 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     }
 
     async function readAllAgain() {
-        const runs = new Set(fs.readFileSync(path.join(folder, 'seen.jsonl'), 'utf8').split('\n').filter(Boolean)
-            .map((line) => JSON.parse(line)).map(({ thread, run }) => `${thread}/runs/${run}`));
+        const runs = new Set();
+        for await (const line of createInterface({ input: fs.createReadStream(path.join(folder, 'seen.jsonl')) })) {
+            const { thread, run } = JSON.parse(line);
+            runs.add(`${thread}/runs/${run}`);
+        }
         for (const name of runs) {
             const [thread, , run] = name.split('/');
             const reply = await exchange('GET', `/agui/threads/${name}/events?after=0`, undefined,
