@@ -23,6 +23,10 @@ std::string bytes_of(redo_record& record) {
     record.message_texts.clear();
     std::size_t size = 0;
     for (const stored_message& added : record.change.messages) {
+        const auto* const text = std::get_if<std::string>(&added.message.content);
+        if (text != nullptr && text->size() > record_bytes_max) {
+            return {};
+        }
         record.message_texts.push_back(boost::json::serialize(to_json(added.message)));
         size += record.message_texts.back().size();
         if (size > record_bytes_max) {
@@ -116,7 +120,14 @@ template <class Append>
 live_logs::outcome live_logs::take_record(redo_record& record, Append append) {
     const log_ring::place before = ring_.end();
     held_record& held = records_.emplace_back(); // What can throw comes first.
-    if (!append()) {
+    bool taken = false;
+    try {
+        taken = append();
+    } catch (...) {
+        records_.pop_back();
+        throw;
+    }
+    if (!taken) {
         records_.pop_back();
         return outcome::refused;
     }

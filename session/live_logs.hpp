@@ -69,7 +69,7 @@ public:
 
     struct held_record {
         redo_record record;
-        log_ring::place behind; ///< It ends here.
+        log_ring::place behind = 0; ///< It ends here.
     };
     /// Moves the records that have come together to the end of `records`: all that are before the place that is
     /// returned.

@@ -343,7 +343,6 @@ void sqlite_log::committed() noexcept {
     }
     erased_.clear();
     row_bytes_ -= std::exchange(erased_row_bytes_, 0);
-    fold_rests_ = false;
 }
 
 void sqlite_log::rolled_back() noexcept {

@@ -42,6 +42,8 @@ public:
     /// The run of a new record; and that it has ended. Between the two its log's end is not looked up.
     void run_begun(std::int64_t run_number);
     void run_ended(std::int64_t run_number);
+    /// It was removed.
+    void run_removed(std::int64_t run_number) { tails_.erase(run_number); }
 
     /// Looks up where a run's log ends; to be called before the transaction changes the run's
     /// record.

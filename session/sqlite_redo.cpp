@@ -202,6 +202,9 @@ void sqlite_redo::rolled_back() noexcept {
 }
 
 void sqlite_redo::failed(const std::exception& error) noexcept {
+    if (one_by_one_ && is_fault_of_record(error)) {
+        return; // It is found out, and left out.
+    }
     if (!std::exchange(fails_, true)) {
         logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
     }

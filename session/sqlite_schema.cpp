@@ -227,9 +227,9 @@ void open_schema(
     db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
-    // What does not fit into the cache would be written in the middle of a transaction: a read that finds
-    // commits which a full disk cannot take does without (sqlite_redo).
-    db.execute("PRAGMA cache_spill = OFF");
+    // A cache beyond its size writes in the middle of a transaction. Not below 8 MB: a read that finds commits which
+    // a full disk cannot take does without (sqlite_redo), and the ring holds 1 MB of them.
+    db.execute("PRAGMA cache_spill = 4000");
     // What a savepoint keeps of pages would be written to a file else.
     db.execute("PRAGMA temp_store = MEMORY");
     // Distributions turn on the overwriting of what is deleted; FAST does it only where it is free.

@@ -599,11 +599,14 @@ sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
     const auto runs = std::make_shared<std::vector<std::int64_t>>();
     auto settle = [this, runs](const result<bool>& outcome) {
-        if (!live_ || !outcome) {
+        if (!outcome) {
             return;
         }
         for (const std::int64_t run : *runs) {
-            live_->close(run);
+            run_log_.run_removed(run); // It may have begun in the same transaction.
+            if (live_) {
+                live_->close(run);
+            }
         }
     };
     auto work = [this, key = std::move(key), runs] { return remove_now(key, *runs); };

@@ -48,7 +48,8 @@ protected:
 
     /// What a killed process leaves: the files as they are while the store is open.
     void copy_files(std::string_view name) const {
-        for (const char* suffix : {"", "-wal", "-log"}) {
+        // What leaves the ring in between is in the others.
+        for (const char* suffix : {"-log", "", "-wal"}) {
             std::filesystem::copy_file(
                 path() + suffix, path(name) + suffix,
                 std::filesystem::copy_options::overwrite_existing

@@ -1,6 +1,8 @@
 // Begins and commits past the queue: durable at once, in the tables later, and never twice.
 #include "session/log_ring.hpp"
 #include "session/sqlite_db.hpp"
+#include "session/sqlite_log.hpp"
+#include "session/sqlite_schema.hpp"
 #include "tests/session/failing_vfs.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
@@ -453,6 +455,31 @@ TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     end_turn(*subject, thread_1, begin_turn(*subject, thread_1, "run_2", 2), 3);
     expect_conversation(*subject, thread_1);
     EXPECT_EQ(log().lines().back(), "info the store can be written again");
+}
+
+// What is appended between the question and the step does not begin a fold: nobody has brought records into the tables.
+TEST_F(SqliteRedo, AFoldBeginsOnlyWhereItMay) {
+    database db(path("log.db"));
+    open_schema(db, durability::process, sqlite_migrations());
+    sqlite_runs runs(db);
+    sqlite_log subject(db, runs, log());
+    subject.recover(nullptr, false);
+    log_ring ring(path("log"), 1);
+    while (ring.can_prepare()) {
+        ring.prepare();
+    }
+    subject.use(ring);
+    EXPECT_FALSE(subject.fold_starts());
+    const std::string bytes(60'000, 'x');
+    for (std::uint64_t sequence = 1; sequence <= log_ring::segment_count / 2 + 1; ++sequence) {
+        ASSERT_TRUE(ring.append({.slice = {1, sequence, 1, bytes}, .commit = {}}));
+    }
+
+    subject.fold_step(false);
+    EXPECT_TRUE(subject.fold_starts());
+    subject.take_live(ring.end());
+    subject.fold_step(true);
+    EXPECT_FALSE(subject.fold_starts());
 }
 
 // A record that cannot be brought into the tables, which is a bug of whoever made it.
