@@ -357,7 +357,7 @@ private:
             change.events.push_back(event("assistant.message", {{"messageId", turn_->message_id()}}));
         }
         if (!change.messages.empty()) {
-            change.branches.push_back({request_.thread.head, session::branch{parent, 0}});
+            change.branches.push_back({request_.thread.head, session::branch{parent, services_.time.now()}});
         }
         turn_.reset();
         return change;
@@ -483,7 +483,7 @@ private:
             change.messages.push_back(std::move(node));
         }
         if (!change.messages.empty()) {
-            change.branches.push_back({request_.thread.head, session::branch{parent, 0}});
+            change.branches.push_back({request_.thread.head, session::branch{parent, services_.time.now()}});
         }
         const bool stored = co_await commit(std::move(change));
         if (!stored) {

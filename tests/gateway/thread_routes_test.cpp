@@ -150,6 +150,9 @@ TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
     const boost::json::value branches = json_of("/agui/threads/t/branches").at("branches");
     ASSERT_EQ(branches.as_array().size(), 2U);
     EXPECT_TRUE(branches.at(1).at("head").as_bool());
+    for (const boost::json::value& branch : branches.as_array()) {
+        EXPECT_GT(branch.at("updatedAt").as_int64(), 0);
+    }
     EXPECT_EQ(
         json_of("/agui/threads/t/messages?branch=0").at("messages").as_array().size(), 2U
     );
