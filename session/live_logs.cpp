@@ -15,8 +15,6 @@ namespace {
 
 // What is larger gains nothing, and fills the ring.
 constexpr std::size_t record_bytes_max = 16U << 10U;
-// So many wait at most until the owner takes them.
-constexpr std::size_t waiting_records_max = 16;
 
 // The record as bytes; empty: it is too large.
 std::string bytes_of(redo_record& record) {
@@ -34,10 +32,6 @@ std::string bytes_of(redo_record& record) {
         }
     }
     return to_bytes(record, record_bytes_max);
-}
-
-bool ends_run(const changes& change) noexcept {
-    return change.run && change.run->status != run_status::active;
 }
 
 } // namespace
@@ -97,6 +91,10 @@ bool live_logs::append_entries_locked(
     return taken;
 }
 
+bool live_logs::is_behind_segment_of(log_ring::place before) const noexcept {
+    return before / log_ring::segment_bytes != ring_.end() / log_ring::segment_bytes;
+}
+
 live_logs::outcome live_logs::append(const log_slice& slice) {
     const std::lock_guard lock(mutex_);
     const auto found = runs_.find(slice.run_number);
@@ -107,9 +105,7 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
     const log_ring::place before = ring_.end();
     if (target.queued_through == 0 && slice.first_sequence == target.durable + 1 &&
         append_entries_locked(target, slice, {})) {
-        return before / log_ring::segment_bytes == ring_.end() / log_ring::segment_bytes
-                   ? outcome::durable
-                   : outcome::durable_and_due;
+        return is_behind_segment_of(before) ? outcome::durable_and_due : outcome::durable;
     }
     target.queued_through = std::max(target.queued_through, last_sequence(slice));
     return outcome::refused;
@@ -134,8 +130,8 @@ live_logs::outcome live_logs::take_record(redo_record& record, Append append) {
     held.record = std::move(record);
     held.behind = ring_.end();
     ++commits_;
-    const bool is_due = std::exchange(asked_for_next_, false) || records_.size() >= waiting_records_max ||
-                        before / log_ring::segment_bytes != held.behind / log_ring::segment_bytes;
+    const bool is_due = std::exchange(asked_for_next_, false) || records_.size() >= records_at_once ||
+                        is_behind_segment_of(before);
     return is_due ? outcome::durable_and_due : outcome::durable;
 }
 
@@ -200,7 +196,7 @@ live_logs::outcome live_logs::commit(redo_record& record, const std::optional<lo
         return outcome::refused;
     }
     const thread_size after = size_after(record.before, record.change);
-    const bool is_end = ends_run(record.change);
+    const bool is_end = ended_run(record.change) != 0;
     const outcome taken = take_record(record, [&] {
         return has_entries ? append_entries_locked(run, *log, bytes)
                            : ring_.append({.slice = {of->run_number, 0, 0, {}}, .commit = bytes});

@@ -14,10 +14,6 @@ namespace agui::session {
 
 namespace {
 
-// So many records become one transaction: one costs a third of what it costs alone, and commits wait for a few
-// milliseconds at most.
-constexpr std::size_t records_at_once = 16;
-
 // Never for want of space or for a disk that fails.
 bool is_fault_of_record(const std::exception& error) noexcept {
     const auto* const of_sqlite = dynamic_cast<const sqlite_error*>(&error);
@@ -75,8 +71,12 @@ void sqlite_redo::take(chains how) {
     const log_ring::place until =
         how == chains::restart ? live_->cut(held_) : live_->take(held_);
     taken_ += held_.size() - before;
-    if (before == 0 && !held_.empty()) {
-        due_ = std::chrono::steady_clock::now() + apply_window_;
+    const auto now = std::chrono::steady_clock::now();
+    if (before == 0) {
+        due_ = now + apply_window_;
+    }
+    if (held_.size() >= live_logs::records_at_once && !fails_) {
+        due_ = now;
     }
     // First, because their entries come behind them.
     for (std::size_t i = before; i < held_.size(); ++i) {
@@ -178,14 +178,13 @@ void sqlite_redo::set_applied(log_ring::place through) {
 void sqlite_redo::committed() noexcept {
     const auto end = held_.begin() + static_cast<std::ptrdiff_t>(applied_);
     std::for_each(held_.begin(), end, [this](const live_logs::held_record& done) {
-        if (done.record.change.run && done.record.change.run->status != run_status::active) {
-            log_.run_ended(done.record.change.run->number);
+        if (const std::int64_t ended = ended_run(done.record.change); ended != 0) {
+            log_.run_ended(ended);
         }
     });
     held_.erase(held_.begin(), end);
     applied_ = 0;
     one_by_one_ = false;
-    rests_ = false;
     log_.resume();
     if (std::exchange(fails_, false)) {
         logger_.log(log_level::info, "the store can be written again");
@@ -216,6 +215,10 @@ void sqlite_redo::failed(const std::exception& error) noexcept {
 
 std::optional<std::chrono::steady_clock::time_point> sqlite_redo::due() const noexcept {
     return held_.empty() ? std::nullopt : std::optional(due_);
+}
+
+bool sqlite_redo::is_due() const noexcept {
+    return !held_.empty() && std::chrono::steady_clock::now() >= due_;
 }
 
 void sqlite_redo::show(const thread_key& key) {
@@ -285,7 +288,7 @@ void sqlite_redo::take_live() noexcept {
 }
 
 bool sqlite_redo::has_work() const noexcept {
-    return take_wanted_ || (!rests_ && held_.size() >= records_at_once) || log_.fold_pending();
+    return take_wanted_ || is_due() || log_.fold_pending();
 }
 
 void sqlite_redo::step() noexcept {
@@ -293,7 +296,7 @@ void sqlite_redo::step() noexcept {
         take_live();
         return;
     }
-    if (!rests_ && held_.size() >= records_at_once) {
+    if (is_due()) {
         (void)apply_now(chains::go_on);
         return;
     }
@@ -324,7 +327,6 @@ bool sqlite_redo::apply_now(chains how) noexcept {
             if (!was_one_by_one && one_by_one_) {
                 continue;
             }
-            rests_ = true;
             failed(error);
             return false;
         }

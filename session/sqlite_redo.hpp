@@ -61,15 +61,13 @@ public:
 
     /// Takes what has come together.
     void take_live() noexcept;
-    /// When apply_waiting() is due, though there are few; nullopt: nothing waits.
+    /// When there is something to do for step() at the latest; nullopt: nothing waits.
     [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> due() const noexcept;
-    /// Does what waits to the tables, in a transaction of its own. Does not throw.
-    void apply_waiting() noexcept { (void)apply_now(chains::go_on); }
-
     /// True while step() has something to do.
     [[nodiscard]] bool has_work() const noexcept;
-    /// Does the records to the tables if there are many, or takes a step of folding; each in a transaction of its
-    /// own. Does not throw: after a failure, it rests until a commit succeeds.
+    /// Does the records to the tables if there are many or they have waited long enough, or takes a step of folding;
+    /// each in a transaction of its own. Does not throw: what failed is tried again after the window, folding when a
+    /// commit succeeds.
     void step() noexcept;
     /// Until has_work() says that there is nothing to do, or a step fails.
     void take_all_steps() noexcept;
@@ -79,6 +77,7 @@ public:
 private:
     enum class chains { go_on, restart };
 
+    [[nodiscard]] bool is_due() const noexcept;
     void take(chains how);
     void begin_read();
     [[nodiscard]] bool apply_now(chains how) noexcept;
@@ -97,13 +96,12 @@ private:
     live_logs* live_ = nullptr;
 
     std::vector<live_logs::held_record> held_; ///< Not in the tables yet, oldest first.
-    std::chrono::steady_clock::time_point due_; ///< If there are any.
+    std::chrono::steady_clock::time_point due_; ///< If there are any: at once if there are many.
     std::size_t applied_ = 0; ///< So many of them the transaction that is going on has done.
     std::optional<transaction> read_;
     std::uint64_t taken_ = 0;
     bool take_wanted_ = false;
     bool one_by_one_ = false; ///< One of them does not fit: which is found out.
-    bool rests_ = false;
     bool fails_ = false; ///< The last transaction did: logged once.
 };
 

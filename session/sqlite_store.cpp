@@ -448,8 +448,7 @@ asio::awaitable<result<void>> sqlite_store::commit(
     }
     const std::int64_t number = log ? log->run_number : 0;
     const std::uint64_t last = log ? last_sequence(*log) : 0;
-    const std::int64_t ended =
-        change.run && change.run->status != run_status::active ? change.run->number : 0;
+    const std::int64_t ended = ended_run(change);
     const thread_size growth = size_after({}, change);
     std::int64_t held = 0;
     if (live_) {
@@ -522,8 +521,8 @@ result<void> sqlite_store::commit_now(
             errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
         };
     }
-    if (change.run && change.run->status != run_status::active) {
-        run_log_.run_ended(change.run->number);
+    if (const std::int64_t ended = ended_run(change); ended != 0) {
+        run_log_.run_ended(ended);
     }
     return {};
 }

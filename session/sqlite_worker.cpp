@@ -134,9 +134,6 @@ void sqlite_worker::run() noexcept {
         if (next.live_due) {
             redo_.take_live();
         }
-        if (std::exchange(redo_due_, false)) {
-            redo_.apply_waiting();
-        }
         if (redo_.has_work()) {
             redo_.step();
         }
@@ -147,9 +144,6 @@ void sqlite_worker::run() noexcept {
 bool sqlite_worker::take(work& next) {
     std::unique_lock lock(mutex_);
     await_work(lock);
-    if (const auto due = redo_.due()) {
-        redo_due_ = redo_due_ || std::chrono::steady_clock::now() >= *due;
-    }
     next.writes.swap(writes_);
     queued_bytes_ = 0;
     urgent_ = false;
@@ -176,14 +170,11 @@ void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
     while (!has_work()) {
         sleeping_ = true;
         if (const auto due = redo_.due()) {
-            redo_due_ = wake_.wait_until(lock, *due) == std::cv_status::timeout;
+            wake_.wait_until(lock, *due);
         } else {
             wake_.wait(lock);
         }
         sleeping_ = false;
-        if (redo_due_) {
-            return;
-        }
     }
     if (!writes_.empty()) {
         wait_for_company(lock, oldest_write_ + settings_.group_window);

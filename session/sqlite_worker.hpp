@@ -111,7 +111,6 @@ private:
     settings settings_;
     std::atomic<std::uint64_t> writes_queued_{0};
     std::uint64_t writes_done_ = 0;
-    bool redo_due_ = false;          ///< Records have waited long enough.
     bool expecting_entries_ = false; ///< The last batch had some: more will come soon.
 
     std::mutex mutex_;

@@ -162,6 +162,11 @@ struct thread_size {
     return {thread.nodes.size(), thread.branches.size()};
 }
 
+/// The number of the run that ends with the change; 0: none does.
+[[nodiscard]] inline std::int64_t ended_run(const changes& change) noexcept {
+    return change.run && change.run->status != run_status::active ? change.run->number : 0;
+}
+
 /// Applies `change` as a store does, so that a run can go on with its own copy.
 void apply(thread_record& thread, const changes& change);
 
