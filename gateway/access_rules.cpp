@@ -105,14 +105,17 @@ bool bearer_accepted(std::string_view authorization, std::string_view token) noe
 }
 
 std::vector<std::pair<std::string, std::string>>
-cors_headers(const http_request& request, const std::vector<std::string>& origins) {
-    if (origins.empty()) {
+cors_headers(const http_request& request, const access_settings& access) {
+    if (access.cors_origins.empty()) {
         return {};
     }
     std::vector<std::pair<std::string, std::string>> headers{{"Vary", "Origin"}};
     const std::string_view origin = request.header("origin");
-    if (!origin.empty() && origin_listed(origin, origins)) {
+    if (!origin.empty() && origin_listed(origin, access.cors_origins)) {
         headers.emplace_back("Access-Control-Allow-Origin", origin);
+        if (access.cors_credentials) {
+            headers.emplace_back("Access-Control-Allow-Credentials", "true");
+        }
         headers.emplace_back("Access-Control-Expose-Headers", "Retry-After");
     }
     return headers;

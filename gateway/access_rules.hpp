@@ -15,6 +15,7 @@ namespace agui::gateway {
 struct access_settings {
     /// Exact origins (`https://app.example`) whose pages may read answers; empty: same origin only.
     std::vector<std::string> cors_origins;
+    bool cors_credentials = false; ///< Those pages may send cookies and the like.
     /// Host names, with or without a port, that a Host header may carry; empty: any.
     std::vector<std::string> allowed_hosts;
     std::optional<std::string> bearer_token; ///< nullopt: everybody is let in.
@@ -30,7 +31,7 @@ struct access_settings {
 /// The headers that let a page of the request's origin read the answer; also on errors. Empty
 /// without an Origin, or for one that is not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
-cors_headers(const http_request& request, const std::vector<std::string>& origins);
+cors_headers(const http_request& request, const access_settings& access);
 
 /// The answer to a preflight for a path that serves `methods` ("GET, POST").
 [[nodiscard]] http_reply preflight_reply(

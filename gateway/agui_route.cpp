@@ -12,9 +12,10 @@ namespace asio = boost::asio;
 namespace {
 
 asio::awaitable<handler_reply>
-start_run(run_service& runs, const translator::input_limits& limits, http_request& request) {
-    auto input = translator::read_run_input(request.body, limits);
-    std::string().swap(request.body); // The largest part of the request is not kept while it waits.
+start_run(run_service& runs, input_parser& parser, http_request& request) {
+    const std::size_t body_bytes = request.body.size();
+    auto input = co_await parser.read(std::move(request.body));
+    request.memory.shrink_to(0); // The largest part of the request is not kept while it waits.
     if (!input) {
         co_return to_reply(input.error());
     }
@@ -36,6 +37,15 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
             });
         }
     }
+    const std::string_view sends = request.header("x-client-history");
+    if (!sends.empty()) {
+        what.client_history = session::client_history_from_string(sends);
+        if (!what.client_history) {
+            co_return to_reply(
+                failure{errc::invalid_input, "must be auto, full or delta", "X-Client-History", {}}
+            );
+        }
+    }
     what.idempotency_key = request.header("idempotency-key");
     if (!is_sound_id(what.idempotency_key)) {
         co_return to_reply(
@@ -43,8 +53,11 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
         );
     }
     stream_reply stream;
-    stream.projection = input->projection;
-    what.input = std::move(*input);
+    stream.projection = input->input.projection;
+    what.input = std::move(input->input);
+    what.digest = std::move(input->digest);
+    what.memory = std::move(input->memory);
+    what.body_bytes = body_bytes;
     auto started = co_await runs.start(std::move(what));
     if (!started) {
         co_return to_reply(started.error());
@@ -55,9 +68,9 @@ start_run(run_service& runs, const translator::input_limits& limits, http_reques
 
 } // namespace
 
-http_handler make_agui_route(run_service& runs, translator::input_limits limits) {
-    return [&runs, limits](http_request& request) {
-        return start_run(runs, limits, request);
+http_handler make_agui_route(run_service& runs, input_parser& parser) {
+    return [&runs, &parser](http_request& request) {
+        return start_run(runs, parser, request);
     };
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/http_message.hpp"
+#include "gateway/input_parser.hpp"
 #include "gateway/run_service.hpp"
 #include "translator/run_input.hpp"
 
@@ -9,7 +10,7 @@ namespace agui::gateway {
 /// POST /agui and POST /agui/agents/{agentId}: starts a run, or attaches to the one that the
 /// request repeats, and answers with its events. The header X-On-Disconnect (`continue`, `cancel`,
 /// `grace:SECONDS`) chooses what becomes of the run when its last reader leaves; Idempotency-Key names
-/// the request besides its runId. `runs` outlives the handler.
-[[nodiscard]] http_handler make_agui_route(run_service& runs, translator::input_limits limits);
+/// the request besides its runId. `runs` and `parser` outlive the handler.
+[[nodiscard]] http_handler make_agui_route(run_service& runs, input_parser& parser);
 
 } // namespace agui::gateway

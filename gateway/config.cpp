@@ -3,6 +3,7 @@
 #include "gateway/config_reader.hpp"
 #include "gateway/config_sections.hpp"
 #include "gateway/listener.hpp"
+#include "gateway/machine_memory.hpp"
 
 #include <boost/throw_exception.hpp>
 
@@ -252,6 +253,10 @@ config_result<config> load_config(const config_sources& sources) {
         return problems;
     }
     return all;
+}
+
+std::size_t effective_memory(const server_config& server) {
+    return server.max_memory_bytes > 0 ? server.max_memory_bytes : usable_memory() / 2;
 }
 
 std::vector<std::string> effective_hosts(const server_config& server) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/context_place.hpp"
 #include "gateway/disconnect_policy.hpp"
 #include "runner/model_provider.hpp"
 #include "session/base/log.hpp"
@@ -38,20 +39,29 @@ struct server_config {
     std::uint32_t threads = 0; ///< 0: one per core.
     std::string base_path;
     std::string static_dir;
+    bool spa = false; ///< Paths without a file are the page's own: they get index.html.
+    std::optional<std::string> csp; ///< Of the files of static_dir; nullopt: the default one. Empty: none.
     std::vector<std::string> cors_origins;
+    bool cors_credentials = false;
     std::vector<std::string> allowed_hosts; ///< Empty: see effective_hosts().
     disconnect_policy on_disconnect;
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
     std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
+    std::chrono::milliseconds reply{60'000}; ///< For a plain reply, plus what the rate allows; has no key.
+    std::size_t reply_rate = 32'768;         ///< Bytes a second; has no key.
+    std::size_t min_reply_rate = 8'192;      ///< Of a plain reply, over each `stall`; has no key.
     std::chrono::milliseconds lag{10'000};   ///< One that stays behind this long; has no key.
     std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t max_bytes_of_bodies = 536'870'912; ///< Of all requests together; has no key.
+    std::size_t max_memory_bytes = 0; ///< Of bodies, logs and replies together; 0: see effective_memory().
+    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing this long; has no key.
+    std::size_t max_unfinished_bytes = 0; ///< Of one client's bodies; 0: four of the largest; has no key.
+    std::vector<std::string> trusted_proxies; ///< Addresses and networks.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
     std::size_t max_runs = 10'000;
@@ -77,8 +87,10 @@ struct session_config {
     session::durability durability = session::durability::process;
     session::history_policy history; ///< on_partial and on_abandoned come from [tools].
     bool supersede_detached = true;
+    std::chrono::milliseconds busy_wait{500}; ///< Of a user message on a busy thread.
     std::chrono::seconds replay{600};
     std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages of one thread.
     std::uint64_t log_max_bytes = 0;    ///< Of all logs, about; those that ended first go. 0: no limit.
 };
 
@@ -115,6 +127,7 @@ struct model_config {
     boost::json::object extra_body;
     std::vector<std::string> media_urls = {"https"};
     bool file_sources = false;
+    bool merge_roles = false; ///< User messages in a row are sent as one.
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
     std::chrono::seconds idle{60};
@@ -128,6 +141,9 @@ struct agent_config {
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
     std::vector<std::string> overridable;
+    std::optional<session::client_history> client_history; ///< Nothing: session.client_history.
+    context_place context = context_place::user;
+    bool titles = true;                                    ///< `title = "first_message"`
 };
 
 /// The whole configuration, validated, with secrets resolved (design section 7).
@@ -166,6 +182,9 @@ struct config_sources {
 
 /// The configuration with every default spelled out, as TOML; secrets and header values masked.
 [[nodiscard]] std::string print_config(const config& what);
+
+/// Bytes of the process's memory budget: as configured, or half of what the process may use.
+[[nodiscard]] std::size_t effective_memory(const server_config& server);
 
 /// The Host names that are served: those configured, or the loopback names and the listen address
 /// while listening on loopback. Empty: any.

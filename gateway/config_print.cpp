@@ -1,10 +1,12 @@
 #include "gateway/config.hpp"
+#include "gateway/static_files.hpp"
 
-#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace agui::gateway {
@@ -38,6 +40,19 @@ toml::table header_names(const header_list& headers) {
     return table;
 }
 
+/// The values of a query may be secrets; the URL is of use without them.
+std::string url_names(const std::string& url) {
+    std::string result = url.substr(0, url.find('?'));
+    for (std::size_t at = result.size(); at < url.size();) {
+        const std::size_t end = std::min(url.find('&', at + 1), url.size());
+        const std::size_t value = url.find('=', at);
+        result += value < end ? url.substr(at, value + 1 - at) + std::string(masked)
+                              : url.substr(at, end - at);
+        at = end;
+    }
+    return result;
+}
+
 void put_secret(toml::table& table, const std::string& prefix, const secret& value) {
     if (!value.environment.empty()) {
         table.insert(prefix + "_env", value.environment);
@@ -47,51 +62,17 @@ void put_secret(toml::table& table, const std::string& prefix, const secret& val
     }
 }
 
-void put_json(toml::table& table, std::string_view key, const boost::json::value& value);
-
-void append_json(toml::array& array, const boost::json::value& value) {
-    toml::table holder;
-    put_json(holder, "value", value);
-    if (toml::node* node = holder.get("value")) {
-        node->visit([&array](auto& inner) { array.push_back(std::move(inner)); });
-    }
-}
-
-// TOML has no null: a null member is left out.
-void put_json(toml::table& table, std::string_view key, const boost::json::value& value) {
-    switch (value.kind()) {
-    case boost::json::kind::object: {
-        toml::table inner;
-        for (const auto& member : value.get_object()) {
-            put_json(inner, member.key(), member.value());
+/// Values may be secrets as well; what an object has inside is shown by name.
+toml::table member_names(const boost::json::object& object) {
+    toml::table table;
+    for (const auto& member : object) {
+        if (const boost::json::object* inner = member.value().if_object()) {
+            table.insert(std::string_view(member.key()), member_names(*inner));
+        } else {
+            table.insert(std::string_view(member.key()), masked);
         }
-        table.insert(key, std::move(inner));
-        return;
     }
-    case boost::json::kind::array: {
-        toml::array inner;
-        for (const boost::json::value& element : value.get_array()) {
-            append_json(inner, element);
-        }
-        table.insert(key, std::move(inner));
-        return;
-    }
-    case boost::json::kind::string:
-        table.insert(key, std::string(value.get_string()));
-        return;
-    case boost::json::kind::bool_:
-        table.insert(key, value.get_bool());
-        return;
-    case boost::json::kind::int64:
-        table.insert(key, value.get_int64());
-        return;
-    case boost::json::kind::uint64:
-    case boost::json::kind::double_:
-        table.insert(key, value.to_number<double>());
-        return;
-    case boost::json::kind::null:
-        return;
-    }
+    return table;
 }
 
 std::string policy_name(const disconnect_policy& policy) {
@@ -120,12 +101,13 @@ std::string_view usage_name(translator::translator_settings::usage_detail usage)
 }
 
 toml::table server_table(const server_config& server) {
-    return toml::table{
+    toml::table table{
         {"listen", server.listen},
         {"threads", static_cast<std::int64_t>(server.threads)},
         {"base_path", server.base_path},
         {"static_dir", server.static_dir},
         {"cors_origins", strings(server.cors_origins)},
+        {"cors_credentials", server.cors_credentials},
         {"allowed_hosts", strings(effective_hosts(server))},
         {"on_disconnect", policy_name(server.on_disconnect)},
         {"heartbeat_seconds", seconds(server.heartbeat)},
@@ -134,6 +116,8 @@ toml::table server_table(const server_config& server) {
         {"run_timeout_seconds", seconds(server.run_timeout)},
         {"drain_seconds", seconds(server.drain)},
         {"detached_seconds", seconds(server.detached)},
+        {"max_memory_bytes", number(effective_memory(server))},
+        {"trusted_proxies", strings(server.trusted_proxies)},
         {"max_body_bytes", number(server.max_body_bytes)},
         {"max_header_bytes", number(server.max_header_bytes)},
         {"max_connections", number(server.max_connections)},
@@ -143,11 +127,18 @@ toml::table server_table(const server_config& server) {
         {"reader_buffer_bytes", number(server.reader_buffer_bytes)},
         {"max_json_depth", number(server.input.max_json_depth)},
         {"max_messages", number(server.input.max_messages)},
+        {"max_parts_per_message", number(server.input.max_parts_per_message)},
+        {"max_calls_per_message", number(server.input.max_calls_per_message)},
         {"max_client_tools", number(server.input.max_client_tools)},
         {"max_tool_schema_bytes", number(server.input.max_tool_schema_bytes)},
         {"usage", usage_name(server.usage)},
         {"log_level", to_string(server.log_level)},
     };
+    if (!server.static_dir.empty()) {
+        table.insert("spa", server.spa);
+        table.insert("csp", server.csp.value_or(std::string(default_csp)));
+    }
+    return table;
 }
 
 std::string_view durability_name(session::durability durability) {
@@ -184,9 +175,11 @@ toml::table session_table(const session_config& session) {
         {"client_history", client_history_name(history.client_history)},
         {"accept_client_system", history.accept_client_system},
         {"on_busy", "reject"},
+        {"busy_wait_ms", session.busy_wait.count()},
         {"on_busy_detached", session.supersede_detached ? "supersede" : "reject"},
         {"replay_seconds", seconds(session.replay)},
         {"log_days", static_cast<std::int64_t>(session.log_age.count() / 24)},
+        {"max_thread_bytes", static_cast<std::int64_t>(session.max_thread_bytes)},
         {"log_max_bytes", static_cast<std::int64_t>(session.log_max_bytes)},
     };
 }
@@ -267,11 +260,12 @@ toml::table model_table(const model_config& model) {
         {"headers", header_names(model.headers)},
         {"media_urls", strings(model.media_urls)},
         {"file_sources", model.file_sources},
+        {"merge_roles", model.merge_roles},
         {"connect_seconds", seconds(model.connect)},
         {"first_byte_seconds", seconds(model.first_byte)},
         {"idle_seconds", seconds(model.idle)},
     };
-    table.insert(scripted ? "script" : "base_url", scripted ? model.script : model.base_url);
+    table.insert(scripted ? "script" : "base_url", scripted ? model.script : url_names(model.base_url));
     put_secret(table, "api_key", model.api_key);
     if (!model.ca_file.empty()) {
         table.insert("ca_file", model.ca_file);
@@ -293,12 +287,24 @@ toml::table model_table(const model_config& model) {
         table.insert("reasoning_effort", *parameters.reasoning_effort);
     }
     if (!model.extra_body.empty()) {
-        put_json(table, "extra_body", model.extra_body);
+        table.insert("extra_body", member_names(model.extra_body));
     }
     return table;
 }
 
-toml::table agent_table(const agent_config& agent) {
+std::string_view context_name(context_place place) {
+    switch (place) {
+    case context_place::user:
+        return "user";
+    case context_place::system:
+        return "system";
+    case context_place::off:
+        return "off";
+    }
+    return "user";
+}
+
+toml::table agent_table(const agent_config& agent, const session_config& session) {
     return toml::table{
         {"id", agent.id},
         {"models", toml::array{agent.model}},
@@ -307,6 +313,10 @@ toml::table agent_table(const agent_config& agent) {
         {"max_rounds", static_cast<std::int64_t>(agent.max_rounds)},
         {"max_parallel_tools", static_cast<std::int64_t>(agent.max_parallel_tools)},
         {"overridable", strings(agent.overridable)},
+        {"client_history",
+         client_history_name(agent.client_history.value_or(session.history.client_history))},
+        {"context", context_name(agent.context)},
+        {"title", agent.titles ? "first_message" : "off"},
     };
 }
 
@@ -319,7 +329,7 @@ std::string print_config(const config& what) {
     }
     toml::array agents;
     for (const agent_config& agent : what.agents) {
-        agents.push_back(agent_table(agent));
+        agents.push_back(agent_table(agent, what.session));
     }
     toml::table document{
         {"server", server_table(what.server)},

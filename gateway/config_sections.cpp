@@ -1,5 +1,6 @@
 #include "gateway/config_sections.hpp"
 
+#include "gateway/client_address.hpp"
 #include "gateway/listener.hpp"
 
 #include <boost/json/parse.hpp>
@@ -36,22 +37,36 @@ bool is_origin(std::string_view text) {
            is_word(text.substr(scheme + 3), "-._~:[]");
 }
 
-/// An http(s) URL without userinfo, query and fragment; a trailing slash is removed.
-void read_url(config_reader& table, std::string_view key, std::string& url) {
+enum class url_query { refused, allowed };
+
+/// An http(s) URL without userinfo and fragment; a trailing slash of its path is removed.
+void read_url(
+    config_reader& table, std::string_view key, std::string& url, url_query query = url_query::refused
+) {
     if (!table.read(key, url)) {
         return;
     }
     const std::size_t begin = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
     const std::string_view authority =
-        std::string_view(url).substr(begin, url.find('/', begin) - begin);
+        std::string_view(url).substr(begin, url.find_first_of("/?", begin) - begin);
+    const bool may_query = query == url_query::allowed;
     if (begin == 0 || authority.empty() || authority.find('@') != std::string_view::npos ||
-        url.find_first_of("?# ") != std::string::npos || !is_printable(url)) {
-        table.problem(key, "must be an http:// or https:// URL without user, query and fragment");
+        url.find_first_of(may_query ? "# " : "?# ") != std::string::npos || !is_printable(url)) {
+        table.problem(
+            key, may_query ? "must be an http:// or https:// URL without user and fragment"
+                           : "must be an http:// or https:// URL without user, query and fragment"
+        );
         return;
+    }
+    std::string rest;
+    if (const std::size_t mark = url.find('?'); mark != std::string::npos) {
+        rest = url.substr(mark);
+        url.resize(mark);
     }
     while (url.ends_with('/')) {
         url.pop_back();
     }
+    url += rest;
 }
 
 void read_headers(config_reader& table, header_list& headers) {
@@ -65,12 +80,20 @@ void read_headers(config_reader& table, header_list& headers) {
     }
 }
 
+// A space around a secret is a slip of whoever stored it: HTTP drops it, and nothing would match.
+bool has_spaces_around(std::string_view text) {
+    return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
+           text.ends_with('\t');
+}
+
 secret from_environment(config_reader& table, std::string_view key, const std::string& name) {
     secret found;
     found.environment = name;
     const char* value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0' || !is_printable(value)) {
         table.problem(key, "the environment variable " + name + " is not set");
+    } else if (has_spaces_around(value)) {
+        table.problem(key, "the environment variable " + name + " has spaces around its value");
     } else {
         found.value = value;
     }
@@ -130,7 +153,7 @@ void read_webhook(config_reader table, tools_config& tools) {
 
 void read_limits(config_reader& table, server_config& server) {
     table.read_number("max_body_bytes", server.max_body_bytes, 1024, gib);
-    server.max_bytes_of_bodies = std::max(server.max_bytes_of_bodies, 4 * server.max_body_bytes);
+    table.read_number("max_memory_bytes", server.max_memory_bytes, 1 << 20, std::int64_t{1} << 50);
     table.read_number("max_header_bytes", server.max_header_bytes, 1024, 1 << 20);
     table.read_number("max_connections", server.max_connections, 1, 1'000'000);
     table.read_number("max_runs", server.max_runs, 1, 1'000'000);
@@ -139,6 +162,12 @@ void read_limits(config_reader& table, server_config& server) {
     table.read_number("reader_buffer_bytes", server.reader_buffer_bytes, 1024, gib);
     table.read_number("max_json_depth", server.input.max_json_depth, 4, 1024);
     table.read_number("max_messages", server.input.max_messages, 1, 10'000'000);
+    table.read_number(
+        "max_parts_per_message", server.input.max_parts_per_message, 1, 10'000'000
+    );
+    table.read_number(
+        "max_calls_per_message", server.input.max_calls_per_message, 1, 10'000'000
+    );
     table.read_number("max_client_tools", server.input.max_client_tools, 0, 100'000);
     table.read_number("max_tool_schema_bytes", server.input.max_tool_schema_bytes, 2, gib);
     table.read_seconds("header_seconds", server.header, 1, day);
@@ -169,7 +198,24 @@ void read_server(config_reader& table, server_config& server) {
         !std::filesystem::is_directory(server.static_dir)) {
         table.problem("static_dir", "must be an existing folder");
     }
+    table.read("spa", server.spa);
+    std::string policy_text;
+    if (table.read("csp", policy_text)) {
+        server.csp = policy_text;
+        if (!is_printable(policy_text)) {
+            table.problem("csp", "must be one line");
+        }
+    }
+    for (const char* key : {"spa", "csp"}) {
+        if (table.has(key) && server.static_dir.empty()) {
+            table.problem(key, "is for the files of static_dir, which is not set");
+        }
+    }
     table.read("cors_origins", server.cors_origins);
+    if (table.read("cors_credentials", server.cors_credentials) && server.cors_credentials &&
+        server.cors_origins.empty()) {
+        table.problem("cors_credentials", "is for the origins of cors_origins, which holds none");
+    }
     if (!std::ranges::all_of(server.cors_origins, is_origin)) {
         table.problem("cors_origins", "must hold exact origins like \"https://app.example\"");
     }
@@ -178,6 +224,12 @@ void read_server(config_reader& table, server_config& server) {
             return is_word(host, "-._~:[]");
         })) {
         table.problem("allowed_hosts", "must hold host names like \"app.example\"");
+    }
+    table.read("trusted_proxies", server.trusted_proxies);
+    if (!std::ranges::all_of(server.trusted_proxies, [](const std::string& proxy) {
+            return network::parse(proxy).has_value();
+        })) {
+        table.problem("trusted_proxies", "must hold addresses or networks like \"10.0.0.0/8\"");
     }
     std::string policy;
     if (table.read("on_disconnect", policy)) {
@@ -262,11 +314,16 @@ void read_session(config_reader& table, session_config& session) {
     table.read_choice(
         "on_busy_detached", session.supersede_detached, {{"supersede", true}, {"reject", false}}
     );
+    std::int64_t wait = 0;
+    if (table.read_number("busy_wait_ms", wait, 0, 60'000)) {
+        session.busy_wait = std::chrono::milliseconds(wait);
+    }
     table.read_seconds("replay_seconds", session.replay, 0, 365 * day);
     std::int64_t days = 0;
     if (table.read_number("log_days", days, 1, 36'500)) {
         session.log_age = std::chrono::hours(24 * days);
     }
+    table.read_number("max_thread_bytes", session.max_thread_bytes, 65'536, std::int64_t{1} << 40);
     table.read_number("log_max_bytes", session.log_max_bytes, 0, std::int64_t{1} << 50);
     table.unsupported("lease_seconds");
 }
@@ -309,7 +366,7 @@ void read_model(config_reader& table, model_config& model) {
     } else if (provider != "openai") {
         table.problem("provider", "must be one of \"openai\", \"scripted\"");
     }
-    read_url(table, "base_url", model.base_url);
+    read_url(table, "base_url", model.base_url, url_query::allowed);
     table.read("script", model.script);
     if (provider == "openai" && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");
@@ -353,6 +410,7 @@ void read_model(config_reader& table, model_config& model) {
     }
     table.read("media_urls", model.media_urls);
     table.read("file_sources", model.file_sources);
+    table.read("merge_roles", model.merge_roles);
     table.read_seconds("connect_seconds", model.connect, 1, 3600);
     table.read_seconds("first_byte_seconds", model.first_byte, 1, day);
     table.read_seconds("idle_seconds", model.idle, 1, day);
@@ -387,6 +445,22 @@ void read_agent(config_reader& table, agent_config& agent) {
     table.read_number("max_rounds", agent.max_rounds, 1, 10'000);
     table.read_number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
     table.read("overridable", agent.overridable);
+    if (table.has("client_history")) {
+        using session::client_history;
+        table.read_choice(
+            "client_history", agent.client_history.emplace(),
+            {{"auto", client_history::automatic},
+             {"full", client_history::full},
+             {"delta", client_history::delta}}
+        );
+    }
+    table.read_choice(
+        "context", agent.context,
+        {{"user", context_place::user},
+         {"system", context_place::system},
+         {"off", context_place::off}}
+    );
+    table.read_choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"
     };
@@ -431,6 +505,8 @@ void read_secret(config_reader& table, const std::string& prefix, secret& value)
     }
     if (value.value.empty() || !is_printable(value.value)) {
         table.problem(file_key, "must be a readable file that holds one line");
+    } else if (has_spaces_around(value.value)) {
+        table.problem(file_key, "the file has spaces around its value");
     }
 }
 

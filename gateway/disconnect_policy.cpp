@@ -8,7 +8,7 @@ std::optional<disconnect_policy> disconnect_policy_from_string(std::string_view 
     static constexpr std::string_view grace = "grace:";
     static constexpr long longest = 24L * 60 * 60;
     if (text == "continue") {
-        return disconnect_policy{};
+        return disconnect_policy{disconnect_policy::kind::go_on, {}};
     }
     if (text == "cancel") {
         return disconnect_policy{disconnect_policy::kind::cancel, {}};

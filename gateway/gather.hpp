@@ -33,6 +33,14 @@ public:
         }
     }
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+    /// Bytes that are left.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        std::size_t sum = 0;
+        for (std::size_t i = begin_; i < end_; ++i) {
+            sum += buffers_[i].size();
+        }
+        return sum;
+    }
     [[nodiscard]] const boost::asio::const_buffer* begin() const noexcept {
         return buffers_.data() + begin_;
     }

@@ -10,17 +10,18 @@ namespace asio = boost::asio;
 namespace {
 
 asio::awaitable<handler_reply>
-show_history(run_service& runs, const translator::input_limits& limits, http_request& request) {
-    const auto input = translator::read_run_input(request.body, limits);
+show_history(run_service& runs, input_parser& parser, http_request& request) {
+    const auto input = co_await parser.read(std::move(request.body));
+    request.memory.shrink_to(0);
     if (!input) {
         co_return to_reply(input.error());
     }
-    auto recorded = co_await runs.history(request.principal, *input);
+    auto recorded = co_await runs.history(request.principal, input->input);
     if (!recorded) {
         co_return to_reply(recorded.error());
     }
     stream_reply stream;
-    stream.projection = input->projection;
+    stream.projection = input->input.projection;
     stream.log = std::move(recorded->log);
     stream.next = std::move(recorded->live);
     co_return stream;
@@ -28,9 +29,9 @@ show_history(run_service& runs, const translator::input_limits& limits, http_req
 
 } // namespace
 
-http_handler make_history_route(run_service& runs, translator::input_limits limits) {
-    return [&runs, limits](http_request& request) {
-        return show_history(runs, limits, request);
+http_handler make_history_route(run_service& runs, input_parser& parser) {
+    return [&runs, &parser](http_request& request) {
+        return show_history(runs, parser, request);
     };
 }
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include "gateway/http_message.hpp"
+#include "gateway/input_parser.hpp"
 #include "gateway/run_service.hpp"
 #include "translator/run_input.hpp"
 
 namespace agui::gateway {
 
 /// POST /agui/history: the thread as an event stream (design section 5), from a RunAgentInput whose messages
-/// are not looked at. forwardedProps.follow goes on with the run under way. `runs` outlives the handler.
-[[nodiscard]] http_handler make_history_route(run_service& runs, translator::input_limits limits);
+/// are not looked at. forwardedProps.follow goes on with the run under way. `runs` and `parser` outlive the handler.
+[[nodiscard]] http_handler make_history_route(run_service& runs, input_parser& parser);
 
 } // namespace agui::gateway

@@ -17,7 +17,8 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t head_read_bytes = 4096;
-constexpr std::size_t body_read_bytes = 65'536;
+// Of a plain reply, without a part in the budget.
+constexpr std::size_t uncounted_reply_bytes = 65'536;
 
 /// True if a Connection header lists the option.
 bool lists_option(const http_request& request, std::string_view option) {
@@ -63,7 +64,7 @@ asio::awaitable<void> http_connection::run() {
         }
         bool go_on = false;
         if (std::holds_alternative<stream_reply>(reply_)) {
-            go_on = co_await send_stream();
+            go_on = co_await (without_body_ ? send_stream_head() : send_stream());
         } else {
             go_on = co_await send_reply();
         }
@@ -95,9 +96,8 @@ asio::awaitable<bool> http_connection::take_request() {
         terms_.keep_alive = terms_.keep_alive && !has_body;
         co_return true;
     }
-    body_share share(services_.body_bytes);
     if (has_body) {
-        const bool received = co_await read_body(request, framing, share);
+        const bool received = co_await read_body(request, framing);
         if (!received) {
             co_return !std::holds_alternative<std::monostate>(reply_);
         }
@@ -182,7 +182,7 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     without_body_ = request.method == "HEAD";
     terms_.keep_alive = !finishing_ && !lists_option(request, "close") &&
                         (!terms_.http_1_0 || lists_option(request, "keep-alive"));
-    terms_.headers = cors_headers(request, services_.access.cors_origins);
+    terms_.headers = cors_headers(request, services_.access);
 
     const std::string_view target = head.target;
     const std::size_t mark = std::min(target.find('?'), target.size());
@@ -201,8 +201,12 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     if (!admit(found, request)) {
         return nullptr;
     }
-    if (framing.length > services_.limits.max_body_bytes) {
-        refuse(http_errc::body_too_large, "The body exceeds server.max_body_bytes.");
+    max_body_bytes_ = services_.limits.max_body_bytes;
+    if (found.target->max_body_bytes > 0) {
+        max_body_bytes_ = std::min(max_body_bytes_, found.target->max_body_bytes);
+    }
+    if (framing.length > max_body_bytes_) {
+        refuse_too_large();
         return nullptr;
     }
     request.path = std::move(found.path);
@@ -222,7 +226,11 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         return false;
     }
     if (match.target == nullptr) {
-        reply_ = preflight_reply(request, access.cors_origins, match.methods);
+        http_reply reply = preflight_reply(request, access.cors_origins, match.methods);
+        if (reply.status == 403) {
+            services_.refused.tell(request.header("origin"));
+        }
+        reply_ = std::move(reply);
         return false;
     }
     const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
@@ -244,93 +252,12 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     return true;
 }
 
-asio::awaitable<bool>
-http_connection::read_body(http_request& request, const body_framing& framing, body_share& share) {
-    body_received_ = 0;
-    enter(phase::body);
-    if (in_.empty() && !terms_.http_1_0 &&
-        equal_ignoring_case(request.header("expect"), "100-continue")) {
-        gather interim;
-        interim.add(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")));
-        const bool written = co_await write_rest(interim);
-        if (!written) {
-            co_return false;
-        }
-        enter(phase::body);
-    }
-    bool complete = false;
-    if (framing.chunked) {
-        complete = co_await read_chunked_body(request.body, share);
-    } else {
-        complete =
-            co_await read_plain_body(request.body, static_cast<std::size_t>(framing.length), share);
-    }
-    if (!complete && timed_out_) {
-        refuse_and_close(http_errc::request_timeout, "The body did not arrive in time.");
-    }
-    co_return complete;
-}
-
-// The body grows with what arrives, not with what was announced.
-asio::awaitable<bool>
-http_connection::read_plain_body(std::string& body, std::size_t length, body_share& share) {
-    body = in_.substr(0, length);
-    in_.erase(0, body.size());
-    while (hold(share, body.size())) {
-        if (body.size() == length) {
-            co_return true;
-        }
-        const std::size_t count =
-            co_await read_some(body, std::min(length - body.size(), body_read_bytes));
-        if (count == 0) {
-            break;
-        }
-    }
-    co_return false;
-}
-
-asio::awaitable<bool> http_connection::read_chunked_body(std::string& body, body_share& share) {
-    chunked_decoder decoder(services_.limits.max_body_bytes);
-    for (;;) {
-        in_.erase(0, decoder.feed(in_, body));
-        if (!hold(share, body.size())) {
-            co_return false;
-        }
-        switch (decoder.status()) {
-        case chunked_decoder::state::complete:
-            co_return true;
-        case chunked_decoder::state::refused:
-            refuse_and_close(http_errc::bad_framing, "The chunked body is malformed.");
-            co_return false;
-        case chunked_decoder::state::too_large:
-            refuse_and_close(http_errc::body_too_large, "The body exceeds server.max_body_bytes.");
-            co_return false;
-        case chunked_decoder::state::need_more:
-            break;
-        }
-        const std::size_t count = co_await read_some(in_, body_read_bytes);
-        if (count == 0) {
-            co_return false;
-        }
-    }
-}
-
-// Counts what has been received of a body. False: there is no room for it, and reply_ says so.
-bool http_connection::hold(body_share& share, std::size_t bytes) {
-    body_received_ = bytes;
-    if (share.grow_to(bytes, services_.limits.max_bytes_of_bodies)) {
-        return true;
-    }
-    refuse_and_close(http_errc::overloaded, "Too many large requests at a time.");
-    return false;
-}
-
 asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {
     if (target.streams && !accepts_event_stream(request)) {
         co_return to_reply(http_errc::not_acceptable, "This path answers with text/event-stream.");
     }
     try {
-        co_return co_await target.handler(request);
+        co_return co_await call(target, request);
     } catch (const std::exception& error) {
         services_.log.log(
             log_level::error, "request failed",
@@ -338,6 +265,29 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
         );
     }
     co_return to_reply(http_errc::internal, "internal");
+}
+
+// The handler's answer; instead of a plain reply that there is no memory for, a short one that says so.
+asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
+    constexpr std::string_view no_memory =
+        "There is no memory for this reply (server.max_memory_bytes).";
+    std::unique_ptr<turnstile::pass> place;
+    if (target.large_reply) {
+        place = co_await services_.large_replies.enter();
+        const memory_budget& memory = services_.memory;
+        if (memory.used() >= memory.limit(memory_use::ordinary)) {
+            co_return to_reply(http_errc::overloaded, no_memory);
+        }
+    }
+    handler_reply reply = co_await target.handler(request);
+    const auto* plain = std::get_if<http_reply>(&reply);
+    reply_memory_ = memory_share(&services_.memory);
+    // What the kernel takes at once is not held.
+    if (plain != nullptr && plain->body.size() > uncounted_reply_bytes &&
+        !reply_memory_.grow_to(plain->body.capacity())) {
+        co_return to_reply(http_errc::overloaded, no_memory);
+    }
+    co_return reply;
 }
 
 // 0: the peer has closed, the connection broke, or sweep() has ended the wait.
@@ -377,12 +327,7 @@ void http_connection::sweep() {
         return;
     case phase::head:
     case phase::body: {
-        auto allowed = limits.header;
-        if (phase_ == phase::body) {
-            const auto earned = body_received_ * 1000 / limits.min_body_rate;
-            allowed = limits.body + std::chrono::milliseconds(earned);
-        }
-        if (elapsed >= allowed) {
+        if (phase_ == phase::body ? body_is_late() : elapsed >= limits.header) {
             timed_out_ = true;
             boost::system::error_code
                 ignored; // Only a closed socket fails, and that read has ended.
@@ -393,6 +338,10 @@ void http_connection::sweep() {
     case phase::handling:
         return; // Bounded by the handler.
     case phase::writing:
+        if (plain_ != nullptr) {
+            look_for_reply_progress();
+            return;
+        }
         look_for_progress();
         if (stream_ != nullptr) {
             look_for_lag();
@@ -400,10 +349,13 @@ void http_connection::sweep() {
         if (now_ - since_ >= limits.stall) {
             services_.log.log(log_level::warning, "reader cut off: it takes nothing");
             abort();
+            return;
         }
+        look_whether_peer_left();
         return;
     case phase::streaming:
         beat();
+        look_whether_peer_left();
         return;
     case phase::lingering:
         if (elapsed >= limits.linger) {

@@ -1,19 +1,21 @@
 #pragma once
 
 #include "gateway/access_rules.hpp"
-#include "gateway/body_share.hpp"
+#include "gateway/address_shares.hpp"
+#include "gateway/client_address.hpp"
 #include "gateway/framing_check.hpp"
 #include "gateway/gather.hpp"
 #include "gateway/http_error.hpp"
 #include "gateway/http_message.hpp"
+#include "gateway/refused_origins.hpp"
 #include "gateway/response_head.hpp"
 #include "gateway/router.hpp"
+#include "gateway/turnstile.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,22 +24,25 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace agui::gateway {
 
 /// Bounds of one connection.
 struct connection_limits {
     std::chrono::milliseconds header{10'000}; ///< For a whole request head.
-    std::chrono::milliseconds body{60'000
-    }; ///< For a body, plus the time that `min_body_rate` allows.
-    std::size_t min_body_rate = 16'384;      ///< Bytes a second.
+    std::chrono::milliseconds body{60'000};  ///< For a body, without a rate that it has to keep.
+    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing.
+    std::size_t min_body_rate = 16'384; ///< Bytes a second, over each `body_idle` once `body` is over.
     std::chrono::milliseconds idle{75'000};  ///< Between two requests.
     std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
+    std::size_t min_reply_rate = 8'192;      ///< Bytes a second of a plain reply, over each `stall`.
+    std::chrono::milliseconds reply{60'000}; ///< For a whole plain reply, plus what `reply_rate` allows.
+    std::size_t reply_rate = 32'768;         ///< Bytes a second.
     std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
     std::chrono::milliseconds heartbeat{15'000};
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t max_bytes_of_bodies = 536'870'912; ///< Held by all connections together.
     std::size_t reader_buffer_bytes = 1'048'576;   ///< How far a reader of a run may stay behind.
     std::chrono::milliseconds lag{10'000}; ///< For how long one may, before it is cut off.
     std::chrono::milliseconds farewell{10'000}; ///< For one that is cut off to take what tells it so.
@@ -49,7 +54,11 @@ struct connection_services {
     access_settings access;
     connection_limits limits;
     logger& log;
-    std::atomic<std::size_t>& body_bytes; ///< Of all request bodies that are held at the moment.
+    memory_budget& memory;            ///< For bodies and plain replies.
+    address_shares& unfinished;       ///< For bodies that have not arrived as a whole.
+    turnstile& large_replies;         ///< For whoever makes one.
+    refused_origins& refused;
+    std::vector<network> trusted_proxies;
 };
 
 /// One HTTP/1.1 connection: reads requests, one after the other, answers each with a reply or with
@@ -86,28 +95,37 @@ private:
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] bool admit(const router::found& match, http_request& request);
     [[nodiscard]] boost::asio::awaitable<bool>
-    read_body(http_request& request, const body_framing& framing, body_share& share);
+    read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
-    read_chunked_body(std::string& body, body_share& share);
-    [[nodiscard]] boost::asio::awaitable<bool>
-    read_plain_body(std::string& body, std::size_t length, body_share& share);
-    [[nodiscard]] bool hold(body_share& share, std::size_t bytes);
+    read_chunked_body(http_request& request, address_shares::share& unfinished);
+    [[nodiscard]] boost::asio::awaitable<bool> read_plain_body(
+        http_request& request, std::size_t length, address_shares::share& unfinished
+    );
+    [[nodiscard]] bool hold(http_request& request, address_shares::share& unfinished);
+    [[nodiscard]] bool body_is_late();
+    void refuse_too_large();
     [[nodiscard]] boost::asio::awaitable<handler_reply>
     answer(const route& target, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<handler_reply>
+    call(const route& target, http_request& request);
     [[nodiscard]] boost::asio::awaitable<std::size_t>
     read_some(std::string& into, std::size_t bytes);
 
     [[nodiscard]] boost::asio::awaitable<bool> send_reply();
     [[nodiscard]] boost::asio::awaitable<bool> send_stream();
+    [[nodiscard]] boost::asio::awaitable<bool> send_stream_head();
     [[nodiscard]] bool try_write(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<void> linger();
     void beat();
     void look_for_progress();
+    void look_for_reply_progress();
+    void look_whether_peer_left();
     void look_for_lag();
     [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
     void watch_peer();
     void on_peer_readable();
+    void peer_left();
 
     void refuse(http_errc code, std::string_view message);
     void refuse_and_close(http_errc code, std::string_view message);
@@ -120,8 +138,17 @@ private:
 
     phase phase_ = phase::head;
     time_point since_; ///< When the phase began or last made progress.
+    std::size_t max_body_bytes_ = 0; ///< Of the request that is being read.
     std::size_t body_received_ = 0;
+    std::size_t body_mark_ = 0;  ///< What had been received at `body_mark_at_`.
+    time_point body_mark_at_;
+    time_point body_progress_;   ///< When the last byte of it came.
     int unsent_ = 0; ///< What the kernel held for the peer when it last made progress.
+    memory_share reply_memory_;     ///< What a plain reply counts for until it has been taken.
+    const gather* plain_ = nullptr; ///< What is left of a plain reply that is being written.
+    time_point reply_since_;        ///< When it was begun.
+    std::size_t reply_bytes_ = 0;   ///< Of all of it.
+    std::size_t untaken_ = 0;       ///< What the peer had not taken when it last made progress.
     bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;
@@ -132,6 +159,7 @@ private:
     std::variant<std::monostate, http_reply, stream_reply> reply_;
     event_stream* stream_ = nullptr; ///< While one is sent; lives in the coroutine that sends it.
     std::uint64_t watch_ = 0;        ///< Number of the watch that counts.
+    bool early_ = false; ///< The peer has sent so much during a stream that sweep() looks whether it left.
 };
 
 } // namespace agui::gateway

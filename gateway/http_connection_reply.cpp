@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -27,6 +28,9 @@ constexpr std::size_t max_lingering_bytes = 64U << 20U;
 constexpr std::size_t batch_bytes = 65'536;
 // Of a batch's memory, what a reader keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
+
+// Taken in of a request that comes before the stream in front of it has ended.
+constexpr std::size_t early_bytes = 4096;
 
 // What a peer has to take on an average of the stall limit, so that one that drips does not hold a connection.
 constexpr std::int64_t least_bytes_per_second = 500;
@@ -133,12 +137,30 @@ asio::awaitable<bool> http_connection::send_reply() {
     if (!without_body_ && reply.status != 204 && reply.status != 304) {
         buffers.add(asio::buffer(reply.body));
     }
+    reply_since_ = now_;
+    reply_bytes_ = buffers.bytes();
+    untaken_ = reply_bytes_;
+    plain_ = &buffers;
     const bool written = co_await write_rest(buffers);
+    plain_ = nullptr;
+    reply_memory_.shrink_to(0);
     if (written && in_.empty()) {
         enter(phase::idle);
     } else {
         enter(phase::head);
     }
+    co_return written&& terms_.keep_alive;
+}
+
+// HEAD: what GET would begin with, and no reader of the log.
+asio::awaitable<bool> http_connection::send_stream_head() {
+    reply_ = std::monostate{};
+    terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
+    const std::string head = write_stream_head(terms_);
+    gather buffers;
+    buffers.add(asio::buffer(head));
+    const bool written = co_await write_rest(buffers);
+    enter(in_.empty() ? phase::idle : phase::head);
     co_return written&& terms_.keep_alive;
 }
 
@@ -161,6 +183,7 @@ asio::awaitable<bool> http_connection::send_stream() {
         http_connection& of;
     };
     const current_stream current(*this, stream);
+    early_ = false;
     watch_peer();
     while (!stream.peer_left && !write_failed_) {
         if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
@@ -224,7 +247,9 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
             write_failed_ = true;
             co_return false;
         }
-        since_ = now_;
+        if (plain_ == nullptr) {
+            since_ = now_;
+        }
     }
 }
 
@@ -260,20 +285,41 @@ void http_connection::watch_peer() {
 }
 
 // A client that has closed its side has left. One that sends bytes has only been early with its
-// next request: they stay where they are, and the watch ends.
+// next request. Those that nobody takes in keep the socket readable for good: once there are many,
+// they stay where they are, and sweep() looks for the close.
 void http_connection::on_peer_readable() {
-    char byte = 0;
-    boost::system::error_code ec;
-    socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
-    if (ec == asio::error::would_block || ec == asio::error::try_again) {
-        watch_peer();
+    const std::size_t begin = in_.size();
+    if (begin >= early_bytes) {
+        early_ = true;
         return;
     }
-    if (ec) {
-        stream_->peer_left = true;
-        close();
-        stream_->log->wake(stream_->waiter);
+    in_.resize(early_bytes);
+    boost::system::error_code ec;
+    const std::size_t count = socket_.receive(
+        asio::buffer(in_.data() + begin, early_bytes - begin), tcp::socket::message_flags(), ec
+    );
+    in_.resize(begin + count);
+    if (!ec || ec == asio::error::would_block || ec == asio::error::try_again) {
+        watch_peer();
+    } else {
+        peer_left();
     }
+}
+
+void http_connection::look_whether_peer_left() {
+    if (stream_ == nullptr || !early_) {
+        return;
+    }
+    pollfd watched{socket_.native_handle(), POLLRDHUP, 0}; // The close is seen behind unread bytes.
+    if (::poll(&watched, 1, 0) > 0) {
+        peer_left();
+    }
+}
+
+void http_connection::peer_left() {
+    stream_->peer_left = true;
+    close();
+    stream_->log->wake(stream_->waiter);
 }
 
 // The kernel tells of room only when a third of its buffer is free: a slow peer takes bytes long before.
@@ -288,6 +334,27 @@ void http_connection::look_for_progress() {
     } else if (unsent_ - unsent >= least) {
         unsent_ = unsent;
         since_ = now_;
+    }
+}
+
+// A plain reply is in memory as a whole until its last byte has left: whoever takes it has to take it at
+// some rate all the time, and to be done in the end.
+void http_connection::look_for_reply_progress() {
+    const connection_limits& limits = services_.limits;
+    int unsent = 0;
+    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
+        return;
+    }
+    const std::size_t untaken = plain_->bytes() + static_cast<std::size_t>(unsent);
+    const auto least = static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
+    if (untaken_ - std::min(untaken, untaken_) >= least) {
+        untaken_ = untaken;
+        since_ = now_;
+    }
+    const std::chrono::milliseconds earned(reply_bytes_ * 1000 / limits.reply_rate);
+    if (now_ - since_ >= limits.stall || now_ - reply_since_ >= limits.reply + earned) {
+        services_.log.log(log_level::warning, "reply cut off: it is taken too slowly");
+        abort();
     }
 }
 

@@ -34,6 +34,8 @@ answer answer_to(errc code) noexcept {
     case errc::run_expired:
     case errc::cursor_expired:
         return {410};
+    case errc::body_too_large:
+        return {413};
     case errc::not_found:
         return {404};
     case errc::overloaded:
@@ -74,6 +76,8 @@ named_answer answer_to(http_errc code) noexcept {
         return {"unsupported_media_type", {415}};
     case http_errc::wrong_host:
         return {"wrong_host", {421}};
+    case http_errc::rate_limited:
+        return {"rate_limited", {429, 2}};
     case http_errc::headers_too_large:
         return {"headers_too_large", {431}};
     case http_errc::internal:

@@ -20,6 +20,7 @@ enum class http_errc {
     body_too_large,         ///< 413
     unsupported_media_type, ///< 415
     wrong_host,             ///< 421
+    rate_limited,           ///< 429
     headers_too_large,      ///< 431
     internal,               ///< 500: says nothing about its cause.
     overloaded,             ///< 503

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/run_log.hpp"
+#include "session/base/memory_budget.hpp"
 #include "translator/protocol_version.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +26,7 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
+    memory_share memory; ///< What the body counts for; given back by whoever has taken the body out.
     std::string principal; ///< Set by authentication.
 
     /// The first header of that name (lower case), or empty.

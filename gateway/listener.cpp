@@ -99,7 +99,9 @@ asio::awaitable<void> listener::run() {
             continue;
         }
         if (ec) {
-            log_.log(log_level::error, "cannot accept a connection", {{"error", ec.message()}});
+            if (not_accepted_.due(std::chrono::steady_clock::now())) {
+                log_.log(log_level::error, "cannot accept connections", {{"error", ec.message()}});
+            }
             asio::steady_timer pause(acceptor_.get_executor(), accept_pause);
             (void)co_await pause.async_wait(as_result); // Nobody cancels it.
             continue;

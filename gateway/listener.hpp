@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/log_interval.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -49,6 +50,7 @@ private:
     logger& log_;
     std::size_t next_ = 0;
     bool full_ = false; ///< Logged once per time without room.
+    log_interval not_accepted_{std::chrono::minutes(1)};
 };
 
 } // namespace agui::gateway

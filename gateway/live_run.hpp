@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/completion_event.hpp"
+#include "gateway/conversation_key.hpp"
 #include "gateway/disconnect_policy.hpp"
 #include "gateway/run_log.hpp"
 #include "runner/agent_loop.hpp"
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace agui::gateway {
@@ -30,12 +32,13 @@ public:
         std::chrono::seconds detached{3600};
         std::size_t max_bytes = 64U << 20U; ///< Of its events; then it ends as token_limit.
         bool relaxed_durability = false;
+        memory_budget* memory = nullptr; ///< Counts its events; without room it ends as token_limit, too.
         translator::translator_settings translation;
     };
 
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-        session::thread_key key, session::run_record record, session::node_index first_own_message,
+        conversation_key place, session::run_record record, session::node_index first_own_message,
         settings options
     );
 
@@ -50,17 +53,23 @@ public:
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
     };
 
-    /// Writes RUN_STARTED and lets the agent loop go.
-    void start(runner::run_request request, runner::run_services services, handlers told);
+    /// Writes RUN_STARTED and lets the agent loop go; with `stopped`, only to its end.
+    void start(
+        runner::run_request request, runner::run_services services, handlers told,
+        std::optional<runner::stop_reason> stopped
+    );
+    /// Instead of start(), or after it has thrown: whoever waits for the end goes on.
+    void give_up() noexcept;
 
-    /// Any thread. The first reason counts.
-    void stop(runner::stop_reason reason);
+    /// Any thread. The first reason counts, and none once the end is being stored.
+    void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
     }
     /// Any thread.
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
-    [[nodiscard]] const session::thread_key& key() const noexcept { return key_; }
+    [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
+    [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
     /// As the run began; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<run_log>& log() const noexcept { return log_; }
@@ -76,6 +85,7 @@ public:
     // runner::run_sink
     void emit(const runner::runner_event& event) override;
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
+    [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
     [[nodiscard]] boost::asio::awaitable<void>
     finish(session::changes change, runner::run_end end) override;
 
@@ -89,7 +99,7 @@ private:
     session::store& store_;
     const clock& time_;
     logger& logger_;
-    session::thread_key key_;
+    const conversation_key place_;
     const session::run_record record_;
     const session::node_index first_own_message_;
     settings settings_;

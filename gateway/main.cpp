@@ -3,6 +3,7 @@
 
 #include "gateway/config.hpp"
 #include "gateway/demo.hpp"
+#include "gateway/heap_trim.hpp"
 #include "gateway/server.hpp"
 
 #include <CLI/CLI.hpp>
@@ -160,6 +161,7 @@ int main(int argc, char** argv) {
     }
     try {
         raise_descriptor_limit();
+        const gateway::heap_trim trim;
         return run(std::move(arguments));
     } catch (const std::exception& error) {
         std::cerr << "agui-gateway: " << error.what() << '\n';

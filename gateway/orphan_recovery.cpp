@@ -1,6 +1,8 @@
 #include "gateway/orphan_recovery.hpp"
 
 #include "gateway/lost_run.hpp"
+#include "gateway/run_log.hpp"
+#include "gateway/run_opening.hpp"
 #include "runner/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
 #include "translator/event_writer.hpp"
@@ -141,10 +143,8 @@ private:
         };
         if (orphan_.last_sequence == 0) {
             // The crash came before RUN_STARTED was durable; a stream begins with it all the same (P1).
-            begin("RUN_STARTED");
-            writer.member("threadId", orphan_.key.thread_id);
-            writer.member("runId", orphan_.run.run_id);
-            events.emplace_back(writer.end());
+            opening_ = write_opening(orphan_.key.thread_id, orphan_.run, now_);
+            events.push_back(opening_->v1_1);
         }
         said_.close(writer, events);
         for (const std::string& call_id : lost_calls_) {
@@ -170,6 +170,11 @@ private:
             slice.frames += "id: " + std::to_string(slice.first_sequence + i) + "\ndata: " +
                             events[i] + "\n\n";
             slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
+        }
+        if (opening_) {
+            slice.variants.emplace_back(
+                0U, run_log::write_variants(slice.first_sequence, opening_->v1_0, opening_->undeclared)
+            );
         }
         return slice;
     }
@@ -197,6 +202,7 @@ private:
     session::thread_record thread_;
     lost_run said_;
     session::changes change_;
+    std::optional<run_opening_forms> opening_; ///< Written here, as the first event.
     std::vector<std::string> lost_calls_; ///< Calls of the server that get a result on the wire.
 };
 

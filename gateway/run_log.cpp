@@ -35,6 +35,11 @@ constexpr std::size_t joined_bytes = 4096;
 // What a thread keeps for its next slice.
 constexpr std::size_t reused_slice_bytes = 4096;
 
+// Of a log that takes memory from the reserve: a large one ends before all small ones do.
+constexpr std::size_t small_log_bytes = 64 * 1024;
+// Of the budget, at a time.
+constexpr std::size_t counted_bytes = 4096;
+
 // Readers that go on before anything else does.
 constexpr std::size_t resumed_at_once = 32;
 
@@ -86,7 +91,8 @@ std::string variant_frame(std::uint64_t sequence, std::string_view json) {
 } // namespace
 
 run_log::run_log(boost::asio::any_io_executor executor, settings options)
-    : executor_(std::move(executor)), settings_(options) {
+    : executor_(std::move(executor)), settings_(options),
+      share_(options.budget, memory_use::small, counted_bytes) {
 #ifdef AGUI_VERIFY_EVENTS
     verifier_ = std::make_unique<translator::event_verifier>();
     undeclared_verifier_ = std::make_unique<translator::event_verifier>();
@@ -99,11 +105,26 @@ std::shared_ptr<run_log> run_log::restored(
     boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
     bool join_deltas
 ) {
-    auto log = std::make_shared<run_log>(std::move(executor), settings{});
-    const std::lock_guard lock(log->mutex_);
+    auto log = begin_restored(std::move(executor), nullptr, join_deltas);
+    log->restore(entries);
+    log->end_restored();
+    return log;
+}
+
+std::shared_ptr<run_log> run_log::begin_restored(
+    boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas
+) {
+    settings options;
+    options.budget = budget;
+    auto log = std::make_shared<run_log>(std::move(executor), options);
     log->joins_deltas_ = join_deltas;
+    return log;
+}
+
+void run_log::restore(const std::vector<session::log_entry>& entries) {
+    const std::lock_guard lock(mutex_);
     for (const session::log_entry& entry : entries) {
-        log->append_event(json_of(entry.frame));
+        append_event(json_of(entry.frame));
         if (!entry.variants.empty()) {
             const boost::json::object both = boost::json::parse(entry.variants).as_object();
             variant_entry variant{entry.sequence, std::nullopt, std::nullopt};
@@ -113,14 +134,18 @@ std::shared_ptr<run_log> run_log::restored(
             if (const auto* frame = both.if_contains("undeclared")) {
                 variant.undeclared = std::string(frame->as_string());
             }
-            log->variants_.push_back(std::move(variant));
-        } else if (join_deltas) {
-            log->entries_.back().joins = log->can_join(log->entries_.size() - 1) ? 1 : 0;
+            count(entry.variants.size());
+            variants_.push_back(std::move(variant));
+        } else if (joins_deltas_) {
+            entries_.back().joins = can_join(entries_.size() - 1) ? 1 : 0;
         }
     }
-    log->visible_ = log->entries_.size();
-    log->ended_ = true;
-    return log;
+}
+
+void run_log::end_restored() {
+    const std::lock_guard lock(mutex_);
+    visible_ = entries_.size();
+    ended_ = true;
 }
 
 std::shared_ptr<run_log>
@@ -161,11 +186,28 @@ void run_log::on_event(const translator::wire_event& event) {
         if (event.undeclared) {
             variant.undeclared = variant_frame(sequence, *event.undeclared);
         }
+        count(
+            sizeof(variant_entry) + (event.v1_0 ? event.v1_0->size() : 0) +
+            (event.undeclared ? event.undeclared->size() : 0)
+        );
         variants_.push_back(std::move(variant));
     }
     terminal_staged_ = terminal_staged_ || event.terminal;
     if (!terminal_staged_) {
         schedule_flush();
+    }
+}
+
+// Called where memory is allocated, which is not for each event.
+void run_log::count(std::size_t bytes) {
+    held_bytes_ += bytes;
+    if (held_bytes_ > small_log_bytes) {
+        share_.set_use(memory_use::ordinary);
+    }
+    const std::size_t wanted = held_bytes_ * settings_.copies;
+    if (!share_.grow_to(wanted)) {
+        share_.grow_anyway_to(wanted);
+        over_budget_ = true;
     }
 }
 
@@ -177,6 +219,7 @@ void run_log::append_event(std::string_view json) {
             prefix = 0;
         } else {
             prefixes_.emplace_back(json.substr(0, delta + delta_member.size()));
+            count(sizeof(std::string) + prefixes_.back().size());
             ++prefix;
         }
     }
@@ -186,7 +229,9 @@ void run_log::append_event(std::string_view json) {
     append_bytes(json);
     if (entries_.size() == entries_.capacity()) {
         // Doubling would leave half of it spare in every log that is kept.
-        entries_.reserve(entries_.size() + std::max(first_entries, entries_.size() / 4));
+        const std::size_t more = std::max(first_entries, entries_.size() / 4);
+        count(more * sizeof(entry));
+        entries_.reserve(entries_.size() + more);
     }
     entries_.push_back({static_cast<std::uint32_t>(bytes_), prefix, 0});
 }
@@ -196,6 +241,7 @@ void run_log::append_bytes(std::string_view bytes) {
         if (blocks_.empty() || blocks_.back().size == blocks_.back().capacity) {
             const std::size_t capacity =
                 std::clamp(bytes_ / 4, first_block_bytes, largest_block_bytes);
+            count(sizeof(block) + capacity);
             blocks_.push_back({std::make_unique_for_overwrite<char[]>(capacity), bytes_, 0, capacity});
         }
         block& last = blocks_.back();
@@ -264,6 +310,20 @@ session::log_slice run_log::take_staged() {
     return slice;
 }
 
+std::string run_log::write_variants(
+    std::uint64_t sequence, const std::optional<std::string>& v1_0,
+    const std::optional<std::string>& undeclared
+) {
+    boost::json::object both;
+    if (v1_0) {
+        both["1.0"] = variant_frame(sequence, *v1_0);
+    }
+    if (undeclared) {
+        both["undeclared"] = variant_frame(sequence, *undeclared);
+    }
+    return boost::json::serialize(both);
+}
+
 // `slice` is empty.
 void run_log::write_staged(session::log_slice& slice) {
     const std::lock_guard lock(mutex_);
@@ -297,6 +357,7 @@ void run_log::publish_end() {
         const std::lock_guard lock(mutex_);
         visible_ = entries_.size();
         ended_ = true;
+        share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
     resume(std::move(ready));
@@ -320,6 +381,7 @@ void run_log::end_without_store(const std::vector<std::string>& events) {
             tail_.append("data: ").append(json).append("\n\n");
         }
         ended_ = true;
+        share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
     resume(std::move(ready));
@@ -333,6 +395,11 @@ std::uint64_t run_log::last_sequence() const {
 std::size_t run_log::bytes() const {
     const std::lock_guard lock(mutex_);
     return bytes_ + entries_.size() * sizeof(entry);
+}
+
+bool run_log::outgrown(std::size_t most) const {
+    const std::lock_guard lock(mutex_);
+    return over_budget_ || bytes_ + entries_.size() * sizeof(entry) > most;
 }
 
 void run_log::make_visible(std::uint64_t sequence) {

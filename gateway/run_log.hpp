@@ -2,6 +2,7 @@
 
 #include "gateway/resumption.hpp"
 #include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/store.hpp"
 #include "translator/agui_translator.hpp"
 #include "translator/protocol_version.hpp"
@@ -42,6 +43,9 @@ public:
         session::store* store = nullptr; ///< nullptr: nothing is stored, events are visible at once.
         std::int64_t run_number = 0;
         bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
+        memory_budget* budget = nullptr; ///< Counts what the log takes, for as long as it lives.
+        /// How often what is said counts until the log has ended: for what else its run holds of it.
+        std::size_t copies = 1;
     };
 
     run_log(boost::asio::any_io_executor executor, settings options);
@@ -54,10 +58,22 @@ public:
         boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
         bool join_deltas = false
     );
+    /// The same in pieces: restore() the entries in order, then end_restored(). Nobody reads it before.
+    [[nodiscard]] static std::shared_ptr<run_log> begin_restored(
+        boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas
+    );
+    void restore(const std::vector<session::log_entry>& entries);
+    void end_restored();
 
     /// The log of an ended run whose events are gone: there is nothing behind `last_sequence`.
     [[nodiscard]] static std::shared_ptr<run_log>
     empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
+
+    /// What log_slice::variants holds of an event: its forms for older projections (nullopt: as for the newest).
+    [[nodiscard]] static std::string write_variants(
+        std::uint64_t sequence, const std::optional<std::string>& v1_0,
+        const std::optional<std::string>& undeclared
+    );
 
     // Writer.
 
@@ -81,6 +97,8 @@ public:
     [[nodiscard]] std::uint64_t last_sequence() const;
     /// Bytes that the events take in memory, about.
     [[nodiscard]] std::size_t bytes() const;
+    /// They are more than `most`, or more than the budget has room for. (They are kept all the same.)
+    [[nodiscard]] bool outgrown(std::size_t most) const;
 
     // Readers.
 
@@ -168,6 +186,7 @@ private:
         std::optional<std::string> undeclared;
     };
 
+    void count(std::size_t bytes);
     void append_event(std::string_view json);
     void append_bytes(std::string_view bytes);
     void copy_bytes(std::size_t from, std::size_t to, std::string& out) const;
@@ -188,6 +207,9 @@ private:
     const settings settings_;
 
     mutable std::mutex mutex_;
+    memory_share share_;
+    std::size_t held_bytes_ = 0; ///< Of memory, about.
+    bool over_budget_ = false;
     std::vector<block> blocks_;
     std::size_t bytes_ = 0;
     std::vector<entry> entries_;        ///< entries_[i]: event i + 1.

@@ -3,28 +3,26 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <cstdint>
-#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace agui::gateway {
 
 namespace {
 
 // Entries of a stored log that are read at a time.
-constexpr std::size_t log_page_entries = 4096;
+constexpr std::size_t log_page_entries = 1024;
 
 } // namespace
 
 boost::asio::awaitable<result<std::optional<known_run>>> find_run(
-    session::store& store, const run_registry& registry, session::thread_key key,
+    session::store& store, const run_registry& registry, conversation_key place,
     std::string run_id
 ) {
-    if (const auto live = registry.active(key); live && live->record().run_id == run_id) {
+    if (const auto live = registry.active(place); live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log()};
     }
-    auto kept = registry.find_log(key, run_id);
-    auto stored = co_await store.find_run(std::move(key), std::move(run_id));
+    auto kept = registry.find_log(place, run_id);
+    auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
     if (!stored) {
         co_return stored.error();
     }
@@ -35,7 +33,10 @@ boost::asio::awaitable<result<std::optional<known_run>>> find_run(
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, run_registry& registry, const known_run& run, bool join_deltas) {
+log_of(
+    session::store& store, run_registry& registry, const known_run& run, bool join_deltas,
+    memory_budget* budget
+) {
     if (run.log) {
         co_return run.log;
     }
@@ -50,23 +51,27 @@ log_of(session::store& store, run_registry& registry, const known_run& run, bool
     if (auto shared = registry.find_shared_log(run.record.number)) {
         co_return shared;
     }
-    std::vector<session::log_entry> entries;
+    const auto executor = co_await boost::asio::this_coro::executor;
+    const auto log = run_log::begin_restored(executor, budget, join_deltas);
+    std::uint64_t last = 0;
     for (;;) {
-        const std::uint64_t after = entries.empty() ? 0 : entries.back().sequence;
-        auto page = co_await store.read_log(run.record.number, after, log_page_entries);
+        const auto page = co_await store.read_log(run.record.number, last, log_page_entries);
         if (!page) {
             co_return page.error();
         }
         if (page->empty()) {
             break;
         }
-        std::move(page->begin(), page->end(), std::back_inserter(entries));
+        log->restore(*page);
+        last = page->back().sequence;
+        if (log->outgrown(SIZE_MAX)) {
+            co_return failure{errc::overloaded, "there is no memory for the events of this run", {}, {}};
+        }
     }
-    if (entries.empty() || entries.back().sequence != run.record.last_sequence) {
+    if (last == 0 || last != run.record.last_sequence) {
         co_return expired;
     }
-    const auto executor = co_await boost::asio::this_coro::executor;
-    auto log = run_log::restored(executor, entries, join_deltas);
+    log->end_restored();
     registry.share_log(run.record.number, log);
     co_return log;
 }

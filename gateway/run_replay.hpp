@@ -21,13 +21,17 @@ struct known_run {
 
 /// Looks a run up, among those under way first. Nullopt: the thread never had it.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>> find_run(
-    session::store& store, const run_registry& registry, session::thread_key key,
+    session::store& store, const run_registry& registry, conversation_key place,
     std::string run_id
 );
 
 /// The log of a known run, from its first event on. errc::run_expired: its events are gone. With
-/// `join_deltas`, deltas of an ended run may be joined (run_log::restored). `run` must outlive the await.
+/// `join_deltas`, deltas of an ended run may be joined (run_log::restored). errc::overloaded: `budget`, which
+/// may be null, has no room for them. `run` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(session::store& store, run_registry& registry, const known_run& run, bool join_deltas);
+log_of(
+    session::store& store, run_registry& registry, const known_run& run, bool join_deltas,
+    memory_budget* budget
+);
 
 } // namespace agui::gateway

@@ -1,5 +1,6 @@
 #include "gateway/run_service.hpp"
 
+#include "gateway/ephemeral_threads.hpp"
 #include "gateway/input_digest.hpp"
 #include "gateway/live_run.hpp"
 #include "gateway/orphan_recovery.hpp"
@@ -8,17 +9,20 @@
 #include "gateway/run_setup.hpp"
 #include "gateway/thread_recording.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/message_size.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include <deque>
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -27,16 +31,13 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
-// Ends the principal under which ephemeral runs are kept: no real one holds a control character.
-constexpr std::string_view ephemeral_mark = "\x1e"
-                                            "ephemeral";
+// Holds a thread for the server itself: no run has this id, and none is told of.
+constexpr std::string_view no_run;
 
-// Of those, so many are kept for who asks again.
-constexpr std::size_t ephemeral_threads_max = 1'000;
-
-thread_key ephemeral(thread_key key) {
-    key.principal += ephemeral_mark;
-    return key;
+// Of logs that no store keeps: the oldest go first, so that runs that are under way find room.
+std::size_t bytes_to_keep(const memory_budget* budget) {
+    constexpr std::size_t most = 256U << 20U;
+    return budget == nullptr ? most : std::min(most, budget->limit() / 4);
 }
 
 bool ends_in_user_message(const translator::run_input& input) {
@@ -64,107 +65,111 @@ void log_notes(logger& log, const translator::run_input& input) {
 struct run_service::shared {
     shared(run_services_refs refs, run_service_settings options)
         : services(refs), settings(std::move(options)),
-          registry({settings.max_runs, settings.max_detached_runs, settings.replay}) {}
+          registry(
+              {settings.max_runs, settings.max_detached_runs, settings.replay,
+               bytes_to_keep(refs.memory)}
+          ),
+          not_kept(refs.memory) {}
 
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const {
         const auto found = settings.agents.find(id.empty() ? settings.default_agent : id);
         return found == settings.agents.end() ? nullptr : &found->second;
     }
 
-    /// The store of a conversation that is not to be kept, or the other one.
-    [[nodiscard]] session::store& store_of(const thread_key& key) const {
-        return key.principal.ends_with(ephemeral_mark) ? *ephemeral_store : services.store;
+    [[nodiscard]] session::store& store_of(const conversation_key& place) const {
+        return place.ephemeral ? *ephemeral_store : services.store;
     }
 
     /// The run that a request repeats (P6), or else what the store has of its thread.
     struct admission_view {
         std::optional<known_run> repeated;
+        bool by_key = false; ///< It is known by its idempotency key, not by its runId.
         std::optional<session::thread_record> thread;
         std::uint64_t as_of = 0; ///< store::is_current
     };
     [[nodiscard]] boost::asio::awaitable<result<admission_view>>
-    find_repeated(const thread_key& key, const request& what);
+    find_repeated(const conversation_key& place, const request& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
-    take_thread(const thread_key& key, const translator::run_input& input);
+    take_thread(const conversation_key& place, const translator::run_input& input);
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>> begin_run(
-        const thread_key& key, const request& what, const agent_entry& agent, std::string digest,
-        admission_view seen
+        const conversation_key& place, run_registry::arrival& arrival, const request& what,
+        const agent_entry& agent, std::string digest, admission_view seen
     );
     [[nodiscard]] std::shared_ptr<run_log> launch(
-        boost::asio::any_io_executor executor, const thread_key& key, session::run_record record,
-        const request& what, runner::run_request run, runner::model_provider& model
+        boost::asio::any_io_executor executor, const conversation_key& place,
+        run_registry::arrival& arrival, session::run_record record, const request& what,
+        runner::run_request run, runner::model_provider& model
     );
-    void add_lost(const thread_key& key);
-    [[nodiscard]] boost::asio::awaitable<bool> end_lost(thread_key key);
-    [[nodiscard]] boost::asio::awaitable<bool> settle_lost(thread_key key);
+    void add_lost(const conversation_key& place);
+    [[nodiscard]] boost::asio::awaitable<bool> end_lost(conversation_key place);
+    [[nodiscard]] boost::asio::awaitable<bool> settle_lost(conversation_key place);
     [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
-    find_known(thread_key key, std::string run_id);
+    find_known(conversation_key place, std::string run_id);
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-    log_of_known(const thread_key& key, const known_run& run);
+    log_of_known(const conversation_key& place, const known_run& run);
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
-    void forget_oldest_ephemeral(const live_run& ended);
+    void grown_ephemerally(const live_run& run, std::size_t bytes);
+    [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(thread_key key);
 
     run_services_refs services;
     run_service_settings settings;
     run_registry registry;
     const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
     std::mutex lost_mutex;
-    std::set<thread_key> lost; ///< Threads with a run whose end could not be stored.
+    std::set<conversation_key> lost; ///< Threads with a run whose end could not be stored.
     bool orphans_listed = true; ///< False: any thread may have one that a former process left.
-    std::mutex ephemeral_mutex;
-    std::deque<thread_key> ephemeral_threads; ///< Ended last, last.
+    ephemeral_threads not_kept;
     std::weak_ptr<shared> self;
 };
 
 // `key` and `run` must outlive the await.
 boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-run_service::shared::log_of_known(const thread_key& key, const known_run& run) {
+run_service::shared::log_of_known(const conversation_key& place, const known_run& run) {
     using std::chrono::milliseconds;
     const auto period = std::chrono::duration_cast<milliseconds>(settings.replay).count();
     const bool long_ended = services.time.now() - run.record.ended_at >= period;
-    co_return co_await log_of(store_of(key), registry, run, long_ended);
+    co_return co_await log_of(store_of(place), registry, run, long_ended, services.memory);
 }
 
-void run_service::shared::add_lost(const thread_key& key) {
+void run_service::shared::add_lost(const conversation_key& place) {
     const std::lock_guard lock(lost_mutex);
-    lost.insert(key);
+    lost.insert(place);
 }
 
 // Ends what is left of runs whose end could not be stored; the caller holds the thread. False: it still cannot.
-boost::asio::awaitable<bool> run_service::shared::end_lost(thread_key key) {
+boost::asio::awaitable<bool> run_service::shared::end_lost(conversation_key place) {
     {
         const std::lock_guard lock(lost_mutex);
-        if (orphans_listed && !lost.contains(key)) {
+        if (orphans_listed && !lost.contains(place)) {
             co_return true;
         }
     }
     const auto left = co_await end_orphans(
-        {store_of(key), services.tools, services.ids, services.time, services.log}, key
+        {store_of(place), services.tools, services.ids, services.time, services.log}, place.thread
     );
     const bool ended = left && left->empty();
     if (ended) {
         const std::lock_guard lock(lost_mutex);
-        lost.erase(key);
+        lost.erase(place);
     }
     co_return ended;
 }
 
 // The same for whoever does not hold the thread. False: not now.
-boost::asio::awaitable<bool> run_service::shared::settle_lost(thread_key key) {
-    const std::string holder = "(being recovered)";
-    const auto taken = co_await store_of(key).acquire(key, holder);
+boost::asio::awaitable<bool> run_service::shared::settle_lost(conversation_key place) {
+    const auto taken = co_await store_of(place).acquire(place.thread, std::string(no_run));
     if (!taken) {
         co_return false;
     }
     bool ended = false;
     std::exception_ptr thrown;
     try {
-        ended = co_await end_lost(key);
+        ended = co_await end_lost(place);
     } catch (...) {
         thrown = std::current_exception();
     }
-    store_of(key).release(key, holder);
+    store_of(place).release(place.thread, no_run);
     if (thrown) {
         std::rethrow_exception(thrown);
     }
@@ -173,27 +178,27 @@ boost::asio::awaitable<bool> run_service::shared::settle_lost(thread_key key) {
 
 // As find_run, but a run that only the store takes for active has its end first.
 boost::asio::awaitable<result<std::optional<known_run>>>
-run_service::shared::find_known(thread_key key, std::string run_id) {
-    auto known = co_await find_run(store_of(key), registry, key, run_id);
+run_service::shared::find_known(conversation_key place, std::string run_id) {
+    auto known = co_await find_run(store_of(place), registry, place, run_id);
     const bool is_lost = known && known->has_value() && !(*known)->log &&
                          (*known)->record.status == session::run_status::active;
     if (is_lost) {
-        const bool settled = co_await settle_lost(key);
+        const bool settled = co_await settle_lost(place);
         if (settled) {
-            known = co_await find_run(store_of(key), registry, key, run_id);
+            known = co_await find_run(store_of(place), registry, place, run_id);
         }
     }
     co_return known;
 }
 
 boost::asio::awaitable<result<run_service::shared::admission_view>>
-run_service::shared::find_repeated(const thread_key& key, const request& what) {
+run_service::shared::find_repeated(const conversation_key& place, const request& what) {
     admission_view found;
     const std::string& run_id = what.input.run_id;
-    const auto live = registry.active(key);
+    const auto live = registry.active(place);
     bool is_known = live && live->record().run_id == run_id;
     if (!is_known) {
-        auto seen = co_await store_of(key).look_up(key, run_id);
+        auto seen = co_await store_of(place).look_up(place.thread, run_id);
         if (!seen) {
             co_return seen.error();
         }
@@ -203,14 +208,15 @@ run_service::shared::find_repeated(const thread_key& key, const request& what) {
     }
     std::string repeated_id = is_known ? run_id : std::string();
     if (!is_known && !what.idempotency_key.empty()) {
-        auto named = co_await store_of(key).find_run_by_key(key, what.idempotency_key);
+        auto named = co_await store_of(place).find_run_by_key(place.thread, what.idempotency_key);
         if (!named) {
             co_return named.error();
         }
         repeated_id = named->has_value() ? (*named)->run_id : std::string();
+        found.by_key = true;
     }
     if (!repeated_id.empty()) {
-        auto known = co_await find_known(key, std::move(repeated_id));
+        auto known = co_await find_known(place, std::move(repeated_id));
         if (!known) {
             co_return known.error();
         }
@@ -219,33 +225,44 @@ run_service::shared::find_repeated(const thread_key& key, const request& what) {
     co_return found;
 }
 
-// Takes the thread for the run; a run that nobody reads gives way to a new user message.
+// Takes the thread for the run. A new user message finds a way: its sender may have just left the run that it
+// answers to, and the server may not have seen it yet. A run that nobody reads gives way to it.
 boost::asio::awaitable<result<void>> run_service::shared::take_thread(
-    const thread_key& key, const translator::run_input& input
+    const conversation_key& place, const translator::run_input& input
 ) {
-    auto taken = co_await store_of(key).acquire(key, input.run_id);
-    if (taken || taken.error().code != errc::thread_busy) {
+    session::store& store = store_of(place);
+    auto taken = co_await store.acquire(place.thread, input.run_id);
+    const bool may_wait = settings.supersede_detached && ends_in_user_message(input);
+    if (taken || taken.error().code != errc::thread_busy || !may_wait) {
         co_return taken;
     }
-    const auto holder = registry.active(key);
-    const bool gives_way = settings.supersede_detached && holder && holder->detached() &&
-                           ends_in_user_message(input);
-    if (!gives_way) {
-        co_return taken;
+    const auto give_up = std::chrono::steady_clock::now() + settings.busy_wait;
+    const auto executor = co_await boost::asio::this_coro::executor;
+    const auto watch = registry.watch_place(place, executor);
+    while (!taken && taken.error().code == errc::thread_busy) {
+        const auto holder = registry.active(place);
+        if (holder && holder->detached()) {
+            holder->stop(stop_reason::superseded);
+            co_await holder->ended().wait();
+        } else if (std::chrono::steady_clock::now() >= give_up) {
+            break;
+        } else {
+            pass_failpoint("admission.waits");
+            co_await watch->wait_until(give_up);
+        }
+        taken = co_await store.acquire(place.thread, input.run_id);
     }
-    holder->stop(stop_reason::superseded);
-    co_await holder->ended().wait();
-    co_return co_await store_of(key).acquire(key, input.run_id);
+    co_return taken;
 }
 
 boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::begin_run(
-    const thread_key& key, const request& what, const agent_entry& agent, std::string digest,
-    admission_view seen
+    const conversation_key& place, run_registry::arrival& arrival, const request& what,
+    const agent_entry& agent, std::string digest, admission_view seen
 ) {
     const translator::run_input& input = what.input;
-    if (!store_of(key).is_current(seen.as_of)) {
+    if (!store_of(place).is_current(seen.as_of)) {
         // From here on nobody else changes what a run goes by: the thread is held.
-        auto loaded = co_await store_of(key).load(key);
+        auto loaded = co_await store_of(place).load(place.thread);
         if (!loaded) {
             co_return loaded.error();
         }
@@ -253,7 +270,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     }
     check_failpoint("begin.loaded");
     session::thread_record thread;
-    thread.key = key;
+    thread.key = place.thread;
     session::store::basis basis;
     basis.as_of = seen.as_of;
     if (seen.thread) {
@@ -265,9 +282,12 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     if (!tools) {
         co_return tools.error();
     }
-    auto plan = session::plan_history(
-        thread, history_of(settings, services.tools, input), settings.history
-    );
+    session::history_policy policy = settings.history;
+    if (const auto sends = what.client_history ? what.client_history : agent.client_history) {
+        policy.client_history = *sends;
+    }
+    auto plan =
+        session::plan_history(thread, history_of(settings, services.tools, input), policy);
     if (!plan) {
         co_return plan.error();
     }
@@ -277,8 +297,19 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
         );
     }
 
+    std::uint64_t bytes = thread.bytes;
+    for (const session::stored_message& added : plan->change.messages) {
+        bytes += session::stored_size(added.message);
+    }
+    if (bytes > settings.max_thread_bytes && !plan->change.messages.empty()) {
+        co_return failure{
+            errc::body_too_large,
+            "the thread would have more than " + std::to_string(settings.max_thread_bytes) +
+                " bytes of messages: begin another one",
+            "messages", {}};
+    }
     const unix_ms now = services.time.now();
-    complete_change(*plan, input, thread, agent, now);
+    complete_change(*plan, input, thread, agent, policy, now);
 
     session::run_record record;
     record.run_id = input.run_id;
@@ -289,7 +320,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     record.protocol = translator::to_string(input.projection);
     record.started_at = now;
     check_failpoint("begin.planned");
-    const auto begun = co_await store_of(key).begin(key, record, plan->change, basis);
+    const auto begun = co_await store_of(place).begin(place.thread, record, plan->change, basis);
     if (!begun) {
         co_return begun.error();
     }
@@ -298,9 +329,9 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     session::apply(thread, plan->change);
 
     runner::run_request run;
-    run.key = key;
+    run.key = place.thread;
     run.run_id = input.run_id;
-    auto [settings_of_run, model] = agent_of(agent, input, services.log);
+    auto [settings_of_run, model] = agent_of(agent, input, thread.context, services.log);
     run.agent = std::move(settings_of_run);
     run.next = plan->next;
     run.snapshot = plan->snapshot;
@@ -308,12 +339,13 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     run.external_tools = std::move(*tools);
     run.thread = std::move(thread);
     const auto executor = co_await boost::asio::this_coro::executor;
-    co_return launch(executor, key, std::move(record), what, std::move(run), *model);
+    co_return launch(executor, place, arrival, std::move(record), what, std::move(run), *model);
 }
 
 std::shared_ptr<run_log> run_service::shared::launch(
-    boost::asio::any_io_executor executor, const thread_key& key, session::run_record record,
-    const request& what, runner::run_request run, runner::model_provider& model
+    boost::asio::any_io_executor executor, const conversation_key& place,
+    run_registry::arrival& arrival, session::run_record record, const request& what,
+    runner::run_request run, runner::model_provider& model
 ) {
     live_run::settings options;
     options.on_disconnect = what.on_disconnect.value_or(settings.on_disconnect);
@@ -321,15 +353,18 @@ std::shared_ptr<run_log> run_service::shared::launch(
     options.detached = settings.detached;
     options.max_bytes = settings.max_run_bytes;
     options.relaxed_durability = settings.relaxed_durability;
+    options.memory = services.memory;
     options.translation = settings.translation;
     const auto live = std::make_shared<live_run>(
-        std::move(executor), store_of(key), services.time, services.log, key, std::move(record),
+        std::move(executor), store_of(place), services.time, services.log, place, std::move(record),
         static_cast<session::node_index>(run.thread.nodes.size()), options
     );
-    const bool goes_on = registry.add(live);
+    if (place.ephemeral) {
+        grown_ephemerally(*live, what.body_bytes);
+    }
     runner::run_services parts{
         model, services.tools, services.ids, services.time, services.log,
-        settings.max_result_bytes};
+        settings.max_result_bytes, settings.max_thread_bytes};
     live_run::handlers handlers;
     handlers.on_detached = [weak = self](const std::shared_ptr<live_run>& left) {
         if (const auto owner = weak.lock()) {
@@ -338,7 +373,7 @@ std::shared_ptr<run_log> run_service::shared::launch(
     };
     handlers.on_lost = [weak = self](const std::shared_ptr<live_run>& ended) {
         if (const auto owner = weak.lock()) {
-            owner->add_lost(ended->key());
+            owner->add_lost(ended->place());
         }
     };
     handlers.on_end = [weak = self](const std::shared_ptr<live_run>& ended) {
@@ -346,11 +381,21 @@ std::shared_ptr<run_log> run_service::shared::launch(
             owner->on_end(ended);
         }
     };
-    pass_failpoint("launch.registered");
-    live->start(std::move(run), parts, std::move(handlers));
-    if (!goes_on) {
-        live->stop(stop_reason::shutdown);
-    }
+    // Taken back if it cannot start: a drain waits for every run that is registered.
+    struct registration {
+        ~registration() {
+            if (live) {
+                owner.remove(live);
+                live->give_up();
+            }
+        }
+        run_registry& owner;
+        std::shared_ptr<live_run> live;
+    } registered{registry, live};
+    const std::optional<stop_reason> stopped = registry.add(live, arrival);
+    check_failpoint("launch.registered");
+    live->start(std::move(run), parts, std::move(handlers), stopped);
+    registered.live.reset();
     return live->log();
 }
 
@@ -365,31 +410,30 @@ void run_service::shared::on_detached(const std::shared_ptr<live_run>& run) {
 }
 
 void run_service::shared::on_end(const std::shared_ptr<live_run>& run) {
-    if (!store_of(run->key()).keeps_logs()) {
+    if (!store_of(run->place()).keeps_logs()) {
         registry.keep_log(*run);
     }
     registry.remove(run);
-    if (run->key().principal.ends_with(ephemeral_mark)) {
-        forget_oldest_ephemeral(*run);
+    if (run->place().ephemeral) {
+        grown_ephemerally(*run, run->log()->bytes());
     }
 }
 
-void run_service::shared::forget_oldest_ephemeral(const live_run& ended) {
-    std::optional<thread_key> oldest;
-    {
-        const std::lock_guard lock(ephemeral_mutex);
-        std::erase(ephemeral_threads, ended.key());
-        ephemeral_threads.push_back(ended.key());
-        if (ephemeral_threads.size() > ephemeral_threads_max) {
-            oldest = std::move(ephemeral_threads.front());
-            ephemeral_threads.pop_front();
-        }
-    }
-    if (oldest) {
+void run_service::shared::grown_ephemerally(const live_run& run, std::size_t bytes) {
+    for (thread_key& oldest : not_kept.grown(run.key(), bytes)) {
         boost::asio::co_spawn(
-            ended.executor(), ephemeral_store->remove(std::move(*oldest)),
-            [keep = self.lock()](const std::exception_ptr&, const result<bool>&) {}
+            run.executor(), forget_ephemeral(std::move(oldest)),
+            [keep = self.lock()](const std::exception_ptr&) {}
         );
+    }
+}
+
+// Not under the hands of a run: the end of that one comes back here.
+boost::asio::awaitable<void> run_service::shared::forget_ephemeral(thread_key key) {
+    const auto taken = co_await ephemeral_store->acquire(key, std::string(no_run));
+    if (taken) {
+        (void)co_await ephemeral_store->remove(key); // There may be none: nothing is to be done then.
+        ephemeral_store->release(key, no_run);
     }
 }
 
@@ -407,49 +451,60 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         co_return failure{errc::not_found, "there is no agent of this name", {}, {}};
     }
     log_notes(self->services.log, what.input);
-    const thread_key own{what.principal, what.input.thread_id};
-    const thread_key key = what.input.forwarded.ephemeral ? ephemeral(own) : own;
-    std::string digest = input_digest(what.input.canonical);
+    const conversation_key place{
+        {what.principal, what.input.thread_id}, what.input.forwarded.ephemeral};
+    // The first moment at which a stop finds it by its runId.
+    const auto arrival = self->registry.arrive(place, what.input.run_id);
+    check_failpoint("admission.arrived");
+    std::string digest =
+        what.digest.empty() ? input_digest(what.input.canonical) : std::move(what.digest);
     std::string().swap(what.input.canonical);
     // First the key's turn, then the runId's: always in this order, so that nobody waits in a circle.
     std::unique_ptr<run_registry::turn> key_turn;
     if (!what.idempotency_key.empty()) {
-        key_turn = co_await self->registry.take_turn(key, "key " + what.idempotency_key);
+        key_turn = co_await self->registry.take_turn(place, "key " + what.idempotency_key);
     }
-    const auto turn = co_await self->registry.take_turn(key, "run " + what.input.run_id);
+    const auto turn = co_await self->registry.take_turn(place, "run " + what.input.run_id);
     check_failpoint("admission.turn_taken");
-    auto seen = co_await self->find_repeated(key, what);
+    auto seen = co_await self->find_repeated(place, what);
     check_failpoint("admission.looked_up");
     if (!seen) {
         co_return seen.error();
     }
     if (seen->repeated) {
-        if (seen->repeated->record.input_digest != digest) {
-            co_return failure{
-                errc::run_id_reused, "the runId was used with another request", "runId", {}};
+        const session::run_record& first = seen->repeated->record;
+        if (first.input_digest != digest || first.agent_id != agent->settings.id) {
+            co_return seen->by_key
+                ? failure{
+                      errc::run_id_reused, "the key was used with another request",
+                      "Idempotency-Key", {}}
+                : failure{
+                      errc::run_id_reused, "the runId was used with another request", "runId", {}};
         }
-        co_return co_await self->log_of_known(key, *seen->repeated);
+        co_return co_await self->log_of_known(place, *seen->repeated);
     }
     const auto admitted = self->registry.admit();
     if (!admitted) {
         co_return admitted.error();
     }
     check_failpoint("admission.admitted");
-    const auto taken = co_await self->take_thread(key, what.input);
+    const auto taken = co_await self->take_thread(place, what.input);
     if (!taken) {
         co_return taken.error();
     }
+    arrival->holds_thread();
     result<std::shared_ptr<run_log>> begun = failure{errc::internal, {}, {}, {}};
     std::exception_ptr thrown;
     try {
         check_failpoint("admission.thread_taken");
-        const bool settled = co_await self->end_lost(key);
+        const bool settled = co_await self->end_lost(place);
+        check_failpoint("admission.settled");
         if (!settled) {
             begun = failure{
                 errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}};
         } else {
             begun = co_await self->begin_run(
-                key, what, *agent, std::move(digest), std::move(*seen)
+                place, *arrival, what, *agent, std::move(digest), std::move(*seen)
             );
         }
     } catch (...) {
@@ -458,9 +513,9 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     if (thrown || !begun) {
         // It may have been stored nevertheless.
         if (thrown || begun.error().code == errc::store_unavailable) {
-            self->add_lost(key);
+            self->add_lost(place);
         }
-        self->store_of(key).release(key, what.input.run_id);
+        self->store_of(place).release(place.thread, what.input.run_id);
     }
     if (thrown) {
         std::rethrow_exception(thrown);
@@ -472,25 +527,24 @@ boost::asio::awaitable<result<run_service::attachment>>
 run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     const std::shared_ptr<shared> self = shared_;
     std::optional<known_run> run;
-    {
+    conversation_key place{std::move(key), false};
+    for (const bool ephemeral : {false, true}) {
+        place.ephemeral = ephemeral;
         // A run that is being begun is not under way yet and in the store already.
-        const auto turn = co_await self->registry.take_turn(key, "run " + run_id);
-        for (const thread_key& place : {key, ephemeral(key)}) {
-            auto known = co_await self->find_known(place, run_id);
-            if (!known) {
-                co_return known.error();
-            }
-            if (known->has_value()) {
-                run = std::move(*known);
-                key = place;
-                break;
-            }
+        const auto turn = co_await self->registry.take_turn(place, "run " + run_id);
+        auto known = co_await self->find_known(place, run_id);
+        if (!known) {
+            co_return known.error();
+        }
+        if (known->has_value()) {
+            run = std::move(*known);
+            break;
         }
     }
     if (!run) {
         co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
     }
-    auto log = co_await self->log_of_known(key, *run);
+    auto log = co_await self->log_of_known(place, *run);
     const std::uint64_t end = run->record.last_sequence;
     if (!log && log.error().code == errc::run_expired && after != end) {
         co_return failure{
@@ -517,25 +571,28 @@ run_service::history(std::string principal, const translator::run_input& input) 
     std::shared_ptr<live_run> live;
     // The run is looked at before and after, so that the thread is that of its begin and no later one's.
     for (;;) {
-        live = input.forwarded.follow ? self->registry.active(key) : nullptr;
+        live = input.forwarded.follow ? self->registry.active({key, false}) : nullptr;
         auto loaded = co_await self->services.store.load(key);
         if (!loaded) {
             co_return loaded.error();
         }
-        if (!live || self->registry.active(key) == live) {
+        if (!live || self->registry.active({key, false}) == live) {
             thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
             break;
         }
     }
     recording out;
-    out.log = std::make_shared<run_log>(
-        co_await boost::asio::this_coro::executor, run_log::settings{}
-    );
+    run_log::settings options;
+    options.budget = self->services.memory;
+    out.log = std::make_shared<run_log>(co_await boost::asio::this_coro::executor, options);
     write_history(
         thread, live ? live->first_own_message() : session::no_node,
         {input.thread_id, input.run_id, input.parent_run_id}, self->services.time.now(), *out.log
     );
     out.log->publish_end();
+    if (out.log->outgrown(SIZE_MAX)) {
+        co_return failure{errc::overloaded, "there is no memory for this conversation", {}, {}};
+    }
     out.live = live ? live->log() : nullptr;
     co_return out;
 }
@@ -544,28 +601,34 @@ boost::asio::awaitable<bool>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<shared> self = shared_;
     check_failpoint("cancel.requested");
-    for (const thread_key& place : {key, ephemeral(key)}) {
-        const auto live = self->registry.active(place);
-        if (live && (!run_id || live->record().run_id == *run_id)) {
-            live->stop(stop_reason::cancelled);
-            co_await live->ended().wait();
-            co_return live->was_stopped();
+    const conversation_key places[] = {{key, false}, {key, true}};
+    std::vector<run_registry::stopping> reached;
+    for (const conversation_key& place : places) {
+        reached.push_back(self->registry.stop(place, run_id));
+    }
+    pass_failpoint("cancel.counted");
+    bool any = false;
+    bool stopped = false;
+    for (run_registry::stopping& one : reached) {
+        any = any || one.any();
+        const bool by_stop = co_await one.wait();
+        stopped = stopped || by_stop;
+    }
+    for (std::size_t i = 0; i < std::size(places) && !any; ++i) {
+        session::store& store = self->store_of(places[i]);
+        const auto latest = co_await (
+            run_id ? store.find_run(places[i].thread, *run_id)
+                   : store.latest_run(places[i].thread)
+        );
+        any = latest && latest->has_value();
+        stopped = any && (*latest)->status == session::run_status::cancelled;
+    }
+    for (const conversation_key& place : places) {
+        if (run_id && any) {
+            self->registry.forget_early_stop(place, *run_id);
         }
     }
-    result<std::optional<session::run_record>> latest = std::optional<session::run_record>();
-    for (const thread_key& place : {key, ephemeral(key)}) {
-        session::store& store = self->store_of(place);
-        if (run_id) {
-            latest = co_await store.find_run(place, *run_id);
-        } else {
-            latest = co_await store.latest_run(place);
-        }
-        if (latest && latest->has_value()) {
-            break;
-        }
-    }
-    co_return latest && latest->has_value() &&
-        (*latest)->status == session::run_status::cancelled;
+    co_return stopped;
 }
 
 boost::asio::awaitable<void> run_service::recover() {
@@ -577,7 +640,9 @@ boost::asio::awaitable<void> run_service::recover() {
     const std::lock_guard lock(self->lost_mutex);
     self->orphans_listed = left.has_value();
     if (left) {
-        self->lost.insert(left->begin(), left->end());
+        for (const thread_key& key : *left) {
+            self->lost.insert({key, false});
+        }
     }
 }
 

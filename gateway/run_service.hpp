@@ -23,6 +23,7 @@ struct run_services_refs {
     id_source& ids;
     const clock& time;
     logger& log;
+    memory_budget* memory = nullptr; ///< Counts the events of runs.
 };
 
 /// Admits runs, owns them until they have ended, and ends them (stop, timeout, drain). A run lives on the
@@ -38,7 +39,11 @@ public:
         std::string principal;
         std::string agent_id; ///< Empty: the default agent.
         translator::run_input input;
+        std::string digest; ///< input_digest() of its canonical form; empty: made of that.
+        std::size_t body_bytes = 0; ///< Of the request; what it adds to its thread, about.
+        memory_share memory; ///< What the input takes; held until the run has begun.
         std::optional<disconnect_policy> on_disconnect; ///< Of the header X-On-Disconnect.
+        std::optional<session::client_history> client_history; ///< Of the header X-Client-History.
         std::string idempotency_key; ///< Of the header Idempotency-Key; empty: none.
     };
 
@@ -66,8 +71,11 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<recording>>
     history(std::string principal, const translator::run_input& input);
 
-    /// Stops the thread's active run (of that runId, if given). True if the run addressed ended by a stop;
-    /// returns once the thread is free.
+    /// Stops the thread's run, or the requests on their way to one: of that runId, or if none is given the run, or
+    /// else all that are coming. A request counts from start() on; what is begun is ended at once then. True if the
+    /// run addressed ended by a stop; returns once the thread is free. A runId that is not known is kept for a
+    /// minute: its request may still be arriving, and is stopped when it does. A stop that comes while a run's
+    /// terminal is being stored comes too late: the answer is false, the run ends as it had.
     [[nodiscard]] boost::asio::awaitable<bool>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 

@@ -1,5 +1,9 @@
 #include "gateway/run_setup.hpp"
 
+#include "runner/context_part.hpp"
+#include "session/history_ids.hpp"
+#include "session/title.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -41,6 +45,14 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
     for (const std::string& id : plan.new_user_messages) {
         add("user.message", {{"messageId", id}});
     }
+}
+
+// Clients send `{}` while they know no state yet, as after a reload: only one that always sends all
+// that it has means it.
+bool says_state(const boost::json::value& state, const session::history_policy& policy) {
+    const bool is_empty = state.is_object() && state.get_object().empty();
+    return !is_empty || policy.client_history == session::client_history::full ||
+           policy.mode == session::history_mode::client;
 }
 
 } // namespace
@@ -98,6 +110,7 @@ session::history_input history_of(
             history.messages[i].id = input.run_id + ":" + std::to_string(i);
         }
     }
+    session::make_ids_distinct(history.messages);
     if (input.tools) {
         history.offered_tools.emplace();
         for (const runner::tool_definition& tool : *input.tools) {
@@ -114,7 +127,10 @@ session::history_input history_of(
 }
 
 std::pair<runner::agent_settings, runner::model_provider*>
-agent_of(const agent_entry& agent, const translator::run_input& input, logger& log) {
+agent_of(
+    const agent_entry& agent, const translator::run_input& input,
+    const boost::json::array& context, logger& log
+) {
     runner::agent_settings chosen = agent.settings;
     runner::model_provider* model = agent.model;
     const auto may_set = [&](std::string_view key) { return agent.overridable.contains(key); };
@@ -150,18 +166,21 @@ agent_of(const agent_entry& agent, const translator::run_input& input, logger& l
     if (asked.reasoning_effort && may_set("reasoning_effort")) {
         parameters.reasoning_effort = asked.reasoning_effort;
     }
-    // What the application tells about itself is data: it reaches the model in the user's role, never
-    // as system text (P10).
-    for (const translator::context_entry& entry : input.context) {
-        chosen.context += chosen.context.empty() ? "Context given by the application:" : "";
-        chosen.context += "\n- " + entry.description + ": " + entry.value;
+    // What the application tells about itself is data (P10): it is delimited, and not system text unless
+    // the configuration says so.
+    if (agent.context == context_place::user) {
+        chosen.context = runner::context_text(context);
+    } else if (agent.context == context_place::system && !context.empty()) {
+        chosen.instructions += chosen.instructions.empty() ? "" : "\n\n";
+        chosen.instructions += runner::context_text(context);
     }
     return {std::move(chosen), model};
 }
 
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,
-    const session::thread_record& thread, const agent_entry& agent, unix_ms now
+    const session::thread_record& thread, const agent_entry& agent,
+    const session::history_policy& policy, unix_ms now
 ) {
     add_events(plan, input, now);
     session::changes& change = plan.change;
@@ -181,8 +200,20 @@ void complete_change(
     if (input.tools && input.tools_json != thread.offered_tools) {
         change.offered_tools = input.tools_json;
     }
-    if (input.state && *input.state != thread.state) {
+    // A request without any, such as one that only answers a tool, has that of its user turn.
+    boost::json::array context;
+    for (const translator::context_entry& entry : input.context) {
+        context.push_back({{"description", entry.description}, {"value", entry.value}});
+    }
+    const bool replaces_context = input.has_context || !plan.new_user_messages.empty();
+    if (replaces_context && context != thread.context) {
+        change.context = std::move(context);
+    }
+    if (input.state && *input.state != thread.state && says_state(*input.state, policy)) {
         change.state = *input.state;
+    }
+    if (agent.titles) {
+        change.title = session::title_of_change(thread, change);
     }
     if (thread.nodes.empty() && thread.agent_id.empty()) {
         change.agent_id = agent.settings.id;

@@ -30,15 +30,19 @@ namespace agui::gateway {
     const translator::run_input& input
 );
 
-/// The agent as this request has it: the model that it names, if that is configured, and what it may set
-/// of the parameters.
-[[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*>
-agent_of(const agent_entry& agent, const translator::run_input& input, logger& log);
+/// The agent as this request has it: the model that it names, if that is configured, what it may set of the
+/// parameters, and `context`, the thread's.
+[[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+    const agent_entry& agent, const translator::run_input& input,
+    const boost::json::array& context, logger& log
+);
 
-/// Completes the plan's change: journal entries, times, and what the request says of thread and tools.
+/// Completes the plan's change: journal entries, times, title, and what the request says of thread, tools,
+/// context and state. `policy` is what the plan was made by.
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,
-    const session::thread_record& thread, const agent_entry& agent, unix_ms now
+    const session::thread_record& thread, const agent_entry& agent,
+    const session::history_policy& policy, unix_ms now
 );
 
 } // namespace agui::gateway

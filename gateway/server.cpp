@@ -6,11 +6,13 @@
 #include "gateway/events_route.hpp"
 #include "gateway/health_routes.hpp"
 #include "gateway/history_route.hpp"
+#include "gateway/input_parser.hpp"
 #include "gateway/listener.hpp"
 #include "gateway/router.hpp"
 #include "gateway/run_service.hpp"
 #include "gateway/server_parts.hpp"
 #include "gateway/static_files.hpp"
+#include "gateway/state_route.hpp"
 #include "gateway/thread_routes.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/failpoint.hpp"
@@ -46,6 +48,10 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For replies that are on their way when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
+/// Two ids and room to spare: whatever else is going on, a stop is read from the reserve.
+constexpr std::size_t max_cancel_bytes = 16 * 1024;
+/// A conversation is in memory several times while a reply is made of it.
+constexpr std::size_t large_replies_at_once = 1;
 
 /// One I/O thread: runs, connections and model calls that live here never leave it.
 struct io_thread {
@@ -78,15 +84,20 @@ struct server::impl {
     server_options options;
 
     std::atomic<std::size_t> open_connections{0};
-    std::atomic<std::size_t> body_bytes{0};
+    memory_limits bounds;
+    memory_budget memory; ///< Before everything that counts at it.
+    address_shares unfinished;
+    turnstile large_replies{large_replies_at_once};
 
     // Destroyed in reverse: whoever uses the contexts goes before them.
     std::unique_ptr<logger> own_log;
     logger& log;
-    random_ids ids;
+    refused_origins refused;
+    uuid_ids ids;
     std::vector<std::unique_ptr<io_thread>> threads;
     std::unique_ptr<session::store> store;
     provider_map providers;
+    input_parser parser;
     run_service runs;
     router routes;
     connection_services services;
@@ -108,23 +119,38 @@ struct server::impl {
 server::impl::impl(config what, server_options given)
     : settings(std::move(what)),
       options(std::move(given)),
+      // What may be held in memory.
+      bounds(make_memory_limits(settings.server)),
+      memory(bounds.budget, bounds.reserve),
+      unfinished(bounds.unfinished),
       // Where log lines go.
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
+      refused(log),
       // Conversations.
       store(make_store(settings.session, log)),
       // Model servers.
       providers(make_providers(settings, options)),
+      // What reads requests.
+      parser(settings.server.input, &memory),
       // Runs. Tools are complete before the first of them: the registry is read-only from here on.
       runs(
-          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log},
+          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log, &memory},
           make_run_settings(settings, providers)
       ),
       // What can be asked for.
       routes(settings.server.base_path, make_routes()),
       // What every connection needs.
       services{
-          routes, make_access(settings), make_connection_limits(settings.server), log, body_bytes
+          routes,
+          make_access(settings),
+          make_connection_limits(settings.server),
+          log,
+          memory,
+          unfinished,
+          large_replies,
+          refused,
+          make_networks(settings.server.trusted_proxies)
       } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server.threads);
@@ -138,7 +164,7 @@ server::impl::impl(config what, server_options given)
 }
 
 std::vector<route> server::impl::make_routes() {
-    const http_handler run = make_agui_route(runs, settings.server.input);
+    const http_handler run = make_agui_route(runs, parser);
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
         {.method = "POST", .pattern = "/agui", .handler = run, .streams = true, .json = true},
@@ -150,10 +176,11 @@ std::vector<route> server::impl::make_routes() {
         {.method = "POST",
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
-         .json = true},
+         .json = true,
+         .max_body_bytes = max_cancel_bytes},
         {.method = "POST",
          .pattern = "/agui/history",
-         .handler = make_history_route(runs, settings.server.input),
+         .handler = make_history_route(runs, parser),
          .streams = true,
          .json = true},
         {.method = "GET",
@@ -172,7 +199,11 @@ std::vector<route> server::impl::make_routes() {
          .any_host = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
+    table.push_back(make_state_route(*store, system_clock(), depth));
     for (route& one : make_thread_routes(*store, system_clock(), depth)) {
+        one.large_reply = one.method == "GET" && (one.pattern.ends_with("/messages") ||
+                                                  one.pattern.ends_with("/events") ||
+                                                  one.pattern.ends_with("/state"));
         table.push_back(std::move(one));
     }
     // A page is loaded without a token; what it may do needs one all the same.
@@ -180,7 +211,10 @@ std::vector<route> server::impl::make_routes() {
         table.push_back(
             {.method = "GET",
              .pattern = "/*",
-             .handler = make_static_route(settings.server.static_dir),
+             .handler = make_static_route(
+                 settings.server.static_dir,
+                 {.csp = settings.server.csp, .spa = settings.server.spa}
+             ),
              .open = true}
         );
     } else if (options.demo_page) {
@@ -360,6 +394,10 @@ std::string server::url() const {
     const std::string address = where.address().to_string();
     return "http://" + (where.address().is_v6() ? "[" + address + "]" : address) + ":" +
            std::to_string(where.port());
+}
+
+std::size_t server::memory_used() const {
+    return impl_->memory.used();
 }
 
 void server::request_stop() {

@@ -25,6 +25,7 @@ make_transport(const model_config& model, const server_options& options) {
     endpoint.base_url = model.base_url;
     endpoint.headers = model.headers;
     if (!model.api_key.value.empty()) {
+        // After the configured headers: of two Authorization the transport takes the first.
         endpoint.headers.emplace_back("Authorization", "Bearer " + model.api_key.value);
     }
     endpoint.connect_timeout = model.connect;
@@ -36,6 +37,23 @@ make_transport(const model_config& model, const server_options& options) {
         throw std::runtime_error("models." + model.name + ".base_url: " + transport.error().detail);
     }
     return std::move(*transport);
+}
+
+/// What a model server was sent and may repeat in what it says about an error.
+std::vector<std::string> secrets_of(const model_config& model) {
+    std::vector<std::string> secrets{model.api_key.value};
+    for (const auto& [name, value] : model.headers) {
+        secrets.push_back(value);
+    }
+    for (std::size_t at = model.base_url.find('?'); at != std::string::npos;) {
+        const std::size_t end = model.base_url.find('&', at + 1);
+        const std::string parameter = model.base_url.substr(at + 1, end - at - 1);
+        if (const std::size_t value = parameter.find('='); value != std::string::npos) {
+            secrets.push_back(parameter.substr(value + 1));
+        }
+        at = end;
+    }
+    return secrets;
 }
 
 const model_config& find_model(const config& all, const std::string& name) {
@@ -57,6 +75,9 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.settings.parameters = find_model(all, agent.model).parameters;
     entry.model = providers.at(agent.model).get();
     entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
+    entry.client_history = agent.client_history;
+    entry.context = agent.context;
+    entry.titles = agent.titles;
     for (const model_config& model : all.models) {
         entry.models[model.name] = {providers.at(model.name).get(), model.parameters};
     }
@@ -80,9 +101,12 @@ provider_map make_providers(const config& all, const server_options& options) {
     provider_map providers;
     for (const model_config& model : all.models) {
         runner::openai_settings settings;
+        settings.name = model.name;
         settings.extra_body = model.extra_body;
         settings.media_urls = model.media_urls;
         settings.file_sources = model.file_sources;
+        settings.merge_roles = model.merge_roles;
+        settings.secrets = secrets_of(model);
         providers[model.name] =
             runner::make_openai_provider(make_transport(model, options), std::move(settings));
     }
@@ -126,8 +150,10 @@ run_service_settings make_run_settings(const config& all, const provider_map& pr
     settings.max_run_bytes = all.server.max_run_bytes;
     settings.max_detached_runs = all.server.max_detached_runs;
     settings.max_result_bytes = all.tools.max_result_bytes;
+    settings.max_thread_bytes = all.session.max_thread_bytes;
     settings.relaxed_durability = all.session.durability == session::durability::relaxed;
     settings.supersede_detached = all.session.supersede_detached;
+    settings.busy_wait = all.session.busy_wait;
     settings.translation.usage = all.server.usage;
     for (const agent_config& agent : all.agents) {
         settings.agents[agent.id] = make_agent(all, agent, providers);
@@ -138,24 +164,46 @@ run_service_settings make_run_settings(const config& all, const provider_map& pr
     return settings;
 }
 
+memory_limits make_memory_limits(const server_config& server) {
+    constexpr std::size_t largest_reserve = 256U << 20U;
+    memory_limits limits;
+    limits.budget = effective_memory(server);
+    limits.reserve = std::min(limits.budget / 8, largest_reserve);
+    limits.unfinished =
+        server.max_unfinished_bytes > 0 ? server.max_unfinished_bytes : 4 * server.max_body_bytes;
+    return limits;
+}
+
 connection_limits make_connection_limits(const server_config& server) {
     connection_limits limits;
     limits.header = server.header;
     limits.body = server.body;
     limits.stall = server.stall;
+    limits.reply = server.reply;
+    limits.reply_rate = server.reply_rate;
+    limits.min_reply_rate = server.min_reply_rate;
     limits.lag = server.lag;
     limits.farewell = server.farewell;
     limits.heartbeat = server.heartbeat;
     limits.max_header_bytes = server.max_header_bytes;
     limits.max_body_bytes = server.max_body_bytes;
-    limits.max_bytes_of_bodies = server.max_bytes_of_bodies;
+    limits.body_idle = server.body_idle;
     limits.reader_buffer_bytes = server.reader_buffer_bytes;
     return limits;
+}
+
+std::vector<network> make_networks(const std::vector<std::string>& texts) {
+    std::vector<network> networks;
+    for (const std::string& text : texts) {
+        networks.push_back(network::parse(text).value()); // Checked where the configuration was read.
+    }
+    return networks;
 }
 
 access_settings make_access(const config& all) {
     access_settings access;
     access.cors_origins = all.server.cors_origins;
+    access.cors_credentials = all.server.cors_credentials;
     access.allowed_hosts = effective_hosts(all.server);
     if (all.auth && all.auth->kind == auth_config::mode::bearer) {
         access.bearer_token = all.auth->token.value;

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -27,7 +28,16 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools);
 /// `providers` outlives the settings.
 [[nodiscard]] run_service_settings
 make_run_settings(const config& all, const provider_map& providers);
+
+/// Bytes of memory that takers share.
+struct memory_limits {
+    std::size_t budget = 0;     ///< Of the process.
+    std::size_t reserve = 0;    ///< Of it, what is left to small requests.
+    std::size_t unfinished = 0; ///< Of one client's bodies that have not arrived as a whole.
+};
+[[nodiscard]] memory_limits make_memory_limits(const server_config& server);
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
+[[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);
 
 } // namespace agui::gateway

@@ -45,16 +45,17 @@ std::string_view content_type(std::string_view name) {
     return found == types.end() ? "application/octet-stream" : found->type;
 }
 
-http_reply file_reply(std::string_view name, std::string content) {
+http_reply
+file_reply(std::string_view name, std::string content, const std::optional<std::string>& csp) {
     http_reply reply;
     reply.content_type = content_type(name);
-    reply.headers = {
-        {"Content-Security-Policy",
-         "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"},
-        {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},
-        {"Cache-Control", "no-cache"},
-    };
+    reply.headers = {{"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-cache"}};
+    if (!csp) {
+        reply.headers.emplace_back("Content-Security-Policy", default_csp);
+        reply.headers.emplace_back("X-Frame-Options", "DENY");
+    } else if (!csp->empty()) {
+        reply.headers.emplace_back("Content-Security-Policy", *csp);
+    }
     reply.body = std::move(content);
     return reply;
 }
@@ -101,6 +102,12 @@ std::optional<std::string> read_file(const fs::path& root, const std::string& na
     return content;
 }
 
+bool asks_for_page(const http_request& request) {
+    const std::string_view path = request.path;
+    return path.substr(path.rfind('/') + 1).find('.') == std::string_view::npos &&
+           request.header("accept").find("text/html") != std::string_view::npos;
+}
+
 // A handler is a coroutine by its type, also where nothing is waited for.
 asio::awaitable<handler_reply> answer(http_reply reply) {
     co_return reply;
@@ -108,11 +115,15 @@ asio::awaitable<handler_reply> answer(http_reply reply) {
 
 } // namespace
 
-http_handler make_static_route(const fs::path& folder) {
-    return [root = fs::canonical(folder)](http_request& request) {
-        const auto name = relative_name(request.path);
+http_handler make_static_route(const fs::path& folder, static_settings settings) {
+    return [root = fs::canonical(folder), settings](http_request& request) {
+        auto name = relative_name(request.path);
         auto content = name ? read_file(root, *name) : std::nullopt;
-        return answer(content ? file_reply(*name, std::move(*content)) : no_file());
+        if (!content && name && settings.spa && asks_for_page(request)) {
+            name = "index.html";
+            content = read_file(root, *name);
+        }
+        return answer(content ? file_reply(*name, std::move(*content), settings.csp) : no_file());
     };
 }
 
@@ -123,7 +134,9 @@ http_handler make_static_route(const std::vector<embedded_file>& files) {
             return name && file.name == *name;
         });
         return answer(
-            found == files.end() ? no_file() : file_reply(found->name, std::string(found->content))
+            found == files.end()
+                ? no_file()
+                : file_reply(found->name, std::string(found->content), std::nullopt)
         );
     };
 }

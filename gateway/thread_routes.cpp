@@ -22,8 +22,6 @@ namespace json = boost::json;
 
 namespace {
 
-using session::thread_record;
-
 constexpr std::size_t page_default = 50;
 constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
@@ -89,30 +87,16 @@ json::object to_json(const session::thread_summary& thread) {
     return out;
 }
 
-session::thread_summary summary_of(thread_record thread, std::string active_run_id) {
-    session::thread_summary summary;
-    summary.key = std::move(thread.key);
-    summary.agent_id = std::move(thread.agent_id);
-    summary.title = std::move(thread.title);
-    summary.archived = thread.archived;
-    summary.metadata = std::move(thread.metadata);
-    summary.created_at = thread.created_at;
-    summary.updated_at = thread.updated_at;
-    summary.last_run_at = thread.last_run_at;
-    summary.active_run_id = std::move(active_run_id);
-    return summary;
-}
-
-/// Loads the request's thread.
-asio::awaitable<result<thread_record>> load(session::store& store, const http_request& request) {
-    auto loaded = co_await store.load(key_of(request));
-    if (!loaded) {
-        co_return loaded.error();
+/// What the store found of the request's thread.
+template <class T>
+result<T> known(result<std::optional<T>> found) {
+    if (!found) {
+        return found.error();
     }
-    if (!loaded->has_value()) {
-        co_return no_such_thread();
+    if (!found->has_value()) {
+        return no_such_thread();
     }
-    co_return std::move(**loaded);
+    return std::move(**found);
 }
 
 asio::awaitable<handler_reply> list_threads(session::store& store, http_request& request) {
@@ -157,11 +141,9 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
 }
 
 asio::awaitable<handler_reply> show_thread(session::store& store, http_request& request) {
-    auto thread = co_await load(store, request);
-    if (!thread) {
-        co_return to_reply(thread.error());
-    }
-    co_return json_reply(to_json(summary_of(std::move(*thread), store.active_run(key_of(request)))));
+    auto found = co_await store.summary(key_of(request));
+    const auto thread = known(std::move(found));
+    co_return thread ? json_reply(to_json(*thread)) : to_reply(thread.error());
 }
 
 result<session::changes> read_patch(const json::object& body) {
@@ -221,13 +203,12 @@ asio::awaitable<handler_reply> change_thread(
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
     // Held like a run holds it, so that none begins or goes on meanwhile.
     const session::thread_key key = key_of(request);
-    const std::string holder = "(being deleted)";
-    const auto taken = co_await store.acquire(key, holder);
+    const auto taken = co_await store.acquire(key, {});
     if (!taken) {
         co_return to_reply(taken.error());
     }
     const auto removed = co_await store.remove(key);
-    store.release(key, holder);
+    store.release(key, {});
     if (!removed) {
         co_return to_reply(removed.error());
     }
@@ -252,7 +233,11 @@ asio::awaitable<handler_reply> show_messages(session::store& store, http_request
     if (!form) {
         co_return to_reply(form.error());
     }
-    const auto thread = co_await load(store, request);
+    auto found = co_await store.load(key_of(request));
+    if (found && !found->has_value()) {
+        found->emplace(); // A thread begins with its first run: a client may look before.
+    }
+    const auto thread = known(std::move(found));
     if (!thread) {
         co_return to_reply(thread.error());
     }
@@ -310,38 +295,36 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
 }
 
 asio::awaitable<handler_reply> show_state(session::store& store, http_request& request) {
-    auto thread = co_await load(store, request);
-    if (!thread) {
-        co_return to_reply(thread.error());
+    auto found = co_await store.state(key_of(request));
+    auto state = known(std::move(found));
+    if (!state) {
+        co_return to_reply(state.error());
     }
-    co_return json_reply(json::object{{"state", std::move(thread->state)}});
+    co_return json_reply(json::object{{"state", std::move(*state)}});
 }
 
-json::object pending_call(const thread_record& thread, const session::call_record& call) {
+json::object to_json(const session::pending_call& pending) {
+    const session::call_record& call = pending.call;
     json::object out{
         {"toolCallId", call.id}, {"toolCallName", call.name}, {"runId", call.run_id}};
-    if (call.made_in < thread.nodes.size()) {
-        const session::message& made_in = thread.nodes[call.made_in].message;
-        out["messageId"] = made_in.id;
-        for (const session::tool_call& made : made_in.tool_calls) {
-            if (made.id == call.id) {
-                out["arguments"] = made.arguments;
-            }
-        }
+    if (!pending.message_id.empty()) {
+        out["messageId"] = pending.message_id;
+    }
+    if (pending.arguments) {
+        out["arguments"] = *pending.arguments;
     }
     return out;
 }
 
 asio::awaitable<handler_reply> show_pending(session::store& store, http_request& request) {
-    const auto thread = co_await load(store, request);
-    if (!thread) {
-        co_return to_reply(thread.error());
+    auto found = co_await store.pending_calls(key_of(request));
+    const auto pending = known(std::move(found));
+    if (!pending) {
+        co_return to_reply(pending.error());
     }
     json::array calls;
-    for (const session::call_record& call : thread->calls) {
-        if (call.status == session::call_status::pending) {
-            calls.push_back(pending_call(*thread, call));
-        }
+    for (const session::pending_call& call : *pending) {
+        calls.push_back(to_json(call));
     }
     co_return json_reply(
         json::object{{"toolCalls", std::move(calls)}, {"interrupts", json::array()}}
@@ -349,22 +332,21 @@ asio::awaitable<handler_reply> show_pending(session::store& store, http_request&
 }
 
 asio::awaitable<handler_reply> show_branches(session::store& store, http_request& request) {
-    const auto thread = co_await load(store, request);
-    if (!thread) {
-        co_return to_reply(thread.error());
+    auto found = co_await store.branches(key_of(request));
+    const auto summaries = known(std::move(found));
+    if (!summaries) {
+        co_return to_reply(summaries.error());
     }
     json::array branches;
-    for (std::uint32_t index = 0; index < thread->branches.size(); ++index) {
-        const session::branch& branch = thread->branches[index];
-        const std::vector<session::node_index> path = thread->path(branch.tip);
+    for (const session::branch_summary& branch : *summaries) {
         json::object out{
-            {"branch", index},
-            {"head", index == thread->head},
+            {"branch", branches.size()},
+            {"head", branch.is_head},
             {"updatedAt", branch.updated_at},
-            {"messageCount", path.size()},
+            {"messageCount", branch.message_count},
         };
-        if (!path.empty()) {
-            out["lastMessageId"] = thread->nodes[path.back()].message.id;
+        if (!branch.last_message_id.empty()) {
+            out["lastMessageId"] = branch.last_message_id;
         }
         branches.push_back(std::move(out));
     }

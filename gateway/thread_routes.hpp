@@ -21,7 +21,7 @@ namespace agui::gateway {
 ///   GET    /{id}/pending     calls that wait for an answer of the application
 ///   GET    /{id}/branches
 ///
-/// A thread that the principal does not have is a 404. `store` and `time` outlive the handlers.
+/// A thread that the principal does not have is a 404; its messages are an empty list. `store` and `time` outlive the handlers.
 [[nodiscard]] std::vector<route>
 make_thread_routes(session::store& store, const clock& time, std::size_t max_json_depth);
 

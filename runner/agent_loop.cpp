@@ -1,8 +1,10 @@
+#include "runner/context_part.hpp"
 #include "runner/agent_loop.hpp"
 
+#include "runner/conversation.hpp"
+#include "runner/model_turn.hpp"
 #include "runner/tool_batch.hpp"
 #include "session/base/failpoint.hpp"
-#include "session/base/lean_append.hpp"
 #include "session/model_history.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -26,85 +28,6 @@ using session::call_owner;
 using session::call_record;
 using session::call_status;
 
-// One model answer as it comes in: shown at once, kept for the thread.
-class model_turn final : public model_sink {
-public:
-    struct call {
-        std::string id;
-        std::string name;
-        std::string arguments;
-        call_owner owner = call_owner::server;
-    };
-
-    // Gives a call an id that the thread has not seen (models repeat ids across turns), and its owner.
-    using call_naming = std::function<call(std::string_view id, std::string_view name)>;
-
-    model_turn(run_sink& out, id_source& ids, call_naming name_call)
-        : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {}
-
-    void on_text(std::string_view delta) override {
-        // Shown, then kept: what could not be shown is nothing that was said.
-        last_is_call_ = false;
-        out_.emit(text_delta{message_id_, delta});
-        lean_append(text_, delta);
-    }
-
-    void on_reasoning(std::string_view delta) override {
-        if (reasoning_id_.empty()) {
-            reasoning_id_ = ids_.next("rsn");
-        }
-        last_is_call_ = false;
-        out_.emit(reasoning_delta{reasoning_id_, delta});
-        lean_append(reasoning_, delta);
-    }
-
-    void on_call(std::size_t index, std::string_view id, std::string_view name) override {
-        if (index != calls_.size()) {
-            throw std::logic_error("calls of an answer are numbered in order");
-        }
-        calls_.push_back(name_call_(id, name));
-        last_is_call_ = true;
-        const call& made = calls_.back();
-        out_.emit(call_started{
-            made.id, made.name, message_id_, made.owner == call_owner::external});
-    }
-
-    void on_call_arguments(std::size_t index, std::string_view delta) override {
-        call& made = calls_.at(index);
-        last_is_call_ = true;
-        out_.emit(call_arguments{made.id, delta});
-        made.arguments.append(delta);
-    }
-
-    /// The answer is complete: a call without arguments has the empty object, which clients parse.
-    void complete_calls() {
-        for (std::size_t index = 0; index < calls_.size(); ++index) {
-            if (calls_[index].arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
-                on_call_arguments(index, "{}");
-            }
-        }
-    }
-
-    [[nodiscard]] const std::string& message_id() const noexcept { return message_id_; }
-    [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    [[nodiscard]] const std::string& reasoning() const noexcept { return reasoning_; }
-    [[nodiscard]] const std::string& reasoning_id() const noexcept { return reasoning_id_; }
-    [[nodiscard]] std::vector<call>& calls() noexcept { return calls_; }
-    /// What a cut of the answer would have cut is a call.
-    [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
-
-private:
-    run_sink& out_;
-    id_source& ids_;
-    call_naming name_call_;
-    std::string message_id_;
-    std::string reasoning_id_;
-    std::string text_;
-    std::string reasoning_;
-    std::vector<call> calls_;
-    bool last_is_call_ = false;
-};
-
 // Adds up the usage of several calls to one model; a count that no call reported stays absent.
 void add_count(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& more) {
     if (more) {
@@ -126,10 +49,23 @@ void add_usage(std::vector<token_usage>& all, const token_usage& more) {
     all.push_back(more);
 }
 
+// Cancels a batch on every way out of a scope; nothing happens to one that is done.
+class batch_end {
+public:
+    explicit batch_end(tool_batch& batch) noexcept : batch_(batch) {}
+    ~batch_end() { batch_.cancel(); }
+    batch_end(const batch_end&) = delete;
+    batch_end& operator=(const batch_end&) = delete;
+
+private:
+    tool_batch& batch_;
+};
+
 class agent_run {
 public:
     agent_run(run_request request, run_services services, run_sink& sink, stop_source& stop)
-        : request_(std::move(request)), services_(services), sink_(sink), stop_(stop) {
+        : request_(std::move(request)), services_(services), sink_(sink), stop_(stop),
+          conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
         tools_ = services_.tools.definitions(request_.agent.tool_patterns);
         for (const tool_definition& tool : tools_) {
             server_tools_.insert(tool.name);
@@ -145,6 +81,10 @@ public:
 
     // The reason of the end. What is not committed yet is left in turn_ for finish().
     boost::asio::awaitable<stop_reason> run() {
+        check_failpoint("loop.begun");
+        if (stop_.requested()) {
+            co_return stop_.reason(); // It was stopped while it was begun.
+        }
         switch (request_.next) {
         case session::next_step::wait_for_answers:
             co_return stop_reason::partial_answers;
@@ -186,13 +126,13 @@ public:
         }
         const bool handing_off = reason == stop_reason::external_tool;
         const bool success = class_of(reason) == stop_class::success;
-        for (const call_record& call : open_calls(change)) {
+        for (const call_record& call : conversation_.open_calls(change)) {
             if (handing_off && call.owner == call_owner::external) {
-                set_status(change, call, call_status::pending);
+                conversation::set_status(change, call, call_status::pending);
                 end.pending_call_ids.push_back(call.id);
                 continue;
             }
-            set_status(change, call, call_status::dead);
+            conversation::set_status(change, call, call_status::dead);
             if (call.owner == call_owner::server) {
                 emit_lost_result(call);
             } else if (!success) {
@@ -204,27 +144,31 @@ public:
     }
 
 private:
-    [[nodiscard]] session::node_index tip() const {
-        return request_.thread.branches.at(request_.thread.head).tip;
-    }
-
     void emit_snapshot() {
         std::vector<session::message> messages;
-        for (const session::node_index node : request_.thread.path(tip())) {
-            messages.push_back(request_.thread.nodes[node].message);
+        const session::thread_record& thread = conversation_.thread();
+        for (const session::node_index node : thread.path(conversation_.tip())) {
+            messages.push_back(thread.nodes[node].message);
         }
         sink_.emit(messages_snapshot{&messages});
     }
 
     // Asks once. Nothing: there are calls to see to.
     boost::asio::awaitable<std::optional<stop_reason>> ask_model(bool first) {
-        std::vector<session::message> history = session::model_history(request_.thread, tip());
-        if (!request_.agent.context.empty()) {
-            session::message context;
-            context.id = "context";
-            context.content = request_.agent.context;
-            history.insert(history.begin(), std::move(context));
+        if (!first && conversation_.bytes() > services_.max_thread_bytes) {
+            co_return stop_reason::token_limit;
         }
+        const bool held = co_await conversation_.hold();
+        if (!held) {
+            co_return stop_reason::store_unavailable;
+        }
+        if (stop_.requested()) {
+            co_return stop_.reason();
+        }
+        std::vector<session::message> history =
+            session::model_history(conversation_.thread(), conversation_.tip());
+        conversation_.let_go(); // Not held for as long as the model streams.
+        put_context(history, request_.agent.context);
         model_request ask;
         ask.parameters = request_.agent.parameters;
         // A forced choice would be obeyed again after each result, without an end.
@@ -236,10 +180,14 @@ private:
         ask.tools = &tools_;
         turn_.emplace(
             sink_, services_.ids,
-            [this](std::string_view id, std::string_view name) { return name_call(id, name); }
+            [this](std::string_view id, std::string_view name) { return name_call(id, name); },
+            services_.model.name(), ask.parameters.model
         );
 
         check_failpoint("loop.ask_model");
+        if (stop_.requested()) {
+            co_return stop_.reason();
+        }
         // A coroutine of its own: cancelling the call must not cancel the commits that follow it.
         const auto executor = co_await boost::asio::this_coro::executor;
         const model_outcome outcome = co_await boost::asio::co_spawn(
@@ -263,6 +211,13 @@ private:
              {"status", std::to_string(failed.status)},
              {"detail", failed.detail}}
         );
+        if (!failed.upstream.empty()) {
+            // It may repeat what the conversation holds.
+            services_.log.log(
+                log_level::debug, "the model server said",
+                {{"run", request_.run_id}, {"upstream", failed.upstream}}
+            );
+        }
         switch (failed.what) {
         case model_failure::kind::unavailable:
             return stop_reason::model_unavailable;
@@ -281,6 +236,12 @@ private:
     std::optional<stop_reason> on_model_answer(const model_answer& answer) {
         if (answer.usage) {
             add_usage(usage_, *answer.usage);
+        }
+        if (!answer.unknown_reason.empty()) {
+            services_.log.log(
+                log_level::warning, "unknown finish_reason",
+                {{"run", request_.run_id}, {"reason", answer.unknown_reason}}
+            );
         }
         switch (answer.reason) {
         case finish_reason::length:
@@ -302,84 +263,42 @@ private:
     model_turn::call name_call(std::string_view id, std::string_view name) {
         model_turn::call call;
         call.id = id;
-        const auto taken = [&](const std::string& candidate) {
-            const auto& own = turn_->calls();
-            return request_.thread.find_call(candidate) != nullptr ||
-                   std::any_of(own.begin(), own.end(), [&](const model_turn::call& other) {
-                       return other.id == candidate;
-                   });
-        };
+        const auto& own = turn_->calls();
+        const bool taken = conversation_.may_have_call(call.id) ||
+                           std::any_of(own.begin(), own.end(), [&](const model_turn::call& other) {
+                               return other.id == call.id;
+                           });
         // One that no client could send back in its answer is replaced, too.
-        while (call.id.empty() || !is_sound_id(call.id) || taken(call.id)) {
-            call.id = services_.ids.next("call");
+        if (call.id.empty() || !is_sound_id(call.id) || taken) {
+            call.id = services_.ids.next("call"); // Like no other.
         }
         call.name = name;
         call.owner = external_tools_.contains(call.name) ? call_owner::external : call_owner::server;
         return call;
     }
 
-    // The turn as messages and calls behind the branch's tip; turn_ is empty afterwards.
+    // The turn as messages and calls after the branch's tip; turn_ is empty afterwards.
     session::changes take_turn() {
-        session::changes change;
-        session::node_index parent = tip();
-        const auto add = [&](session::message value) {
-            session::stored_message node;
-            node.parent = parent;
-            node.run_id = request_.run_id;
-            node.created_at = services_.time.now();
-            node.message = std::move(value);
-            parent = static_cast<session::node_index>(
-                request_.thread.nodes.size() + change.messages.size()
-            );
-            change.messages.push_back(std::move(node));
-        };
-        if (!turn_->reasoning().empty()) {
-            session::message reasoning;
-            reasoning.id = turn_->reasoning_id();
-            reasoning.role = session::role::reasoning;
-            reasoning.content = turn_->reasoning();
-            add(std::move(reasoning));
+        branch_growth growing = conversation_.growth();
+        std::vector<call_record> calls;
+        for (const model_turn::call& call : turn_->calls()) {
+            calls.push_back({call.id, call.name, request_.run_id, call.owner, call_status::open, {}});
         }
-        if (!turn_->text().empty() || !turn_->calls().empty()) {
-            session::message assistant;
-            assistant.id = turn_->message_id();
-            assistant.role = session::role::assistant;
-            assistant.content = turn_->text();
-            for (const model_turn::call& call : turn_->calls()) {
-                assistant.tool_calls.push_back({call.id, call.name, call.arguments, {}, {}});
-            }
-            add(std::move(assistant));
-            for (const model_turn::call& call : turn_->calls()) {
-                change.calls.push_back(
-                    {call.id, call.name, request_.run_id, call.owner, call_status::open, parent}
+        for (session::message& message : turn_->take_messages()) {
+            const bool is_answer = message.role == session::role::assistant;
+            const session::node_index node = conversation_.append(growing, std::move(message));
+            if (is_answer) {
+                for (call_record& call : calls) {
+                    call.made_in = node;
+                }
+                conversation_.add_event(
+                    growing.change, "assistant.message", {{"messageId", turn_->message_id()}}
                 );
             }
-            change.events.push_back(event("assistant.message", {{"messageId", turn_->message_id()}}));
         }
-        if (!change.messages.empty()) {
-            change.branches.push_back({request_.thread.head, session::branch{parent, services_.time.now()}});
-        }
+        growing.change.calls = std::move(calls);
         turn_.reset();
-        return change;
-    }
-
-    [[nodiscard]] session::session_event
-    event(std::string_view type, boost::json::object data) const {
-        session::session_event made;
-        made.type = type;
-        made.run_id = request_.run_id;
-        made.timestamp = services_.time.now();
-        made.data = std::move(data);
-        return made;
-    }
-
-    boost::asio::awaitable<bool> commit(session::changes change) {
-        change.at = services_.time.now();
-        const result<void> done = co_await sink_.commit(change);
-        if (done) {
-            session::apply(request_.thread, change);
-        }
-        co_return done.has_value();
+        return conversation_.take(std::move(growing));
     }
 
     // Executes what is the server's. Nothing: every call is answered, the model goes on.
@@ -396,12 +315,15 @@ private:
         // A tool must not have an effect that a crash could make the conversation forget.
         // It was shown: if this fails, the end of the run tries once more.
         unstored_ = std::make_unique<session::changes>(take_turn());
-        const bool stored = co_await commit(*unstored_);
+        const bool stored = co_await conversation_.commit(*unstored_);
         if (!stored) {
             co_return stop_reason::store_unavailable;
         }
         unstored_.reset();
         check_failpoint("loop.turn_stored");
+        if (stop_.requested()) {
+            co_return stop_.reason();
+        }
         co_return co_await run_tools(server_calls);
     }
 
@@ -409,8 +331,11 @@ private:
     run_tools(const std::vector<model_turn::call>& calls) {
         const auto executor = co_await boost::asio::this_coro::executor;
         const auto batch = std::make_shared<tool_batch>(
-            executor, request_.agent.max_parallel_tools, services_.max_result_bytes
+            executor, stop_, request_.agent.max_parallel_tools, services_.max_result_bytes,
+            services_.log
         );
+        // However this is left, by a result that cannot be shown or stored as well, nothing of the batch goes on.
+        const batch_end end(*batch);
         for (const model_turn::call& call : calls) {
             const bool allowed = server_tools_.contains(call.name);
             batch->add(allowed ? services_.tools.find(call.name) : nullptr, invocation(call));
@@ -420,7 +345,6 @@ private:
         while (!batch->done()) {
             const bool stopped = co_await wait_for(*batch);
             if (stopped) {
-                batch->cancel();
                 co_return stop_.reason();
             }
             std::vector<tool_batch::finished> finished = batch->take_finished();
@@ -431,12 +355,11 @@ private:
             const std::optional<stop_reason> failed = co_await store_results(finished, handed_over);
             check_failpoint("loop.results_stored");
             if (failed) {
-                batch->cancel();
                 co_return failed;
             }
         }
         // Calls of the caller may stand beside the server's in this turn.
-        if (handed_over || !open_calls({}).empty()) {
+        if (handed_over || !conversation_.open_calls({}).empty()) {
             co_return stop_reason::external_tool;
         }
         co_return std::nullopt;
@@ -455,37 +378,26 @@ private:
 
     boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished, bool& handed_over) {
-        session::changes change;
+        branch_growth growing = conversation_.growth();
         std::vector<session::message> results;
-        session::node_index parent = tip();
         for (tool_batch::finished& one : finished) {
-            const call_record* call = request_.thread.find_call(one.call_id);
+            const call_record& call = conversation_.own_call(one.call_id);
             if (one.outcome.what == tool_outcome::kind::external) {
-                call_record changed = *call;
+                call_record changed = call;
                 changed.owner = call_owner::external;
-                change.calls.push_back(std::move(changed));
+                growing.change.calls.push_back(std::move(changed));
                 handed_over = true;
                 continue;
             }
-            set_status(change, *call, call_status::answered);
-            session::stored_message node;
-            node.parent = parent;
-            node.run_id = request_.run_id;
-            node.created_at = services_.time.now();
-            node.message = result_message(one);
-            results.push_back(node.message);
-            parent = static_cast<session::node_index>(
-                request_.thread.nodes.size() + change.messages.size()
+            conversation::set_status(growing.change, call, call_status::answered);
+            results.push_back(result_message(one));
+            conversation_.append(growing, results.back());
+            conversation_.add_event(
+                growing.change, "tool.response",
+                {{"toolCallId", one.call_id}, {"messageId", results.back().id}}
             );
-            change.events.push_back(event(
-                "tool.response", {{"toolCallId", one.call_id}, {"messageId", node.message.id}}
-            ));
-            change.messages.push_back(std::move(node));
         }
-        if (!change.messages.empty()) {
-            change.branches.push_back({request_.thread.head, session::branch{parent, services_.time.now()}});
-        }
-        const bool stored = co_await commit(std::move(change));
+        const bool stored = co_await conversation_.commit(conversation_.take(std::move(growing)));
         if (!stored) {
             co_return stop_reason::store_unavailable;
         }
@@ -519,31 +431,6 @@ private:
         return made;
     }
 
-    // This run's calls without an answer, those of a change that is not applied yet included.
-    [[nodiscard]] std::vector<call_record> open_calls(const session::changes& change) const {
-        std::vector<call_record> open;
-        for (const call_record& call : request_.thread.calls) {
-            if (call.run_id == request_.run_id && call.status == call_status::open) {
-                open.push_back(call);
-            }
-        }
-        open.insert(open.end(), change.calls.begin(), change.calls.end());
-        return open;
-    }
-
-    static void
-    set_status(session::changes& change, const call_record& call, call_status status) {
-        for (call_record& changed : change.calls) {
-            if (changed.id == call.id) {
-                changed.status = status;
-                return;
-            }
-        }
-        call_record changed = call;
-        changed.status = status;
-        change.calls.push_back(std::move(changed));
-    }
-
     // A client must not take a call of the server for its own (specification S5): it gets a result, on
     // the wire only.
     void emit_lost_result(const call_record& call) {
@@ -556,6 +443,7 @@ private:
     run_services services_;
     run_sink& sink_;
     stop_source& stop_;
+    conversation conversation_;
     std::vector<tool_definition> tools_;
     std::set<std::string, std::less<>> server_tools_;
     std::set<std::string, std::less<>> external_tools_;
@@ -564,16 +452,25 @@ private:
     std::vector<token_usage> usage_;
 };
 
+// A stop that came before the run was over is how it ended; that its end cannot be stored is worse.
+stop_reason last_word(stop_source& stop, stop_reason reason) noexcept {
+    const std::optional<stop_reason> stopped = stop.close();
+    return stopped && reason != stop_reason::store_unavailable ? *stopped : reason;
+}
+
 boost::asio::awaitable<void>
-drive(std::unique_ptr<agent_run> run, std::string run_id, logger& log) {
+drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, logger& log) {
     stop_reason reason = stop_reason::error;
     try {
         reason = co_await run->run();
+        check_failpoint("loop.ending");
     } catch (const std::exception& error) {
-        log.log(log_level::error, "run failed", {{"run", run_id}, {"detail", error.what()}});
+        // What a cancelled wait throws is no failure.
+        const log_level level = stop.requested() ? log_level::debug : log_level::error;
+        log.log(level, "run failed", {{"run", run_id}, {"detail", error.what()}});
     }
     try {
-        co_await run->finish(reason);
+        co_await run->finish(last_word(stop, reason));
     } catch (const std::exception& error) {
         log.log(
             log_level::critical, "a run could not be ended", {{"run", run_id}, {"detail", error.what()}}
@@ -583,15 +480,6 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, logger& log) {
 
 } // namespace
 
-void stop_source::request(stop_reason reason) {
-    if (requested_) {
-        return;
-    }
-    requested_ = true;
-    reason_ = reason;
-    signal_.emit(boost::asio::cancellation_type::terminal);
-}
-
 // The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would be held
 // twice for as long as the model streams.
 boost::asio::awaitable<void>
@@ -599,7 +487,8 @@ run_agent(run_request request, run_services services, run_sink& sink, stop_sourc
     std::string run_id = request.run_id;
     logger& log = services.log;
     return drive(
-        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id), log
+        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id), stop,
+        log
     );
 }
 

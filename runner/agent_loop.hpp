@@ -3,6 +3,7 @@
 #include "runner/model_provider.hpp"
 #include "runner/runner_event.hpp"
 #include "runner/stop_reason.hpp"
+#include "runner/stop_source.hpp"
 #include "runner/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/error.hpp"
@@ -12,7 +13,6 @@
 #include "session/thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 
 #include <cstdint>
 #include <string>
@@ -32,34 +32,20 @@ public:
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
 
+    /// The run's thread with all that it has committed. Asked for when a run goes on after its model's answer.
+    [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
+
     /// Ends the run: `change` and the terminal event in one transaction, the thread free before the
     /// event is visible (P3, P7). Called exactly once, last.
     [[nodiscard]] virtual boost::asio::awaitable<void>
     finish(session::changes change, run_end end) = 0;
 };
 
-/// Lets others end a run early. All members are used on the run's executor only.
-class stop_source {
-public:
-    /// The first reason counts. Ends what the run waits for: the model call, or its tools.
-    void request(stop_reason reason);
-    [[nodiscard]] bool requested() const noexcept { return requested_; }
-    [[nodiscard]] stop_reason reason() const noexcept { return reason_; }
-
-    /// For the run: what it waits for at the moment. Commits are never bound to it.
-    [[nodiscard]] boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }
-
-private:
-    boost::asio::cancellation_signal signal_;
-    stop_reason reason_ = stop_reason::cancelled;
-    bool requested_ = false;
-};
-
 /// An agent as configured, and what the request changed of it.
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    std::string context;          ///< Of the request; put before the conversation in the user's role.
+    std::string context;          ///< Of the application; leads the last user message of each model request.
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10;          ///< Model answers with calls whose tools are executed.
     std::uint32_t max_parallel_tools = 8;
@@ -71,7 +57,7 @@ struct run_request {
     session::thread_key key;
     std::string run_id;
     agent_settings agent;
-    session::thread_record thread; ///< The run's own copy; changes are applied to it as they are committed.
+    session::thread_record thread; ///< Let go of once the model was asked.
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
@@ -86,12 +72,15 @@ struct run_services {
     const clock& time;
     logger& log;
     std::size_t max_result_bytes = 1U << 20U;
+    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer one no model is asked again.
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to the
 /// caller, goes round until the model only talks. Always ends with exactly one sink.finish(), whatever
 /// happens; throws nothing. stop.request() ends the upstream call and the server tools at once (a tool
-/// that ignores it is left alone, its result dropped). `sink` and `stop` must outlive the await.
+/// that ignores it is left alone, its result dropped); from when it returns no model is asked and no tool is
+/// started. It is closed right before sink.finish(): a stop that came earlier is the run's end, whatever the
+/// run had come to (only store_unavailable is told instead). `sink` and `stop` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<void>
 run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop);
 

@@ -9,6 +9,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <sys/socket.h>
@@ -20,8 +21,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t idle_per_origin_max = 32;
-// Below the idle limits of common servers and load balancers (60 to 75 s and more).
-constexpr std::chrono::seconds idle_time_max{60};
 
 } // namespace
 
@@ -104,20 +103,20 @@ std::unique_ptr<http_connection> connection_pool::take(std::uint64_t origin) {
 }
 
 void connection_pool::give_back(
-    std::uint64_t origin, std::unique_ptr<http_connection> connection
+    std::uint64_t origin, std::unique_ptr<http_connection> connection, std::chrono::seconds keep
 ) {
     const clock::time_point now = clock::now();
     drop_old(now);
     std::vector<idle_connection>& idle = idle_[origin];
     if (idle.size() < idle_per_origin_max) {
-        idle.push_back({std::move(connection), now});
+        idle.push_back({std::move(connection), now + std::min(keep, idle_time_max)});
     }
 }
 
 void connection_pool::drop_old(clock::time_point now) {
     for (auto each = idle_.begin(); each != idle_.end();) {
         std::erase_if(each->second, [now](const idle_connection& one) {
-            return now - one.since > idle_time_max;
+            return now >= one.until;
         });
         each = each->second.empty() ? idle_.erase(each) : std::next(each);
     }

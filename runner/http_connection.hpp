@@ -83,6 +83,9 @@ private:
 /// one thread that runs the context.
 class connection_pool final : public boost::asio::execution_context::service {
 public:
+    /// Below the idle limits of common servers and load balancers (60 to 75 s and more).
+    static constexpr std::chrono::seconds idle_time_max{60};
+
     using key_type = connection_pool;
     static inline boost::asio::execution_context::id id;
 
@@ -93,14 +96,18 @@ public:
 
     /// The connection used last, if one is still open; null: none.
     [[nodiscard]] std::unique_ptr<http_connection> take(std::uint64_t origin);
-    void give_back(std::uint64_t origin, std::unique_ptr<http_connection> connection);
+    /// Keeps it for `keep` at most.
+    void give_back(
+        std::uint64_t origin, std::unique_ptr<http_connection> connection,
+        std::chrono::seconds keep = idle_time_max
+    );
 
 private:
     using clock = std::chrono::steady_clock;
 
     struct idle_connection {
         std::unique_ptr<http_connection> connection;
-        clock::time_point since;
+        clock::time_point until;
     };
 
     void shutdown() override { idle_.clear(); }

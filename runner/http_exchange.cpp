@@ -1,14 +1,22 @@
 #include "runner/http_exchange.hpp"
 
+#include "runner/connect_race.hpp"
+#include "runner/name_lookup.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -104,46 +112,26 @@ http_exchange::resolve(time_point deadline) {
         co_return endpoints{tcp::endpoint(address, url.port)};
     }
 
-    // getaddrinfo cannot be interrupted, and Asio reports a cancelled look-up only after it has returned.
-    // So the coroutine waits for a timer that the look-up cuts short; a look-up that comes too late
-    // finds nobody and drops its result. The system's resolver bounds how long that can be.
-    struct look_up {
-        explicit look_up(const asio::any_io_executor& executor)
-            : resolver(executor),
-              wake(executor) {}
-        tcp::resolver resolver;
-        asio::steady_timer wake;
-        error_code ec = asio::error::timed_out;
-        endpoints found;
-    };
-    const auto shared = std::make_shared<look_up>(executor_);
-    shared->wake.expires_at(deadline);
-    shared->resolver.async_resolve(
-        url.host, std::to_string(url.port), tcp::resolver::numeric_service,
-        [shared](const error_code& result, const tcp::resolver::results_type& entries) {
-            shared->ec = result;
-            for (const auto& entry : entries) {
-                shared->found.push_back(entry.endpoint());
-            }
-            shared->wake.cancel();
-        }
-    );
-    co_await shared->wake.async_wait(as_result);
-    if (cancelled(co_await asio::this_coro::cancellation_state)) {
+    const auto& names = origin_->settings.names ? origin_->settings.names : name_lookup::system();
+    looked_up found = co_await names->find(url.host, deadline);
+    if (found.ec == asio::error::operation_aborted) {
         co_return cancelled_before;
     }
-    if (shared->ec == asio::error::timed_out) {
+    if (found.ec == asio::error::timed_out) {
         co_return transport_failure{
             .what = transport_failure::kind::timeout, .detail = "the host was not looked up in time"
         };
     }
-    if (shared->ec) {
-        co_return why(transport_failure::kind::connect, shared->ec, false);
+    if (found.ec) {
+        co_return why(transport_failure::kind::connect, found.ec, false);
     }
-    if (shared->found.size() > endpoints_max) {
-        shared->found.resize(endpoints_max);
+    endpoints result;
+    for (const asio::ip::address& each : in_turn(found.addresses)) {
+        if (result.size() < endpoints_max) {
+            result.emplace_back(each, url.port);
+        }
     }
-    co_return std::move(shared->found);
+    co_return result;
 }
 
 asio::awaitable<transport_result<void>> http_exchange::connect() {
@@ -153,28 +141,16 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
         co_return found.error();
     }
 
-    // The time left is divided among the addresses left, so that one that swallows packets (IPv6
-    // without a route) does not use it up.
-    transport_failure last{.what = transport_failure::kind::connect, .detail = "no address"};
-    bool connected = false;
-    for (std::size_t i = 0; i < found->size() && !connected; ++i) {
-        connection_ = std::make_unique<http_connection>(executor_, origin_);
-        timed_out_ = false;
-        const auto now = deadline_sweep::clock::now();
-        arm(now + (deadline - now) / static_cast<int>(found->size() - i));
-        const auto [ec] = co_await connection_->socket().async_connect((*found)[i], as_result);
-        disarm();
-        if (cancelled(co_await asio::this_coro::cancellation_state)) {
-            co_return give_up(cancelled_before);
-        }
-        connected = !ec && !timed_out_;
-        if (!connected) {
-            last = why(transport_failure::kind::connect, ec, false);
-        }
+    race_outcome reached = co_await connect_first(*std::move(found), deadline);
+    if (reached.ec == asio::error::operation_aborted) {
+        co_return give_up(cancelled_before);
     }
-    if (!connected) {
-        co_return give_up(last);
+    timed_out_ = reached.ec == asio::error::timed_out;
+    if (reached.ec) {
+        co_return give_up(why(transport_failure::kind::connect, reached.ec, false));
     }
+    connection_ = std::make_unique<http_connection>(executor_, origin_);
+    connection_->socket() = std::move(reached.socket);
     error_code ignored; // Without it, small requests are only slower.
     connection_->socket().set_option(tcp::no_delay(true), ignored);
 
@@ -191,54 +167,36 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
 /// The time limit is for each piece that the peer takes, not for the whole body: a slow line may need
 /// long for an attachment.
 asio::awaitable<transport_result<void>>
-http_exchange::write(std::string_view head, std::string_view body) {
-    while (!head.empty() || !body.empty()) {
-        const std::array<asio::const_buffer, 2> pieces{
-            asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())
-        };
-        arm(deadline_sweep::clock::now() + origin_->settings.first_byte_timeout);
-        const auto [ec, written] = co_await connection_->write_some(pieces);
-        disarm();
-        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-        if (ec || timed_out_ || by_us) {
-            co_return why(transport_failure::kind::lost, ec, by_us);
-        }
-        const std::size_t of_head = std::min(written, head.size());
-        head.remove_prefix(of_head);
-        body.remove_prefix(written - of_head);
+http_exchange::write_piece(std::string_view& head, std::string_view& body) {
+    const std::array<asio::const_buffer, 2> pieces{
+        asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())
+    };
+    arm(deadline_sweep::clock::now() + origin_->settings.first_byte_timeout);
+    const auto [ec, written] = co_await connection_->write_some(pieces);
+    disarm();
+    const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+    if (ec || timed_out_ || by_us) {
+        co_return why(transport_failure::kind::lost, ec, by_us);
     }
+    const std::size_t of_head = std::min(written, head.size());
+    head.remove_prefix(of_head);
+    body.remove_prefix(written - of_head);
     co_return transport_result<void>();
 }
 
 asio::awaitable<transport_result<void>>
 http_exchange::perform(std::string_view head, std::string_view body) {
-    const transport_result<void> written = co_await write(head, body);
-    if (!written && written.error().what != transport_failure::kind::lost) {
-        co_return give_up(written.error());
+    transport_result<void> done = co_await write_piece(head, body);
+    if (done && (!head.empty() || !body.empty())) {
+        done = co_await write_while_reading(head, body);
+    } else if (done || done.error().what == transport_failure::kind::lost) {
+        // A server may answer (401, 413) and close without reading all of the body: that answer counts.
+        cut_short_ = !done;
+        await_first_byte();
+        done = co_await read_header();
     }
-    // A server may answer (401, 413) and close without reading all of the body: that answer counts.
-    first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
-    while (!reader_.header_done()) {
-        if (cancelled(co_await asio::this_coro::cancellation_state)) {
-            co_return give_up(cancelled_before);
-        }
-        if (!begin_read()) {
-            co_return give_up(line_too_long);
-        }
-        const auto outcome =
-            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
-        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
-        if (const auto failed = end_read(outcome, by_us)) {
-            stale_ = !received_ && failed->what == transport_failure::kind::lost;
-            co_return give_up(*failed);
-        }
-        const auto step = reader_.read_header({buffer_.data() + begin_, end_ - begin_});
-        if (step.failed) {
-            co_return give_up(
-                {.what = transport_failure::kind::protocol, .detail = reader_.error()}
-            );
-        }
-        begin_ += step.consumed;
+    if (!done) {
+        co_return give_up(done.error());
     }
     if (reader_.done()) {
         complete();
@@ -246,7 +204,93 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     co_return transport_result<void>();
 }
 
+/// Ends with the side that leaves the other nothing to do.
+struct http_exchange::until_over {
+    asio::cancellation_type operator()(const std::exception_ptr& thrown, const side& ended) const {
+        return thrown || ended.over ? asio::cancellation_type::terminal
+                                    : asio::cancellation_type::none;
+    }
+};
+
+/// A body that does not fit into the socket's buffer: a server that refuses it may say so without reading it.
+asio::awaitable<transport_result<void>>
+http_exchange::write_while_reading(std::string_view head, std::string_view body) {
+    writing_ = true;
+    auto [order, write_thrown, wrote, read_thrown, read] =
+        co_await asio::experimental::make_parallel_group(
+            asio::co_spawn(executor_, write_rest(head, body), asio::deferred),
+            asio::co_spawn(executor_, read_early_header(), asio::deferred)
+        )
+            .async_wait(until_over(), asio::use_awaitable);
+    cut_short_ = write_thrown || !wrote.outcome;
+    writing_ = false;
+    disarm();
+    if (read_thrown) {
+        std::rethrow_exception(read_thrown);
+    }
+    co_return read.outcome;
+}
+
+asio::awaitable<http_exchange::side>
+http_exchange::write_rest(std::string_view head, std::string_view body) {
+    while (!head.empty() || !body.empty()) {
+        const transport_result<void> done = co_await write_piece(head, body);
+        if (!done) {
+            const bool lost = done.error().what == transport_failure::kind::lost;
+            if (lost) {
+                await_first_byte();
+            }
+            co_return side{done, !lost};
+        }
+    }
+    await_first_byte();
+    co_return side{transport_result<void>(), false};
+}
+
+/// A server that begins to answer as asked has not said that it wants no more of the request.
+asio::awaitable<http_exchange::side> http_exchange::read_early_header() {
+    const transport_result<void> done = co_await read_header();
+    const bool as_asked = done && reader_.status() < 300;
+    co_return side{done, !as_asked};
+}
+
+/// The request is written: the time until the answer begins to count.
+void http_exchange::await_first_byte() {
+    writing_ = false;
+    first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
+    if (!reader_.header_done()) {
+        arm(first_byte_deadline_);
+    }
+}
+
+asio::awaitable<transport_result<void>> http_exchange::read_header() {
+    while (!reader_.header_done()) {
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return cancelled_before;
+        }
+        if (!begin_read()) {
+            co_return line_too_long;
+        }
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            stale_ = !received_ && failed->what == transport_failure::kind::lost;
+            co_return *failed;
+        }
+        const auto step = reader_.read_header({buffer_.data() + begin_, end_ - begin_});
+        if (step.failed) {
+            co_return transport_failure{
+                .what = transport_failure::kind::protocol, .detail = reader_.error()
+            };
+        }
+        begin_ += step.consumed;
+    }
+    co_return transport_result<void>();
+}
+
 asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
+    begin_idle();
     for (;;) {
         if (failure_) {
             co_return *failure_;
@@ -364,18 +408,34 @@ bool http_exchange::begin_read() {
     return true;
 }
 
+/// The idle time counts from here: the time in which nobody reads is not the server's.
+void http_exchange::begin_idle() {
+    if (!idle_goes_on_) {
+        idle_left_ = origin_->settings.idle_timeout;
+    }
+    idle_goes_on_ = false;
+    idle_since_ = deadline_sweep::clock::now();
+    idle_deadline_ = idle_since_ + idle_left_;
+}
+
+void http_exchange::was_idle() noexcept {
+    idle_goes_on_ = true;
+    idle_left_ -= std::min(idle_left_, deadline_sweep::clock::now() - idle_since_);
+}
+
 void http_exchange::arm_read() {
-    arm(
-        body_begun_ ? deadline_sweep::clock::now() + origin_->settings.idle_timeout
-                    : first_byte_deadline_
-    );
+    if (!writing_) {
+        arm(body_begun_ ? idle_deadline_ : first_byte_deadline_);
+    }
 }
 
 /// Takes what a read has brought. The end of the connection is no failure where it ends the response.
 std::optional<transport_failure>
 http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     const auto& [ec, received] = outcome;
-    disarm();
+    if (!writing_) {
+        disarm();
+    }
     if (!by_us && !timed_out_) {
         if (!ec) {
             received_ = true;
@@ -395,12 +455,29 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
 void http_exchange::complete() {
     ended_ = true;
     disarm();
-    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() &&
+    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() && !cut_short_ &&
                           begin_ == end_ && connection_->socket().is_open();
-    if (reusable) {
-        connection_pool::of(executor_).give_back(origin_->id, std::move(connection_));
+    const std::chrono::seconds keep = reusable ? keep_time() : std::chrono::seconds(0);
+    if (keep > std::chrono::seconds(0)) {
+        connection_pool::of(executor_).give_back(origin_->id, std::move(connection_), keep);
     }
     connection_.reset();
+}
+
+/// How long the server keeps the connection, by its own word (`Keep-Alive: timeout=5`), less the time that a
+/// request may be on its way.
+std::chrono::seconds http_exchange::keep_time() const {
+    constexpr std::string_view name = "timeout=";
+    constexpr std::chrono::seconds margin{1};
+    const std::string_view field = reader_.field("keep-alive");
+    const std::size_t at = field.find(name);
+    unsigned seconds = 0;
+    if (at == std::string_view::npos ||
+        std::from_chars(field.data() + at + name.size(), field.data() + field.size(), seconds).ec !=
+            std::errc()) {
+        return connection_pool::idle_time_max;
+    }
+    return std::min(std::chrono::seconds(seconds), connection_pool::idle_time_max) - margin;
 }
 
 } // namespace agui::runner

@@ -103,6 +103,7 @@ private:
     using outcome = transport_result<std::unique_ptr<transport_response>>;
 
     [[nodiscard]] asio::awaitable<outcome> send(const transport_request& request);
+    [[nodiscard]] static outcome checked(std::unique_ptr<http_exchange> exchange);
     [[nodiscard]] bool write_head(std::string& head, const transport_request& request) const;
 
     std::shared_ptr<http_origin> origin_;
@@ -131,7 +132,7 @@ asio::awaitable<http_transport::outcome> http_transport::send(const transport_re
             exchange->use(std::move(idle));
             const transport_result<void> done = co_await exchange->perform(head, request.body);
             if (done) {
-                co_return std::move(exchange);
+                co_return checked(std::move(exchange));
             }
             // The server closed it while it was idle. Once more, on a connection of our own.
             if (!exchange->stale()) {
@@ -148,7 +149,19 @@ asio::awaitable<http_transport::outcome> http_transport::send(const transport_re
     if (!done) {
         co_return done.error();
     }
-    co_return std::move(exchange);
+    co_return checked(std::move(exchange));
+}
+
+/// What is compressed all the same would be taken for a broken answer.
+http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> exchange) {
+    const std::string_view encoding = exchange->header("content-encoding");
+    if (!encoding.empty() && !same_name(encoding, "identity")) {
+        return transport_failure{
+            .what = transport_failure::kind::protocol,
+            .detail = "the answer is compressed, which was not asked for"
+        };
+    }
+    return outcome(std::move(exchange));
 }
 
 bool http_transport::write_head(std::string& head, const transport_request& request) const {
@@ -159,8 +172,16 @@ bool http_transport::write_head(std::string& head, const transport_request& requ
     if (path.empty() && !request.target.starts_with('/')) {
         path = "/";
     }
-    head.reserve(origin_->fixed_headers.size() + path.size() + request.target.size() + 256);
-    head.append("POST ").append(path).append(request.target).append(" HTTP/1.1\r\n");
+    const std::string& query = origin_->url.query;
+    head.reserve(
+        origin_->fixed_headers.size() + path.size() + request.target.size() + query.size() + 256
+    );
+    head.append("POST ").append(path).append(request.target);
+    if (!query.empty()) {
+        const bool has_query = request.target.find('?') != std::string::npos;
+        head.append(has_query ? "&" : "?").append(query, 1);
+    }
+    head.append(" HTTP/1.1\r\n");
     head.append(origin_->fixed_headers);
     for (const auto& [name, value] : request.headers) {
         if (!usable_name(name) || !usable_value(value)) {
@@ -212,9 +233,6 @@ result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpo
     if (!url) {
         return url.error();
     }
-    if (!url->query.empty()) {
-        return invalid("the URL must not have a query");
-    }
     while (url->path.ends_with('/')) {
         url->path.pop_back();
     }
@@ -227,17 +245,31 @@ result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpo
     if (!origin->settings.reuse_connections) {
         append_line(origin->fixed_headers, "Connection", "close");
     }
-    bool agent_given = false;
-    for (const auto& [name, value] : origin->settings.headers) {
+    std::vector<std::pair<std::string, std::string>>& headers = origin->settings.headers;
+    for (const auto& [name, value] : headers) {
         // The name only: values are secrets.
         if (!usable_name(name) || !usable_value(value)) {
             return invalid("headers: " + name + " cannot be set, or not to this value");
         }
-        agent_given = agent_given || same_name(name, "User-Agent");
-        append_line(origin->fixed_headers, name, value);
     }
-    if (!agent_given) {
-        append_line(origin->fixed_headers, "User-Agent", "agui-gateway");
+    // Of two of one name most servers refuse the request or take whichever they like.
+    for (auto each = headers.begin(); each != headers.end();) {
+        const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
+            return same_name(other.first, each->first);
+        });
+        each = again ? headers.erase(each) : std::next(each);
+    }
+    for (const auto& [name, value] :
+         {std::pair{"User-Agent", "agui-gateway"}, std::pair{"Accept-Encoding", "identity"}}) {
+        const bool given = std::any_of(headers.begin(), headers.end(), [&](const auto& each) {
+            return same_name(each.first, name);
+        });
+        if (!given) {
+            headers.emplace_back(name, value);
+        }
+    }
+    for (const auto& [name, value] : headers) {
+        append_line(origin->fixed_headers, name, value);
     }
     if (origin->url.tls) {
         if (const result<void> ready = set_up_tls(*origin); !ready) {

@@ -46,6 +46,16 @@ std::string_view name_of(transport_failure::kind kind) noexcept {
 
 } // namespace
 
+void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
+    (void)key;
+    (void)value;
+}
+
+void model_sink::on_call_data(std::size_t call, const boost::json::value& value) {
+    (void)call;
+    (void)value;
+}
+
 tool_choice tool_choice_from_string(std::string_view text) {
     if (text == "auto") {
         return {.kind = tool_choice::mode::automatic, .name = {}};

@@ -62,6 +62,11 @@ public:
     /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server sent none).
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
+
+    /// What the server wants back in later requests besides what was said: of the answer, or of one of its
+    /// calls. Whoever keeps it does not look into it. A key's later value replaces its earlier one.
+    virtual void on_turn_data(std::string_view key, const boost::json::value& value);
+    virtual void on_call_data(std::size_t call, const boost::json::value& value);
 };
 
 /// Tokens of one or several calls of one model; absent is not zero.
@@ -81,6 +86,7 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
+    std::string unknown_reason = {}; ///< For the log: the server's word for the end, where it is in no table.
 };
 
 /// Why there is no complete answer. What was delivered to the sink before stays delivered.
@@ -94,7 +100,9 @@ struct model_failure {
     };
     kind what = kind::unavailable;
     int status = 0;     ///< HTTP status, 0: none was received.
-    std::string detail; ///< For the log only: may hold the upstream's text.
+    std::string detail;   ///< For the log only: what happened, in our words.
+    /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
+    std::string upstream = {};
 };
 
 [[noreturn]] void
@@ -106,6 +114,10 @@ using model_outcome = boost::system::result<model_answer, model_failure>;
 class model_provider {
 public:
     virtual ~model_provider() = default;
+
+    /// Tells it apart from the other configured ones: what it wants back is sent to it alone. Empty: it wants
+    /// nothing back.
+    [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
     /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and returning
     /// `cancelled`; never throws for anything that the network or the server does.

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
+    /// What was read last was a sign of life only: the idle time goes on as if it had not come.
+    virtual void was_idle() noexcept {}
 };
 
 /// Where requests to a model server go: a real one over HTTP, or a script.

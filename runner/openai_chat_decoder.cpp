@@ -2,17 +2,18 @@
 
 #include "runner/json_members.hpp"
 #include "runner/json_scratch.hpp"
+#include "runner/openai_fields.hpp"
 #include "runner/sse_parser.hpp"
 #include "runner/tool_call_assembler.hpp"
+#include "runner/utf8.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 namespace agui::runner {
@@ -24,82 +25,18 @@ namespace json = boost::json;
 // A whole answer of a server that does not stream: as much as one event may hold.
 constexpr std::size_t whole_body_bytes_max = 16U << 20U;
 
-// What of an upstream's text goes into a failure's detail.
-constexpr std::size_t detail_bytes_max = 2048;
+// Of a line that is neither a chunk nor an error: enough to see what it was.
+constexpr std::size_t noise_bytes_max = 200;
 
-std::optional<std::int64_t> integer_of(const json::value* member) noexcept {
-    if (member == nullptr) {
-        return std::nullopt;
-    }
-    if (const std::int64_t* const number = member->if_int64()) {
-        return *number;
-    }
-    // Servers written in JavaScript or Lua may print counts as 12.0.
-    const double* const number = member->if_double();
-    constexpr double exact_max = 9007199254740992.0;
-    if (number != nullptr && std::abs(*number) <= exact_max && std::floor(*number) == *number) {
-        return static_cast<std::int64_t>(*number);
-    }
-    return std::nullopt;
-}
+// Of what is to be sent back with the turn: a signature has some kilobytes.
+constexpr std::size_t extra_bytes_max = 1U << 20U;
 
-std::optional<std::int64_t> integer_in(const json::object& object, std::string_view key) noexcept {
-    return integer_of(object.if_contains(key));
-}
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view blank = " \t\r\n";
 
-/// True for what servers put into `error` when there is none.
-bool says_nothing(const json::value& error) noexcept {
-    return error.is_null() || (error.is_bool() && !error.get_bool()) ||
-           (error.is_string() && error.get_string().empty()) ||
-           (error.is_object() && error.get_object().empty());
-}
-
-std::string bounded(std::string_view text) {
-    return std::string(text.substr(0, detail_bytes_max));
-}
-
-std::string error_text(const json::value& error) {
-    const json::object* const object = error.if_object();
-    if (object != nullptr && !string_in(*object, "message").empty()) {
-        return bounded(string_in(*object, "message"));
-    }
-    if (error.is_string()) {
-        return bounded(std::string_view(error.get_string().data(), error.get_string().size()));
-    }
-    return bounded(json::serialize(error));
-}
-
-std::optional<token_usage>
-read_usage(const json::object& source, std::string_view provider, std::string_view model) {
-    token_usage usage;
-    usage.input_tokens = integer_in(source, "prompt_tokens");
-    usage.output_tokens = integer_in(source, "completion_tokens");
-    if (const json::object* const details = object_in(source, "prompt_tokens_details")) {
-        usage.cached_input_tokens = integer_in(*details, "cached_tokens");
-    }
-    if (const json::object* const details = object_in(source, "completion_tokens_details")) {
-        usage.reasoning_tokens = integer_in(*details, "reasoning_tokens");
-    }
-    if (!usage.input_tokens && !usage.output_tokens) {
-        return std::nullopt;
-    }
-    usage.provider = provider;
-    usage.model = model;
-    return usage;
-}
-
-/// A `finish_reason`; names outside the dialect ("eos", "end_turn") all say that the model stopped.
-finish_reason reason_from_string(std::string_view name) noexcept {
-    if (name == "tool_calls" || name == "function_call") {
-        return finish_reason::tool_calls;
-    }
-    if (name == "length" || name == "max_tokens") {
-        return finish_reason::length;
-    }
-    if (name == "content_filter") {
-        return finish_reason::content_filter;
-    }
-    return finish_reason::stop;
+std::string_view without_blank_begin(std::string_view text) noexcept {
+    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+    return text;
 }
 
 } // namespace
@@ -114,16 +51,22 @@ struct openai_decoder::state final : sse_parser::handler {
 
     enum class form { unknown, events, whole };
 
+    bool choose_form(std::string_view& bytes);
     void on_sse(std::string_view event, std::string_view data) override;
     void chunk(const json::value& value);
+    void finish_with(std::string_view name);
     void choice(const json::object& value);
     void delta(const json::object& value, bool whole_message);
+    void reasoning(const json::value* reasoning_content, const json::value* reasoning);
     void content(const json::value& value);
     void say(std::string_view text);
     void think(std::string_view text);
+    void pass(utf8_joiner& half, std::string_view text, void (model_sink::*to)(std::string_view));
+    void end_halves();
+    void hand_over_data();
     void tool_call(const json::object& value, std::optional<std::int64_t> position);
     void call_status(tool_call_assembler::status status);
-    void fail(std::string detail);
+    void fail(std::string detail, std::string upstream = {});
     void settle();
 
     model_sink& sink;
@@ -133,8 +76,20 @@ struct openai_decoder::state final : sse_parser::handler {
     tool_call_assembler calls;
     form body = form::unknown;
     std::string whole;       ///< Body of a server that does not stream.
+    std::string noise;       ///< The first line that is neither a chunk nor an error.
+    std::size_t chunks = 0;  ///< Of the dialect.
     bool answered = false;   ///< Something of the dialect was seen.
     bool end_marker = false; ///< `[DONE]`, or the end of a whole answer.
+    bool torn = false;       ///< The chunk at hand was cut in the middle of a character.
+    bool said = false;
+    bool thought = false;
+    std::string_view reasoning_name; ///< Of the member; a literal.
+    utf8_joiner text_half;
+    utf8_joiner reasoning_half;
+    reasoning_details details;
+    json::value extra_content; ///< Of the turn; null: none.
+    std::string unknown_reason;
+    bool usage_at_end = false; ///< Usage came with the finish_reason or after it.
     std::optional<finish_reason> reason;
     std::optional<token_usage> usage;
     std::optional<model_failure> failure;
@@ -150,14 +105,14 @@ bool openai_decoder::feed(std::string_view bytes) {
     if (s.failure || s.end_marker) {
         return false;
     }
+    std::string begin;
     if (s.body == state::form::unknown) {
-        // Blank lines may come first, also as signs of life before a whole answer.
-        const std::size_t first = bytes.find_first_not_of(" \t\r\n");
-        if (first == std::string_view::npos) {
+        s.whole.append(bytes);
+        begin.swap(s.whole);
+        bytes = begin;
+        if (!s.choose_form(bytes)) {
             return true;
         }
-        bytes.remove_prefix(first);
-        s.body = bytes.front() == '{' ? state::form::whole : state::form::events;
     }
     if (s.body == state::form::whole) {
         if (bytes.size() > whole_body_bytes_max - s.whole.size()) {
@@ -171,6 +126,16 @@ bool openai_decoder::feed(std::string_view bytes) {
     return !s.failure && !s.end_marker;
 }
 
+bool openai_decoder::ending() const noexcept { return state_->reason.has_value(); }
+
+bool openai_decoder::complete() const noexcept { return state_->reason && state_->usage_at_end; }
+
+bool openai_decoder::failed() const noexcept { return state_->failure.has_value(); }
+
+bool openai_decoder::whole() const noexcept { return state_->body == state::form::whole; }
+
+std::size_t openai_decoder::chunks() const noexcept { return state_->chunks; }
+
 model_outcome openai_decoder::finish() {
     state& s = *state_;
     s.settle();
@@ -182,10 +147,15 @@ model_outcome openai_decoder::finish() {
             .what = s.answered ? model_failure::kind::lost : model_failure::kind::unavailable,
             .status = 0,
             .detail = s.answered ? "the answer ended without a finish_reason"
-                                 : "the body holds no answer"
+                                 : "the body holds no answer",
+            .upstream = std::move(s.noise)
         };
     }
-    model_answer answer{.reason = *s.reason, .usage = std::move(s.usage)};
+    model_answer answer{
+        .reason = *s.reason,
+        .usage = std::move(s.usage),
+        .unknown_reason = std::move(s.unknown_reason)
+    };
     // Some servers say "stop" although the model calls tools, or the other way round.
     if (answer.reason == finish_reason::stop && s.calls.count() > 0) {
         answer.reason = finish_reason::tool_calls;
@@ -193,6 +163,22 @@ model_outcome openai_decoder::finish() {
         answer.reason = finish_reason::stop;
     }
     return answer;
+}
+
+/// Blank lines may come first, also as signs of life before a whole answer, and a byte order mark. False: more
+/// has to be seen, `bytes` is kept.
+bool openai_decoder::state::choose_form(std::string_view& bytes) {
+    std::string_view rest = without_blank_begin(bytes);
+    if (rest.starts_with(byte_order_mark)) {
+        rest = without_blank_begin(rest.substr(byte_order_mark.size()));
+    }
+    if (rest.empty() || byte_order_mark.starts_with(rest)) {
+        whole.assign(rest.empty() ? std::string_view() : rest);
+        return false;
+    }
+    body = rest.front() == '{' ? form::whole : form::events;
+    bytes = rest;
+    return true;
 }
 
 /// What can only be done once the body has ended.
@@ -204,42 +190,70 @@ void openai_decoder::state::settle() {
         // Not the scratch memory: the thread would keep the megabytes until its next chunk.
         boost::system::error_code ec;
         const json::value value = json::parse(whole, ec);
-        if (ec) {
+        end_marker = true;
+        if (!ec) {
+            chunk(value);
+        } else if (const parsed_json lenient = parse_json_scratch(whole); lenient.value != nullptr) {
+            torn = true;
+            chunk(*lenient.value);
+            drop_json_scratch();
+        } else {
             failure = model_failure{
                 .what = model_failure::kind::lost,
                 .status = 0,
-                .detail = "the answer is not whole, or not JSON"
+                .detail = "the answer is not whole, or not JSON",
+                .upstream = {}
             };
             return;
         }
-        end_marker = true;
-        chunk(value);
     } else if (body == form::events) {
         parser.finish();
     }
     if (failure) {
         return;
     }
+    end_halves();
     // The end marker without a finish_reason: some servers leave it null throughout. A call that is
     // not whole cannot be told from a cut one.
     if (!reason && end_marker && answered && calls.all_closed()) {
         reason = finish_reason::stop;
     }
+    // A name that nobody knows may mean anything; a call that is not whole says that it was a cut.
+    if (!unknown_reason.empty() && reason == finish_reason::stop && !calls.all_whole()) {
+        reason = finish_reason::length;
+    }
     call_status(calls.finish(
         reason == finish_reason::stop || reason == finish_reason::tool_calls
     ));
+    hand_over_data();
 }
 
-void openai_decoder::state::fail(std::string detail) {
+void openai_decoder::state::hand_over_data() {
+    if (!details.blocks().empty()) {
+        sink.on_turn_data("reasoning_details", details.blocks());
+    }
+    if (!extra_content.is_null()) {
+        sink.on_turn_data("extra_content", extra_content);
+    }
+}
+
+void openai_decoder::state::fail(std::string detail, std::string upstream) {
     if (!failure) {
         failure = model_failure{
-            .what = model_failure::kind::unavailable, .status = 0, .detail = std::move(detail)
+            .what = model_failure::kind::unavailable,
+            .status = 0,
+            .detail = std::move(detail),
+            .upstream = std::move(upstream)
         };
     }
 }
 
 void openai_decoder::state::on_sse(std::string_view event, std::string_view data) {
-    if (failure || end_marker || data.empty()) {
+    if (failure || end_marker) {
+        return;
+    }
+    data = without_blank_begin(data);
+    if (data.empty()) {
         return;
     }
     if (data.starts_with("[DONE]")) {
@@ -247,15 +261,23 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
         return;
     }
     if (event == "error") {
-        fail(bounded(data));
+        fail("the stream holds an error", to_utf8(data.substr(0, error_text_max)));
         return;
     }
-    const json::value* const value = parse_json_scratch(data);
-    if (value == nullptr) {
+    if (data.front() != '{') {
+        // `ping` and the like. An answer that ends without more says what it was.
+        if (noise.empty()) {
+            noise = to_utf8(data.substr(0, noise_bytes_max));
+        }
+        return;
+    }
+    const parsed_json parsed = parse_json_scratch(data);
+    if (parsed.value == nullptr) {
         fail("a chunk of the answer is not JSON");
         return;
     }
-    chunk(*value);
+    torn = parsed.torn;
+    chunk(*parsed.value);
 }
 
 void openai_decoder::state::chunk(const json::value& value) {
@@ -267,15 +289,16 @@ void openai_decoder::state::chunk(const json::value& value) {
     static constexpr std::array<std::string_view, 4> names = {"error", "object", "choices", "usage"};
     const auto [error, kind, choices, use] = members_of(*object, names);
     if (error != nullptr && !says_nothing(*error)) {
-        fail(error_text(*error));
+        fail("the answer holds an error", error_text(*error));
         return;
     }
     if (text_of(kind) == "error") {
-        fail(error_text(value));
+        fail("the answer holds an error", error_text(value));
         return;
     }
     if (const json::array* const list = array_of(choices)) {
         answered = true;
+        ++chunks;
         for (const json::value& each : *list) {
             if (each.is_object()) {
                 choice(each.get_object());
@@ -285,6 +308,7 @@ void openai_decoder::state::chunk(const json::value& value) {
     if (const json::object* const source = object_of(use)) {
         if (std::optional<token_usage> read = read_usage(*source, provider_name, model)) {
             usage = std::move(read);
+            usage_at_end = reason.has_value();
         }
     }
 }
@@ -301,29 +325,67 @@ void openai_decoder::state::choice(const json::object& value) {
     } else if (object_of(message) != nullptr) {
         delta(message->get_object(), true);
     }
-    const std::string_view name = text_of(end);
-    if (name == "error") {
-        fail("the answer ended with finish_reason error");
-    } else if (
-        // A later "stop" does not take back that something is missing.
-        !name.empty() && reason != finish_reason::length && reason != finish_reason::content_filter
-    ) {
-        reason = reason_from_string(name);
+    if (!text_of(end).empty()) {
+        finish_with(text_of(end));
     }
 }
 
+void openai_decoder::state::finish_with(std::string_view name) {
+    const finish_class what = classify_finish_reason(name);
+    if (what == finish_class::failed) {
+        fail("the answer ended with finish_reason " + to_utf8(name.substr(0, noise_bytes_max)));
+        return;
+    }
+    if (reason == finish_reason::length || reason == finish_reason::content_filter) {
+        return; // A later "stop" does not take back that something is missing.
+    }
+    unknown_reason.clear();
+    switch (what) {
+    case finish_class::tool_calls:
+        reason = finish_reason::tool_calls;
+        break;
+    case finish_class::length:
+        reason = finish_reason::length;
+        break;
+    case finish_class::content_filter:
+        reason = finish_reason::content_filter;
+        break;
+    case finish_class::unknown:
+        unknown_reason = to_utf8(name.substr(0, noise_bytes_max));
+        [[fallthrough]];
+    case finish_class::stop:
+    case finish_class::failed:
+        reason = finish_reason::stop;
+        break;
+    }
+}
+
+/// Some servers end a stream with the whole message: of what was streamed already it says nothing new.
 void openai_decoder::state::delta(const json::object& value, bool whole_message) {
-    // Two names for one thing; servers that send both send the same text in both.
-    static constexpr std::array<std::string_view, 6> names = {
-        "reasoning_content", "reasoning", "content", "refusal", "tool_calls", "function_call"};
-    const auto [reasoning_content, reasoning, text, refusal, tool_calls, function_call] =
-        members_of(value, names);
-    think(text_of(reasoning_content).empty() ? text_of(reasoning) : text_of(reasoning_content));
-    if (text != nullptr) {
+    static constexpr std::array<std::string_view, 8> names = {
+        "reasoning_content", "reasoning",     "content",           "refusal",
+        "tool_calls",        "function_call", "reasoning_details", "extra_content"};
+    const auto [reasoning_content, reasoning_text, text, refusal, tool_calls, function_call, blocks,
+                extra] = members_of(value, names);
+    const bool repeats_text = whole_message && said;
+    const bool repeats_calls = whole_message && calls.any();
+    if (!whole_message || !thought) {
+        reasoning(reasoning_content, reasoning_text);
+        if (const json::array* const pieces = array_of(blocks); pieces != nullptr && !torn) {
+            details.add(*pieces);
+        }
+    }
+    if (const json::object* const object = object_of(extra);
+        object != nullptr && !torn && json::serialize(*object).size() <= extra_bytes_max) {
+        extra_content = json::value(*object, json::storage_ptr());
+    }
+    if (text != nullptr && !repeats_text) {
         content(*text);
     }
-    say(text_of(refusal));
-    if (const json::array* const list = array_of(tool_calls)) {
+    if (!repeats_text) {
+        say(text_of(refusal));
+    }
+    if (const json::array* const list = array_of(tool_calls); list != nullptr && !repeats_calls) {
         std::int64_t position = 0;
         for (const json::value& each : *list) {
             if (each.is_object()) {
@@ -336,10 +398,31 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
             ++position;
         }
     }
-    if (const json::object* const function = object_of(function_call)) {
+    if (const json::object* const function = object_of(function_call);
+        function != nullptr && !repeats_calls) {
         // The dialect before parallel calls: the function object alone, at most one.
         tool_call({{"index", 0}, {"function", *function}}, std::nullopt);
     }
+}
+
+/// Two names for one thing; servers that send both send the same text in both. The name is kept: it is the one
+/// under which the server reads its reasoning again.
+void openai_decoder::state::reasoning(
+    const json::value* reasoning_content, const json::value* reasoning_text
+) {
+    std::string_view text = text_of(reasoning_content);
+    std::string_view name = "reasoning_content";
+    if (text.empty() && !text_of(reasoning_text).empty()) {
+        text = text_of(reasoning_text);
+        name = "reasoning";
+    }
+    // DeepSeek misses the member also where it had nothing to say in it.
+    const bool there = reasoning_content != nullptr && reasoning_content->is_string();
+    if (name != reasoning_name && (!text.empty() || (there && reasoning_name.empty()))) {
+        reasoning_name = name;
+        sink.on_turn_data("reasoning", json::string(name));
+    }
+    think(text);
 }
 
 /// A string, or a list of parts as Mistral's servers send it: text, or thinking that holds text parts.
@@ -359,8 +442,8 @@ void openai_decoder::state::content(const json::value& value) {
         }
         say(string_in(*part, "text"));
         if (const json::array* const thoughts = array_in(*part, "thinking")) {
-            for (const json::value& thought : *thoughts) {
-                const json::object* const inner = thought.if_object();
+            for (const json::value& piece : *thoughts) {
+                const json::object* const inner = piece.if_object();
                 think(inner == nullptr ? std::string_view() : string_in(*inner, "text"));
             }
         }
@@ -368,16 +451,39 @@ void openai_decoder::state::content(const json::value& value) {
 }
 
 void openai_decoder::state::say(std::string_view text) {
-    if (!text.empty()) {
-        calls.settle();
-        sink.on_text(text);
-    }
+    said = said || !text.empty();
+    pass(text_half, text, &model_sink::on_text);
 }
 
 void openai_decoder::state::think(std::string_view text) {
+    thought = thought || !text.empty();
+    pass(reasoning_half, text, &model_sink::on_reasoning);
+}
+
+void openai_decoder::state::pass(
+    utf8_joiner& half, std::string_view text, void (model_sink::*to)(std::string_view)
+) {
+    std::string joined;
+    if (!text.empty() && (torn || !half.empty())) {
+        half.join(text, joined);
+        text = joined;
+    }
     if (!text.empty()) {
         calls.settle();
-        sink.on_reasoning(text);
+        (sink.*to)(text);
+    }
+}
+
+/// What a character lacks does not come any more.
+void openai_decoder::state::end_halves() {
+    for (const auto& [half, to] :
+         {std::pair{&reasoning_half, &model_sink::on_reasoning}, std::pair{&text_half, &model_sink::on_text}}) {
+        std::string rest;
+        half->finish(rest);
+        if (!rest.empty()) {
+            calls.settle();
+            (sink.*to)(rest);
+        }
     }
 }
 
@@ -387,12 +493,21 @@ void openai_decoder::state::tool_call(
     if (failure) {
         return;
     }
+    end_halves(); // A call ends the text before it.
     call_fragment fragment;
-    fragment.index = position ? position : integer_in(value, "index");
-    fragment.id = string_in(value, "id");
+    fragment.index = position ? position : integer_of(value.if_contains("index"));
+    fragment.torn = torn;
+    const std::string id = torn ? to_utf8(string_in(value, "id")) : std::string();
+    fragment.id = torn ? std::string_view(id) : string_in(value, "id");
+    fragment.extra_content = torn ? nullptr : object_in(value, "extra_content");
+    std::string name;
     std::string serialized;
     if (const json::object* const function = object_in(value, "function")) {
         fragment.name = string_in(*function, "name");
+        if (torn) {
+            name = to_utf8(fragment.name);
+            fragment.name = name;
+        }
         fragment.arguments = string_in(*function, "arguments");
         const json::object* const object = object_in(*function, "arguments");
         if (object != nullptr) {

@@ -141,6 +141,8 @@ private:
     bool media_part(std::string_view kind, const media& from, std::string_view separator);
     bool url_allowed(std::string_view url) const;
     void assistant(const message& value);
+    void sent_back(const session::turn_origin& origin);
+    void sent_back(const session::turn_origin& origin, const session::tool_call& call);
     void tool_result(const message& value);
     void data_url(const media& from);
 
@@ -149,6 +151,8 @@ private:
     std::string out_;
     bool first_member_ = true;
     bool first_message_ = true;
+    std::string reasoning_;  ///< Of the answer that comes next.
+    bool tool_turn_ = false; ///< Since the last user message a tool was called.
 };
 
 /// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
@@ -272,6 +276,41 @@ void request_writer::begin_message(std::string_view role_name) {
     out_.push_back('"');
 }
 
+/// The parts of a content, a text as one.
+json::array parts_of(const session::content& content) {
+    if (const auto* text = std::get_if<std::string>(&content)) {
+        return text->empty() ? json::array() : json::array{{{"type", "text"}, {"text", *text}}};
+    }
+    return std::get<json::array>(content);
+}
+
+/// With each row of user messages as one. What is not for models does not separate them.
+std::vector<message> merge_users(const std::vector<message>& given) {
+    std::vector<message> merged;
+    for (const message& each : given) {
+        if (each.role == role::activity || each.role == role::reasoning) {
+            continue;
+        }
+        if (each.role != role::user || merged.empty() || merged.back().role != role::user) {
+            merged.push_back(each);
+            continue;
+        }
+        session::content& content = merged.back().content;
+        auto* text = std::get_if<std::string>(&content);
+        const auto* more = std::get_if<std::string>(&each.content);
+        if (text != nullptr && more != nullptr) {
+            text->append("\n\n" + *more);
+        } else {
+            json::array parts = parts_of(content);
+            for (json::value& part : parts_of(each.content)) {
+                parts.push_back(std::move(part));
+            }
+            content = std::move(parts);
+        }
+    }
+    return merged;
+}
+
 void request_writer::messages() {
     out_.push_back('[');
     // "system" is what every server knows; OpenAI's newer models read it as "developer".
@@ -282,7 +321,12 @@ void request_writer::messages() {
         out_.push_back('}');
     }
     static const std::vector<message> none;
-    for (const message& each : request_.messages == nullptr ? none : *request_.messages) {
+    const std::vector<message>& given = request_.messages == nullptr ? none : *request_.messages;
+    std::vector<message> merged;
+    if (settings_.merge_roles) {
+        merged = merge_users(given);
+    }
+    for (const message& each : settings_.merge_roles ? merged : given) {
         switch (each.role) {
         case role::developer:
         case role::system:
@@ -292,6 +336,7 @@ void request_writer::messages() {
             out_.push_back('}');
             break;
         case role::user:
+            tool_turn_ = false;
             begin_message("user");
             out_.append(R"(,"content":)");
             user_content(each.content);
@@ -299,12 +344,15 @@ void request_writer::messages() {
             break;
         case role::assistant:
             assistant(each);
+            reasoning_.clear();
             break;
         case role::tool:
             tool_result(each);
             break;
-        case role::activity:
         case role::reasoning:
+            reasoning_ += session::text_of(each.content);
+            break;
+        case role::activity:
             break; // For people, not for models.
         }
     }
@@ -429,6 +477,13 @@ void request_writer::assistant(const message& value) {
     } else {
         append_json_string(out_, text);
     }
+    tool_turn_ = tool_turn_ || !value.tool_calls.empty();
+    const session::turn_origin* const origin = value.origin.get();
+    const bool ours = origin != nullptr && !settings_.name.empty() &&
+                      origin->provider == settings_.name && origin->model == request_.parameters.model;
+    if (ours) {
+        sent_back(*origin);
+    }
     if (!value.tool_calls.empty()) {
         out_.append(R"(,"tool_calls":)");
         char separator = '[';
@@ -441,11 +496,44 @@ void request_writer::assistant(const message& value) {
             append_json_string(out_, call.name);
             out_.append(R"(,"arguments":)");
             append_json_string(out_, call.arguments);
-            out_.append("}}");
+            out_.push_back('}');
+            if (ours) {
+                sent_back(*origin, call);
+            }
+            out_.push_back('}');
         }
         out_.push_back(']');
     }
     out_.push_back('}');
+}
+
+/// DeepSeek and Kimi refuse a turn with calls without its reasoning, that of other turns nobody reads; OpenRouter hands the blocks on to
+/// providers that check their signatures (which say the same as the plain text), Gemini wants its signatures.
+void request_writer::sent_back(const session::turn_origin& origin) {
+    const json::array* const details = array_in(origin.data, "reasoning_details");
+    const std::string_view name = string_in(origin.data, "reasoning");
+    if (details != nullptr) {
+        out_.append(R"(,"reasoning_details":)").append(json::serialize(*details));
+    } else if (
+        tool_turn_ && (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))
+    ) {
+        out_.append(",\"").append(name).append("\":");
+        append_json_string(out_, reasoning_);
+    }
+    if (const json::object* const extra = object_in(origin.data, "extra_content")) {
+        out_.append(R"(,"extra_content":)").append(json::serialize(*extra));
+    }
+}
+
+void request_writer::sent_back(const session::turn_origin& origin, const session::tool_call& call) {
+    for (const session::turn_block& block : origin.blocks) {
+        const json::object* const data = block.data.if_object();
+        const bool its = block.what == session::turn_block::kind::call && block.id == call.id;
+        if (its && data != nullptr && object_in(*data, "extra_content") != nullptr) {
+            out_.append(R"(,"extra_content":)")
+                .append(json::serialize(*object_in(*data, "extra_content")));
+        }
+    }
 }
 
 /// The dialect has no member for a failed call: the text says so, what the tool said first.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "runner/stop_source.hpp"
 #include "runner/tool_registry.hpp"
+#include "session/base/log.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,10 +24,12 @@ namespace agui::runner {
 /// executor.
 class tool_batch : public std::enable_shared_from_this<tool_batch> {
 public:
-    /// At most `max_parallel` run at a time. A result of more than `max_result_bytes` becomes an error.
+    /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which must live until
+    /// cancel(). A result of more than `max_result_bytes` becomes an error, and so does one that is not UTF-8:
+    /// replacing bytes would show the model a text that the tool never gave. `log` outlives every tool.
     tool_batch(
-        boost::asio::any_io_executor executor, std::uint32_t max_parallel,
-        std::size_t max_result_bytes
+        boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
+        std::size_t max_result_bytes, logger& log
     );
 
     struct finished {
@@ -43,8 +48,8 @@ public:
     [[nodiscard]] std::vector<finished> take_finished();
     /// Every result was taken.
     [[nodiscard]] bool done() const noexcept;
-    /// Cancels what runs and starts nothing more.
-    void cancel();
+    /// Cancels what runs and starts nothing more, whatever a tool does about it.
+    void cancel() noexcept;
 
 private:
     struct task {
@@ -53,14 +58,18 @@ private:
         boost::asio::cancellation_signal cancellation;
     };
 
+    [[nodiscard]] bool may_start() const noexcept;
     void start_more();
     void execute(task& current);
     void finish(const std::string& call_id, tool_outcome outcome);
+    void log_failure(const task& failed, const std::exception_ptr& thrown) const;
 
     boost::asio::any_io_executor executor_;
+    const stop_source& stop_; ///< Not looked at once cancelled.
     boost::asio::steady_timer signal_;
     std::uint32_t max_parallel_;
     std::size_t max_result_bytes_;
+    logger& log_;
     std::deque<task> tasks_; ///< Stable addresses: running tools hold their slot.
     std::size_t next_ = 0;
     std::size_t running_ = 0;

@@ -1,5 +1,7 @@
 #include "runner/tool_call_assembler.hpp"
 
+#include <boost/json/serialize.hpp>
+
 namespace agui::runner {
 
 namespace {
@@ -62,12 +64,34 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
         which->place = named_.size();
         named_.push_back(static_cast<std::size_t>(which - calls_.data()));
     }
-    hold(*which, fragment.arguments);
+    if (!keep_extra(*which, fragment)) {
+        return status::too_many_bytes;
+    }
+    if (fragment.torn || !which->half.empty()) {
+        std::string joined;
+        which->half.join(fragment.arguments, joined);
+        hold(*which, joined);
+    } else {
+        hold(*which, fragment.arguments);
+    }
     if (which->emptied && !which->held.empty()) {
         return status::too_late;
     }
     pass_in_order();
     return status::ok;
+}
+
+bool tool_call_assembler::keep_extra(call& which, const call_fragment& fragment) {
+    if (fragment.extra_content == nullptr) {
+        return true;
+    }
+    const std::size_t bytes = boost::json::serialize(*fragment.extra_content).size();
+    if (bytes > argument_bytes_max - argument_bytes_) {
+        return false;
+    }
+    argument_bytes_ += bytes;
+    which.extra_content = boost::json::object(*fragment.extra_content, boost::json::storage_ptr());
+    return true;
 }
 
 bool tool_call_assembler::is_placeholder(std::string_view arguments) noexcept {
@@ -156,12 +180,27 @@ tool_call_assembler::status tool_call_assembler::finish(bool whole) {
     }
     for (const std::size_t index : named_) {
         call& which = calls_[index];
+        std::string rest;
+        which.half.finish(rest);
+        hold(which, rest);
         if (which.blank && whole) {
             which.held = placeholder;
         }
         pass(which);
+        if (!which.extra_content.empty()) {
+            sink_.on_call_data(*which.place, {{"extra_content", which.extra_content}});
+        }
     }
     return status::ok;
+}
+
+bool tool_call_assembler::all_whole() const noexcept {
+    for (const call& each : calls_) {
+        if (!each.brackets.closed()) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool tool_call_assembler::all_closed() const noexcept {

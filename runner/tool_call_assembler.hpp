@@ -1,6 +1,9 @@
 #pragma once
 
 #include "runner/model_provider.hpp"
+#include "runner/utf8.hpp"
+
+#include <boost/json/object.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +20,8 @@ struct call_fragment {
     std::string_view id;
     std::string_view name;
     std::string_view arguments;
+    bool torn = false; ///< The arguments may begin or end in the middle of a character; see utf8_joiner.
+    const boost::json::object* extra_content = nullptr; ///< What the server wants back with the call.
 };
 
 /// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
@@ -32,7 +37,7 @@ public:
     enum class status {
         ok,
         too_many_calls,
-        too_many_bytes,
+        too_many_bytes, ///< Of arguments, or of what the server wants back.
         too_late, ///< Arguments of a call whose `{}` was taken for them, because something followed.
         nameless, ///< finish() only: a call was begun whose name never came.
     };
@@ -50,9 +55,12 @@ public:
 
     /// Calls that have a name.
     [[nodiscard]] std::size_t count() const noexcept { return named_.size(); }
+    [[nodiscard]] bool any() const noexcept { return !calls_.empty(); }
 
     /// True if every call's arguments are empty or an object whose brackets are closed.
     [[nodiscard]] bool all_closed() const noexcept;
+    /// The same without the empty ones: nothing can be missing.
+    [[nodiscard]] bool all_whole() const noexcept;
 
 private:
     /// Follows the brackets of an object that arrives in pieces.
@@ -79,6 +87,8 @@ private:
         bool blank = true;                ///< Of its arguments nothing but white space came.
         bool emptied = false;             ///< The sink got the placeholder for its arguments.
         bracket_counter brackets;
+        utf8_joiner half;
+        boost::json::object extra_content;
     };
 
     [[nodiscard]] call* find(const call_fragment& fragment);
@@ -86,6 +96,7 @@ private:
     [[nodiscard]] static bool is_placeholder(std::string_view arguments) noexcept;
     [[nodiscard]] static bool complete(const call& which) noexcept;
     [[nodiscard]] bool followed_by_arguments(std::size_t place) const;
+    [[nodiscard]] bool keep_extra(call& which, const call_fragment& fragment);
     void hold(call& which, std::string_view arguments);
     void pass(call& which);
     void pass_in_order();

@@ -36,7 +36,8 @@ struct tool_outcome {
 };
 
 /// A server tool. Runs on the run's executor; an exception becomes an error result whose text says
-/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then.
+/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then. What it connects
+/// to its cancellation slot by itself must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
 /// The tools that the server executes. Filled before the server starts, read-only afterwards.

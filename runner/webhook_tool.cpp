@@ -2,6 +2,7 @@
 
 #include "runner/http_url.hpp"
 #include "runner/timeout.hpp"
+#include "runner/utf8.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/system/system_error.hpp>
@@ -44,38 +45,6 @@ std::string_view describe(transport_failure::kind kind) noexcept {
         return "The call was cancelled.";
     }
     return "The tool failed.";
-}
-
-/// True for well-formed UTF-8 (RFC 3629): a result goes into JSON as it is.
-bool is_utf8(std::string_view text) noexcept {
-    std::size_t i = 0;
-    while (i < text.size()) {
-        const auto lead = static_cast<unsigned char>(text[i++]);
-        if (lead < 0x80) {
-            continue;
-        }
-        const std::size_t more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-        if (lead < 0xC2 || lead > 0xF4 || text.size() - i < more) {
-            return false;
-        }
-        for (std::size_t k = 0; k < more; ++k) {
-            const auto next = static_cast<unsigned char>(text[i + k]);
-            // The second byte rules out overlong forms, surrogates and what lies beyond U+10FFFF.
-            const unsigned char low = k > 0          ? 0x80
-                                      : lead == 0xE0 ? 0xA0
-                                      : lead == 0xF0 ? 0x90
-                                                     : 0x80;
-            const unsigned char high = k > 0          ? 0xBF
-                                       : lead == 0xED ? 0x9F
-                                       : lead == 0xF4 ? 0x8F
-                                                      : 0xBF;
-            if (next < low || next > high) {
-                return false;
-            }
-        }
-        i += more;
-    }
-    return true;
 }
 
 std::string write_body(const tool_invocation& call) {

@@ -1,5 +1,7 @@
 #include "session/history_import.hpp"
 
+#include "session/base/work_count.hpp"
+#include "session/content_form.hpp"
 #include "session/history_rules.hpp"
 
 #include <algorithm>
@@ -20,14 +22,16 @@ bool same_call(const tool_call& left, const tool_call& right) {
     return left.id == right.id && left.name == right.name && left.arguments == right.arguments;
 }
 
-bool same_message(const message& stored, const message& given) {
-    if (stored.id != given.id || stored.role != given.role) {
+bool same_message(const message& stored, const message& given, const content_form& said) {
+    count_work();
+    if (stored.id != given.id || stored.role != given.role ||
+        stored.subagent_run_id != given.subagent_run_id) {
         return false;
     }
     return is_only_shown(stored) ||
            (stored.tool_call_id == given.tool_call_id && stored.error == given.error &&
             std::ranges::equal(stored.tool_calls, given.tool_calls, same_call) &&
-            same_content(stored.content, given.content));
+            content_form(stored.content) == said);
 }
 
 // The messages of a thread as a tree to walk down.
@@ -52,6 +56,7 @@ public:
     // The message behind `node` that is `given`, past messages that are only shown; of several the one
     // on the head branch, or else the newest one.
     [[nodiscard]] node_index find_next(node_index node, const message& given) const {
+        const content_form said(given.content);
         node_index found = no_node;
         std::vector<node_index> parents{node};
         while (!parents.empty()) {
@@ -60,7 +65,7 @@ public:
             node_index child = parent == no_node ? newest_root_ : newest_child_[parent];
             for (; child != no_node; child = older_sibling_[child]) {
                 const message& stored = thread_.nodes[child].message;
-                if (same_message(stored, given)) {
+                if (same_message(stored, given, said)) {
                     if (on_head_[child]) {
                         return child;
                     }
@@ -197,7 +202,7 @@ private:
     bool is_repeated(const message& given) {
         const auto [known, is_new] = seen_.try_emplace(given.id, &given);
         return !is_new && known->second->role == given.role &&
-               same_content(known->second->content, given.content);
+               forms_.of(*known->second) == forms_.of(given);
     }
 
     // Results of server tools cannot be told from forged ones; where the client holds the only copy of
@@ -256,13 +261,10 @@ private:
     void choose_branch(node_index base) {
         out_.start_at(base);
         branch_ = static_cast<std::uint32_t>(thread_.branches.size());
+        const std::vector<bool> ends = tails_of(base);
         for (std::uint32_t i = 0; i < thread_.branches.size(); ++i) {
             const node_index tip = thread_.branches[i].tip;
-            node_index end = tip;
-            while (end != base && end != no_node && is_only_shown(thread_.nodes[end].message)) {
-                end = thread_.nodes[end].parent;
-            }
-            if (end == base) {
+            if (tip == no_node ? base == no_node : ends[tip]) {
                 out_.start_at(tip);
                 branch_ = i;
                 if (i == thread_.head) {
@@ -270,6 +272,19 @@ private:
                 }
             }
         }
+    }
+
+    // For each message whether it is `base` or follows it with nothing between but what is only shown.
+    [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
+        count_work(thread_.nodes.size());
+        std::vector<bool> ends(thread_.nodes.size());
+        for (node_index node = 0; node < ends.size(); ++node) {
+            const stored_message& stored = thread_.nodes[node];
+            const bool after =
+                stored.parent == no_node ? base == no_node : static_cast<bool>(ends[stored.parent]);
+            ends[node] = node == base || (is_only_shown(stored.message) && after);
+        }
+        return ends;
     }
 
     void decide_next() {
@@ -366,6 +381,7 @@ private:
 
     std::unordered_map<std::string_view, const call_record*> records_;
     std::unordered_map<std::string_view, const message*> seen_;
+    content_forms forms_;
     std::unordered_map<std::string, node_index> moved_;
     std::size_t last_speaker_ = 0; // Index of the last user or assistant message.
     std::size_t last_user_ = 0;

@@ -1,89 +1,20 @@
 #include "session/history_plan.hpp"
 
+#include "session/base/work_count.hpp"
+#include "session/content_form.hpp"
 #include "session/history_import.hpp"
+#include "session/history_place.hpp"
 #include "session/history_rules.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <tuple>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 namespace agui::session {
 
 namespace {
-
-// What is looked up in the messages of a thread, found once: histories have thousands of messages.
-struct thread_index {
-    explicit thread_index(const thread_record& thread) {
-        for (node_index node = 0; node < thread.nodes.size(); ++node) {
-            const message& stored = thread.nodes[node].message;
-            ids.insert(stored.id);
-            if (is_user(stored)) {
-                users[stored.id].push_back(node);
-            } else if (stored.role == role::tool) {
-                results.try_emplace(stored.tool_call_id, &stored);
-            }
-        }
-        for (const call_record& call : thread.calls) {
-            calls.try_emplace(call.id, &call);
-        }
-    }
-
-    [[nodiscard]] const call_record* find_call(std::string_view id) const {
-        const auto found = calls.find(id);
-        return found == calls.end() ? nullptr : found->second;
-    }
-
-    std::unordered_map<std::string_view, std::vector<node_index>> users; // By id, ascending.
-    std::unordered_map<std::string_view, const message*> results;        // By call id.
-    std::unordered_map<std::string_view, const call_record*> calls;
-    std::unordered_set<std::string_view> ids;
-};
-
-// Positions of a branch by message id and by call id: where a message of the input is, whose shape the
-// client may have changed.
-class branch_index {
-public:
-    branch_index(const thread_record& thread, const std::vector<node_index>& path) {
-        for (std::size_t i = 0; i < path.size(); ++i) {
-            const message& stored = thread.nodes[path[i]].message;
-            by_id_[stored.id] = i;
-            if (stored.role == role::tool) {
-                results_[stored.tool_call_id] = i;
-            }
-            for (const tool_call& call : stored.tool_calls) {
-                calls_[call.id] = i;
-            }
-        }
-    }
-
-    /// The last position on the branch of what `given` holds.
-    [[nodiscard]] std::optional<std::size_t> find(const message& given) const {
-        std::optional<std::size_t> last = look_up(by_id_, given.id);
-        if (given.role == role::tool) {
-            // An answer that was not taken (its call is dead) still shows that the call was seen.
-            last = std::max(last, look_up(results_, given.tool_call_id));
-            last = std::max(last, look_up(calls_, given.tool_call_id));
-        }
-        for (const tool_call& call : given.tool_calls) {
-            last = std::max(last, look_up(calls_, call.id));
-        }
-        return last;
-    }
-
-private:
-    using positions = std::unordered_map<std::string_view, std::size_t>;
-
-    static std::optional<std::size_t> look_up(const positions& where, std::string_view id) {
-        const auto found = where.find(id);
-        return found == where.end() ? std::nullopt : std::optional(found->second);
-    }
-
-    positions by_id_;
-    positions results_;
-    positions calls_;
-};
 
 // A known thread: user messages decide where the run goes on, answers are found by call id.
 class continuation {
@@ -92,12 +23,20 @@ public:
         const thread_record& thread, const history_input& input, const history_policy& policy
     )
         : thread_(thread), input_(input), policy_(policy), calls_(input.messages), index_(thread),
-          out_(thread, plan_) {}
+          out_(thread, plan_), place_(find_place(thread, input, policy, calls_, index_)) {}
 
     result<history_plan> run() {
-        read_user_messages();
-        choose_branch();
-        choose_base();
+        out_.start_at(place_.base);
+        on_base_path_.assign(thread_.nodes.size(), false);
+        for (const node_index node : thread_.path(place_.base)) {
+            on_base_path_[node] = true;
+        }
+        if (place_.repeats) {
+            out_.warn("a repeated message was dropped");
+        }
+        if (auto failed = refuse_taken_ids()) {
+            return std::move(*failed);
+        }
         if (auto failed = read_answers()) {
             return std::move(*failed);
         }
@@ -111,197 +50,36 @@ public:
     }
 
 private:
-    // The last user message that the thread holds, and those after it, which are new. What stands in
-    // front of it is not looked at: clients drop the attachments of old messages, which is no edit.
-    void read_user_messages() {
-        for (std::size_t i = input_.messages.size(); i > 0 && !last_known_; --i) {
-            const message& given = input_.messages[i - 1];
-            if (is_user(given) && !nodes_of(given).empty()) {
-                last_known_ = i - 1;
+    // A user message is known by its id: it cannot have that of a message of another kind.
+    [[nodiscard]] std::optional<failure> refuse_taken_ids() const {
+        std::unordered_map<std::string_view, std::size_t> given;
+        for (const std::size_t i : place_.new_users) {
+            const std::string& id = input_.messages[i].id;
+            if (index_.ids.contains(id) && index_.users_of(id).empty()) {
+                given.try_emplace(id, i);
             }
         }
-        std::unordered_map<std::string_view, const message*> seen;
-        for (std::size_t i = first_unknown(); i < input_.messages.size(); ++i) {
-            const message& given = input_.messages[i];
-            if (!is_user(given)) {
-                continue;
-            }
-            const auto [same_id, is_first] = seen.try_emplace(given.id, &given);
-            if (is_first || !same_content(same_id->second->content, given.content)) {
-                new_users_.push_back(i);
-            } else {
-                out_.warn("a repeated message was dropped");
+        for (const node_index node : given.empty() ? std::vector<node_index>() : place_.path) {
+            const auto taken = given.find(thread_.nodes[node].message.id);
+            if (is_on_base_path(node) && taken != given.end()) {
+                return failure{
+                    errc::invalid_input, "is the id of another message of this thread",
+                    "messages[" + std::to_string(taken->second) + "].id", {}};
             }
         }
-        const bool had_assistant = std::ranges::any_of(input_.messages, [](const message& given) {
-            return given.role == role::assistant;
-        });
-        had_history_ =
-            had_assistant || (last_known_ && *last_known_ + 1 < input_.messages.size());
+        return std::nullopt;
     }
 
-    // Index behind the last known user message.
-    [[nodiscard]] std::size_t first_unknown() const noexcept {
-        return last_known_ ? *last_known_ + 1 : 0;
-    }
-
-    // Stored user messages with this id and content.
-    [[nodiscard]] std::vector<node_index> nodes_of(const message& given) const {
-        std::vector<node_index> found;
-        if (const auto same_id = index_.users.find(given.id); same_id != index_.users.end()) {
-            for (const node_index node : same_id->second) {
-                if (same_content(thread_.nodes[node].message.content, given.content)) {
-                    found.push_back(node);
-                }
-            }
+    // Stores a message that is not a user's, under another id where the thread has one of its id.
+    std::string append_other(message value) {
+        const std::string given = value.id;
+        for (std::size_t count = 1;
+             index_.ids.contains(value.id) || !appended_.insert(value.id).second; ++count) {
+            value.id = given + ":" + std::to_string(count);
         }
-        return found;
-    }
-
-    // Stored user messages that the first new one edits: same id, other content.
-    [[nodiscard]] std::vector<node_index> edited_nodes() const {
-        if (new_users_.empty()) {
-            return {};
-        }
-        const auto same_id = index_.users.find(input_.messages[new_users_.front()].id);
-        return same_id == index_.users.end() ? std::vector<node_index>() : same_id->second;
-    }
-
-    [[nodiscard]] std::vector<node_index> nodes_waiting_for_answers() const {
-        std::vector<node_index> waiting;
-        for (const call_record& call : thread_.calls) {
-            if (call.status == call_status::pending && call.made_in < thread_.nodes.size() &&
-                calls_.answers.contains(call.id)) {
-                waiting.push_back(call.made_in);
-            }
-        }
-        return waiting;
-    }
-
-    // For each message whether it is, or comes behind, one of `marked`. Parents have lower numbers.
-    [[nodiscard]] std::vector<bool> at_or_behind(const std::vector<node_index>& marked) const {
-        std::vector<bool> reached(thread_.nodes.size());
-        for (const node_index node : marked) {
-            reached[node] = true;
-        }
-        for (node_index node = 0; node < reached.size(); ++node) {
-            const node_index parent = thread_.nodes[node].parent;
-            if (parent != no_node && reached[parent]) {
-                reached[node] = true;
-            }
-        }
-        return reached;
-    }
-
-    // The branch that holds the last known user message. Of several, the one that waits for an answer
-    // of this input, or that holds the message it edits (a tab that shows an older branch); then the
-    // head, then the most recent one.
-    void choose_branch() {
-        const std::vector<node_index> anchors =
-            last_known_ ? nodes_of(input_.messages[*last_known_]) : std::vector<node_index>();
-        const std::vector<bool> known = at_or_behind(anchors);
-        const std::vector<bool> waiting = at_or_behind(nodes_waiting_for_answers());
-        const std::vector<bool> edited = at_or_behind(edited_nodes());
-        const auto rank = [&](std::uint32_t index) {
-            const branch& candidate = thread_.branches[index];
-            const node_index tip = candidate.tip;
-            return std::tuple(
-                !last_known_ || (tip != no_node && known[tip]), tip != no_node && waiting[tip],
-                tip != no_node && edited[tip], index == thread_.head, candidate.updated_at, index
-            );
-        };
-        for (std::uint32_t i = 0; i < thread_.branches.size(); ++i) {
-            if (i == 0 || rank(i) > rank(branch_)) {
-                branch_ = i;
-            }
-        }
-        path_ = thread_.path(thread_.branches.at(branch_).tip);
-        tip_ = thread_.branches[branch_].tip;
-        for (const node_index node : path_) {
-            if (std::ranges::binary_search(anchors, node)) {
-                anchor_ = node;
-            }
-        }
-        if (last_known_ && anchor_ == no_node) {
-            throw std::logic_error("every message of a thread must be on a branch");
-        }
-    }
-
-    void choose_base() {
-        base_ = tip_;
-        if (!new_users_.empty()) {
-            base_ = base_of_new_message();
-        } else if (last_known_ && ends_in_known_user()) {
-            regenerate_ = true;
-            base_ = anchor_;
-        }
-        out_.start_at(base_);
-        on_base_path_.assign(thread_.nodes.size(), false);
-        for (const node_index node : thread_.path(base_)) {
-            on_base_path_[node] = true;
-        }
-    }
-
-    [[nodiscard]] bool ends_in_known_user() const {
-        return std::all_of(
-            input_.messages.begin() + static_cast<std::ptrdiff_t>(first_unknown()),
-            input_.messages.end(), is_system
-        );
-    }
-
-    [[nodiscard]] node_index base_of_new_message() const {
-        const std::vector<node_index> edited = edited_nodes();
-        for (auto node = path_.rbegin(); node != path_.rend(); ++node) {
-            if (std::ranges::binary_search(edited, *node)) {
-                return thread_.nodes[*node].parent;
-            }
-        }
-        if (last_known_) {
-            const auto anchor = std::ranges::find(path_, anchor_);
-            return end_of_turn(static_cast<std::size_t>(anchor - path_.begin()));
-        }
-        return keeps_whole_history() ? base_without_known_user() : tip_;
-    }
-
-    // Last message of the turn that the message at `position` of the branch belongs to.
-    [[nodiscard]] node_index end_of_turn(std::size_t position) const {
-        std::size_t last = position;
-        while (last + 1 < path_.size() && !is_user(thread_.nodes[path_[last + 1]].message)) {
-            ++last;
-        }
-        return path_[last];
-    }
-
-    [[nodiscard]] bool keeps_whole_history() const noexcept {
-        switch (policy_.client_history) {
-        case client_history::full:
-            return true;
-        case client_history::delta:
-            return false;
-        case client_history::automatic:
-            return thread_.last_request_had_history;
-        }
-        return false;
-    }
-
-    // A client that keeps the whole history and sends no known user message has edited the first one;
-    // what stands before that (a greeting) stays. But if an answer of a later turn stands in front of
-    // the new message, it was the beginning of the history that the client has cut off.
-    [[nodiscard]] node_index base_without_known_user() const {
-        const auto first_user = std::ranges::find_if(path_, [this](node_index node) {
-            return is_user(thread_.nodes[node].message);
-        });
-        if (first_user == path_.end()) {
-            return tip_;
-        }
-        const branch_index positions(thread_, path_);
-        for (std::size_t i = new_users_.front(); i > 0; --i) {
-            const std::optional<std::size_t> position = positions.find(input_.messages[i - 1]);
-            if (position && *position > static_cast<std::size_t>(first_user - path_.begin())) {
-                return end_of_turn(*position);
-            }
-        }
-        return thread_.nodes[*first_user].parent;
+        std::string id = value.id;
+        out_.append(std::move(value));
+        return id;
     }
 
     [[nodiscard]] bool is_on_base_path(node_index node) const {
@@ -340,7 +118,7 @@ private:
     }
 
     void warn_if_different(const message& first, const message& other) {
-        if (!same_content(first.content, other.content) || first.error != other.error) {
+        if (first.error != other.error || forms_.of(first) != forms_.of(other)) {
             out_.warn("another answer to a call that is answered already was ignored");
         }
     }
@@ -369,7 +147,7 @@ private:
     std::optional<failure> read_own_result(std::size_t index) {
         const message& given = input_.messages[index];
         const auto& [call, made_by] = calls_.made.at(given.tool_call_id);
-        if (index < first_unknown() || !made_by->subagent_run_id.empty()) {
+        if (index < place_.first_unknown() || !made_by->subagent_run_id.empty()) {
             return std::nullopt;
         }
         if (input_.is_server_tool(call->name)) {
@@ -397,10 +175,10 @@ private:
             return std::nullopt;
         }
         open_call_case situation;
-        situation.goes_on = regenerate_ || !new_users_.empty();
+        situation.goes_on = place_.regenerate || !place_.new_users.empty();
         situation.answered = !answers_.empty();
         situation.own_pair_at_end = own_pair_at_end_;
-        situation.whole_history = had_history_;
+        situation.whole_history = place_.had_history;
         const auto verdict = judge_open_calls(open, situation, thread_, input_, policy_);
         if (!verdict) {
             return verdict.error();
@@ -419,13 +197,12 @@ private:
     void append_all() {
         for (const message* answer : answers_) {
             out_.set_status(*index_.find_call(answer->tool_call_id), call_status::answered);
-            plan_.answers.push_back({answer->tool_call_id, answer->id});
-            out_.append(*answer);
+            plan_.answers.push_back({answer->tool_call_id, append_other(*answer)});
         }
-        auto next_user = new_users_.begin();
+        auto next_user = place_.new_users.begin();
         for (std::size_t i = 0; i < input_.messages.size(); ++i) {
             const message& given = input_.messages[i];
-            if (next_user != new_users_.end() && *next_user == i) {
+            if (next_user != place_.new_users.end() && *next_user == i) {
                 ++next_user;
                 plan_.new_user_messages.push_back(given.id);
                 out_.append(given);
@@ -468,11 +245,9 @@ private:
             record.made_in = out_.next_node();
             out_.set_call(std::move(record));
         }
-        out_.append(std::move(own));
+        append_other(std::move(own));
         for (const tool_call& call : calls) {
-            const message& answer = *calls_.answers.at(call.id);
-            plan_.answers.push_back({call.id, answer.id});
-            out_.append(answer);
+            plan_.answers.push_back({call.id, append_other(*calls_.answers.at(call.id))});
         }
     }
 
@@ -483,27 +258,29 @@ private:
             out_.warn("a system message of the client was dropped");
             return;
         }
-        const auto holds = [&](const message& stored) {
-            return stored.role == given.role && same_content(stored.content, given.content);
-        };
-        const bool stored = std::ranges::any_of(path_, [&](node_index node) {
-            return is_on_base_path(node) && holds(thread_.nodes[node].message);
-        });
-        const bool added =
-            std::ranges::any_of(plan_.change.messages, [&](const stored_message& node) {
-                return holds(node.message);
-            });
-        if (!stored && !added) {
-            out_.append(given);
+        if (system_texts_.empty()) {
+            for (const node_index node : place_.path) {
+                const message& stored = thread_.nodes[node].message;
+                if (is_on_base_path(node) && is_system(stored)) {
+                    system_texts_.insert(system_text(stored));
+                }
+            }
+        }
+        if (system_texts_.insert(system_text(given)).second) {
+            append_other(given);
         }
     }
 
+    [[nodiscard]] static std::string system_text(const message& value) {
+        return std::string(to_string(value.role)) + content_form(value.content).key();
+    }
+
     void store_branch() {
-        std::uint32_t index = branch_;
-        if (base_ != tip_) {
+        std::uint32_t index = place_.branch;
+        if (place_.base != place_.tip) {
             index = static_cast<std::uint32_t>(thread_.branches.size());
         }
-        if (base_ != tip_ || out_.tip() != tip_) {
+        if (place_.base != place_.tip || out_.tip() != place_.tip) {
             plan_.change.branches.push_back({index, branch{out_.tip(), 0}});
         }
         if (index != thread_.head) {
@@ -511,13 +288,13 @@ private:
         }
         // Only a new user message shows what the client sends: a retry of a delta looks like history
         // when a tool answer came with it.
-        if (!new_users_.empty()) {
-            plan_.change.last_request_had_history = had_history_;
+        if (!place_.new_users.empty()) {
+            plan_.change.last_request_had_history = place_.had_history;
         }
     }
 
     void decide_next() {
-        if (!new_users_.empty() || regenerate_) {
+        if (!place_.new_users.empty() || place_.regenerate) {
             plan_.next = next_step::call_model;
             plan_.new_user_turn = true;
         } else if (waiting_) {
@@ -538,7 +315,7 @@ private:
 
     // The end of the branch as the model sees it.
     [[nodiscard]] const message* last_spoken() const {
-        for (auto node = path_.rbegin(); node != path_.rend(); ++node) {
+        for (auto node = place_.path.rbegin(); node != place_.path.rend(); ++node) {
             const message& stored = thread_.nodes[*node].message;
             const bool spoken = stored.role == role::user || stored.role == role::assistant ||
                                 stored.role == role::tool;
@@ -551,13 +328,13 @@ private:
 
     // True if the branch goes on behind the last message of the input that it holds.
     [[nodiscard]] bool misses_messages() const {
-        const branch_index positions(thread_, path_);
+        const branch_index positions(thread_, place_.path);
         for (auto given = input_.messages.rbegin(); given != input_.messages.rend(); ++given) {
             if (const std::optional<std::size_t> position = positions.find(*given)) {
-                return *position + 1 != path_.size();
+                return *position + 1 != place_.path.size();
             }
         }
-        return !path_.empty();
+        return !place_.path.empty();
     }
 
     const thread_record& thread_;
@@ -568,19 +345,13 @@ private:
     history_plan plan_;
     plan_writer out_;
 
-    std::optional<std::size_t> last_known_; // Index into the input.
-    std::vector<std::size_t> new_users_;    // Indices into the input, new and edited, ascending.
-    bool had_history_ = false;
-    bool regenerate_ = false;
+    history_place place_;
+    content_forms forms_;
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
-
-    std::uint32_t branch_ = 0;
-    std::vector<node_index> path_; // Of the chosen branch.
-    node_index tip_ = no_node;
-    node_index anchor_ = no_node;  // The last known user message on the path.
-    node_index base_ = no_node;    // What is new comes behind it.
     std::vector<bool> on_base_path_;
+    std::unordered_set<std::string> appended_; // Ids.
+    std::unordered_set<std::string> system_texts_; // Of the branch, and of what is appended.
 
     std::vector<const message*> answers_;
     std::unordered_set<std::string_view> answered_;

@@ -15,8 +15,15 @@ namespace agui::session {
 enum class on_partial { automatic, wait, proceed, reject };
 /// `tools.on_abandoned`: a user message arrives while calls are pending.
 enum class on_abandoned { answer, reject };
-/// `session.client_history`: what a client sends each time.
-enum class client_history { automatic, full, delta };
+/// `session.client_history`, of an agent or of the header X-Client-History: what a client sends each time.
+/// It decides about an input none of whose user messages is known by its id.
+enum class client_history {
+    automatic, ///< What the branch holds already, by content, is known; one message is new, several are an edit.
+    full,      ///< Always everything: an unknown message is an edit of the first one.
+    delta,     ///< Only what is new: never an edit.
+};
+
+[[nodiscard]] std::optional<client_history> client_history_from_string(std::string_view name) noexcept;
 /// `session.history`: whose copy of the conversation counts.
 enum class history_mode { server, client };
 
@@ -30,7 +37,8 @@ struct history_policy {
 
 /// The part of a request that the history rule looks at.
 struct history_input {
-    std::vector<message> messages; ///< As given, ids filled in by the caller where they were missing.
+    /// As given, ids filled in by the caller where they were missing, and made distinct (history_ids.hpp).
+    std::vector<message> messages;
     /// Seed 002's `tool_name`/`name` of a tool message is in message::name.
     std::optional<std::vector<std::string>> offered_tools; ///< Names in the request's `tools`; absent: no `tools` member.
     std::vector<std::string> configured_external_tools;    ///< Declared external in the config.

@@ -1,9 +1,21 @@
 #include "session/history_rules.hpp"
 
+#include "session/base/work_count.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace agui::session {
+
+std::optional<client_history> client_history_from_string(std::string_view name) noexcept {
+    if (name == "auto") {
+        return client_history::automatic;
+    }
+    if (name == "full") {
+        return client_history::full;
+    }
+    return name == "delta" ? std::optional(client_history::delta) : std::nullopt;
+}
 
 bool is_system(const message& value) noexcept {
     return value.role == role::system || value.role == role::developer;
@@ -15,6 +27,7 @@ bool is_user(const message& value) noexcept {
 
 input_calls::input_calls(const std::vector<message>& messages) {
     for (const message& given : messages) {
+        count_work(1 + given.tool_calls.size());
         if (given.role == role::assistant) {
             for (const tool_call& call : given.tool_calls) {
                 made.try_emplace(call.id, given_call{&call, &given});
@@ -53,6 +66,7 @@ bool is_offered(const thread_record& thread, const history_input& input, std::st
     if (input.offered_tools) {
         return std::ranges::find(*input.offered_tools, tool) != input.offered_tools->end();
     }
+    count_work(thread.offered_tools.size());
     return std::ranges::any_of(thread.offered_tools, [&](const boost::json::value& offered) {
         const auto* object = offered.if_object();
         const auto* name = object == nullptr ? nullptr : object->if_contains("name");
@@ -104,6 +118,7 @@ node_index plan_writer::next_node() const noexcept {
 }
 
 void plan_writer::append(message value) {
+    count_work();
     const node_index here = next_node();
     stored_message node;
     node.parent = tip_;

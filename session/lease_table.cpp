@@ -19,10 +19,21 @@ void lease_table::release(const thread_key& key, std::string_view run_id) noexce
     }
 }
 
+void lease_table::release_with_commit(const thread_key& key, std::string_view run_id) noexcept {
+    if (!run_id.empty()) {
+        release(key, run_id);
+    }
+}
+
 std::string lease_table::holder(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
     const auto held = runs_.find(key);
     return held == runs_.end() ? std::string() : held->second;
+}
+
+std::map<thread_key, std::string> lease_table::all() const {
+    const std::lock_guard lock(mutex_);
+    return runs_;
 }
 
 } // namespace agui::session

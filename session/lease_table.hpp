@@ -17,11 +17,15 @@ public:
     /// errc::thread_busy, with the holder, if the thread is held: also by the same run.
     [[nodiscard]] result<void> acquire(const thread_key& key, const std::string& run_id);
 
-    /// Frees the thread if `run_id` holds it.
+    /// Frees the thread if `run_id` holds it. The empty id is that of the server itself.
     void release(const thread_key& key, std::string_view run_id) noexcept;
+    /// The same with a commit, for which the empty id says that nothing is to be freed.
+    void release_with_commit(const thread_key& key, std::string_view run_id) noexcept;
 
     /// The run that holds the thread, or empty.
     [[nodiscard]] std::string holder(const thread_key& key) const;
+    /// Of every thread that is held.
+    [[nodiscard]] std::map<thread_key, std::string> all() const;
 
 private:
     mutable std::mutex mutex_;
@@ -34,7 +38,7 @@ class lease_return {
 public:
     lease_return(lease_table& table, const thread_key& key, const std::string& run_id) noexcept
         : table_(table), key_(key), run_id_(run_id) {}
-    ~lease_return() { table_.release(key_, run_id_); }
+    ~lease_return() { table_.release_with_commit(key_, run_id_); }
     lease_return(const lease_return&) = delete;
     lease_return& operator=(const lease_return&) = delete;
 

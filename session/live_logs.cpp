@@ -2,6 +2,7 @@
 
 #include "session/change_check.hpp"
 #include "session/message_json.hpp"
+#include "session/message_size.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -16,16 +17,28 @@ namespace {
 // What is larger gains nothing, and fills the ring.
 constexpr std::size_t record_bytes_max = 16U << 10U;
 
+// Found out before it is written: a large document takes milliseconds of the run's thread.
+bool has_large_document(const changes& change) {
+    const auto is_large = [](const auto& document) {
+        return document && stored_size(*document, record_bytes_max) > record_bytes_max;
+    };
+    return is_large(change.state) || is_large(change.offered_tools) ||
+           is_large(change.context) || is_large(change.metadata);
+}
+
 // The record as bytes; empty: it is too large.
 std::string bytes_of(redo_record& record) {
     record.message_texts.clear();
+    if (has_large_document(record.change)) {
+        return {};
+    }
     std::size_t size = 0;
     for (const stored_message& added : record.change.messages) {
-        const auto* const text = std::get_if<std::string>(&added.message.content);
-        if (text != nullptr && text->size() > record_bytes_max) {
+        // As above, for an attachment.
+        if (size + stored_size(added.message, record_bytes_max) > record_bytes_max) {
             return {};
         }
-        record.message_texts.push_back(boost::json::serialize(to_json(added.message)));
+        record.message_texts.push_back(boost::json::serialize(to_stored_json(added.message)));
         size += record.message_texts.back().size();
         if (size > record_bytes_max) {
             return {};

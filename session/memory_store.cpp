@@ -46,6 +46,36 @@ thread_summary summary_of(const thread_record& thread) {
     };
 }
 
+std::vector<pending_call> pending_calls_of(const thread_record& thread) {
+    std::vector<pending_call> pending;
+    for (const call_record& call : thread.calls) {
+        if (call.status == call_status::pending) {
+            pending.push_back(
+                call.made_in < thread.nodes.size()
+                    ? describe_pending(call, thread.nodes[call.made_in].message)
+                    : pending_call{call, {}, {}}
+            );
+        }
+    }
+    return pending;
+}
+
+std::vector<branch_summary> branches_of(const thread_record& thread) {
+    std::vector<branch_summary> summaries;
+    for (const branch& each : thread.branches) {
+        branch_summary& summary = summaries.emplace_back();
+        summary.updated_at = each.updated_at;
+        summary.is_head = summaries.size() - 1 == thread.head;
+        for (node_index node = each.tip; node != no_node; node = thread.nodes[node].parent) {
+            ++summary.message_count;
+        }
+        if (each.tip != no_node) {
+            summary.last_message_id = thread.nodes[each.tip].message.id;
+        }
+    }
+    return summaries;
+}
+
 // What a run is called and was asked for stays, unless a later segment of it was asked for more.
 run_record updated_run(const run_record& known, const run_record& given) {
     run_record run = given;
@@ -89,12 +119,29 @@ public:
     std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
 
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override {
-        const std::shared_ptr<entry> found = find(key);
-        if (!found) {
-            co_return std::nullopt;
-        }
-        const std::lock_guard lock(found->mutex);
-        co_return found->thread;
+        co_return part_of(key, [](const thread_record& thread) { return thread; });
+    }
+
+    asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override {
+        co_return part_of(key, [this](const thread_record& thread) {
+            thread_summary found = summary_of(thread);
+            found.active_run_id = leases_.holder(thread.key);
+            return found;
+        });
+    }
+
+    asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override {
+        co_return part_of(key, [](const thread_record& thread) { return thread.state; });
+    }
+
+    asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) override {
+        co_return part_of(key, pending_calls_of);
+    }
+
+    asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) override {
+        co_return part_of(key, branches_of);
     }
 
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
@@ -220,22 +267,37 @@ private:
         return found == threads_.end() ? nullptr : found->second;
     }
 
+    // What `part` takes from the thread while it is locked.
+    template <class Part>
+    auto part_of(const thread_key& key, Part part) const
+        -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        return part(found->thread);
+    }
+
     view look_up_now(const thread_key& key, const std::string& run_id) const {
         view found;
-        const std::lock_guard lock(mutex_);
-        const auto known = threads_.find(key);
-        if (known == threads_.end()) {
+        std::shared_ptr<entry> known;
+        {
+            const std::lock_guard lock(mutex_);
+            // First, so that what is written while the thread is copied makes the view an old one.
             found.as_of = writes_;
+            const auto at = threads_.find(key);
+            known = at == threads_.end() ? nullptr : at->second;
+        }
+        if (!known) {
             return found;
         }
-        const entry& held = *known->second;
-        const std::lock_guard entry_lock(known->second->mutex);
-        found.as_of = writes_;
-        const auto run = std::ranges::find(held.runs, run_id, &run_record::run_id);
-        if (run != held.runs.end()) {
+        const std::lock_guard lock(known->mutex);
+        const auto run = std::ranges::find(known->runs, run_id, &run_record::run_id);
+        if (run != known->runs.end()) {
             found.run = *run;
         } else {
-            found.thread = held.thread;
+            found.thread = known->thread;
         }
         return found;
     }

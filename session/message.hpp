@@ -1,8 +1,11 @@
 #pragma once
 
+#include "session/turn_origin.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,8 +50,12 @@ struct message {
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
+    /// assistant: of an answer that a model gave here, where there is more to say than text and calls; null:
+    /// nothing. Stored, never shown.
+    std::shared_ptr<const turn_origin> origin;
 
-    friend bool operator==(const message&, const message&) = default;
+    /// Origins are compared by value.
+    friend bool operator==(const message& left, const message& right);
 };
 
 /// The text of a content: the string, or its text parts joined.

@@ -1,8 +1,12 @@
 #include "session/message_json.hpp"
 
+#include "session/json_member.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/string.hpp>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,10 +44,9 @@ public:
     member_reader(const json::object& object, std::string prefix, std::optional<failure>& error)
         : object_(object), prefix_(std::move(prefix)), error_(error) {}
 
-    /// The member, or null if it is absent or null.
+    /// The member, in either spelling, or null if it is absent or null.
     [[nodiscard]] const json::value* find(std::string_view key) const noexcept {
-        const json::value* value = object_.if_contains(key);
-        return value == nullptr || value->is_null() ? nullptr : value;
+        return find_member(object_, key);
     }
 
     [[nodiscard]] std::optional<std::string> text(std::string_view key) {
@@ -228,6 +231,26 @@ json::object to_json(const message& value) {
         object.emplace("metadata", *value.metadata);
     }
     return object;
+}
+
+json::object to_stored_json(const message& value) {
+    json::object object = to_json(value);
+    if (value.origin) {
+        object.emplace("origin", to_json(*value.origin));
+    }
+    return object;
+}
+
+result<message> message_from_stored_json(const json::value& value) {
+    result<message> read = message_from_json(value);
+    const json::object* const object = value.if_object();
+    const json::value* const origin = object == nullptr ? nullptr : object->if_contains("origin");
+    if (read && origin != nullptr && read->role == role::assistant) {
+        if (std::optional<turn_origin> known = turn_origin_from_json(*origin)) {
+            read->origin = std::make_shared<const turn_origin>(*std::move(known));
+        }
+    }
+    return read;
 }
 
 result<message> message_from_json(const json::value& value) {

@@ -1,6 +1,7 @@
 #include "session/model_history.hpp"
 
-#include <boost/json/parse.hpp>
+#include "session/finite_json.hpp"
+
 #include <boost/json/serialize.hpp>
 
 #include <string_view>
@@ -31,22 +32,20 @@ std::string_view missing_answer(const call_record* call) noexcept {
     return "There is no result for this call.";
 }
 
-// Deeper ones are no arguments of any tool, and a parser's stack has an end.
-constexpr std::size_t arguments_depth = 256;
-
 // Model servers refuse a history whose arguments are no JSON object, even their own model's.
 std::string object_arguments(const std::string& text) {
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         return "{}";
     }
-    boost::json::parse_options options;
-    options.max_depth = arguments_depth;
-    boost::system::error_code ec;
-    const boost::json::value parsed = boost::json::parse(text, ec, {}, options);
-    if (!ec && parsed.is_object()) {
+    const auto parsed = parse_arguments(text);
+    if (parsed && parsed->is_object()) {
         return text;
     }
     return boost::json::serialize(boost::json::object{{"INVALID_JSON", text}});
+}
+
+bool is_reasoning(const message& value) noexcept {
+    return value.role == role::reasoning && value.subagent_run_id.empty();
 }
 
 bool is_for_the_model(const message& value) noexcept {
@@ -63,6 +62,9 @@ public:
         std::unordered_set<std::string_view> closed;
         for (const node_index node : path_) {
             const message& stored = thread_.nodes[node].message;
+            if (is_reasoning(stored)) {
+                reasoning_.try_emplace(stored.id, &stored);
+            }
             if (!is_for_the_model(stored)) {
                 continue;
             }
@@ -108,10 +110,24 @@ private:
         if (assistant.tool_calls.empty() && is_empty(assistant.content)) {
             return;
         }
+        add_reasoning(stored);
         const std::vector<tool_call> calls = assistant.tool_calls;
         out_.push_back(std::move(assistant));
         for (const tool_call& call : calls) {
             out_.push_back(result_of(call));
+        }
+    }
+
+    void add_reasoning(const message& answer) {
+        if (!answer.origin) {
+            return;
+        }
+        for (const turn_block& block : answer.origin->blocks) {
+            const auto found = block.what == turn_block::kind::reasoning ? reasoning_.find(block.id)
+                                                                         : reasoning_.end();
+            if (found != reasoning_.end()) {
+                out_.push_back(*found->second);
+            }
         }
     }
 
@@ -136,6 +152,7 @@ private:
     const thread_record& thread_;
     std::vector<node_index> path_;
     std::unordered_map<std::string_view, const message*> results_; // By call id; the first counts.
+    std::unordered_map<std::string_view, const message*> reasoning_; // By its id.
     std::unordered_map<std::string_view, const call_record*> calls_;
     std::unordered_set<std::string_view> seen_;
     std::vector<message> out_;

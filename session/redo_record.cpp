@@ -93,6 +93,7 @@ void members(auto& codec, any_const<redo_record> auto& value) {
     codec(value.before.branches);
     codec(value.change);
     codec(value.message_texts);
+    codec.last(value.change.context);
 }
 
 class writer {
@@ -140,6 +141,14 @@ public:
     template <class Value>
     void operator()(const Value& value) {
         members(*this, value);
+    }
+
+    /// Something that stands at the end where it is there: records of before it was known have none.
+    template <class Value>
+    void last(const std::optional<Value>& value) {
+        if (value) {
+            (*this)(*value);
+        }
     }
 
 private:
@@ -219,6 +228,13 @@ public:
     template <class Value>
     void operator()(Value& value) {
         members(*this, value);
+    }
+
+    template <class Value>
+    void last(std::optional<Value>& value) {
+        if (sound_ && !is_at_end()) {
+            (*this)(value.emplace());
+        }
     }
 
 private:

@@ -264,8 +264,17 @@ void sqlite_redo::begin_read() {
     }
 }
 
+void sqlite_redo::end_read() noexcept {
+    if (read_) {
+        read_.reset();
+        rolled_back();
+    }
+}
+
 void sqlite_redo::read_done() noexcept {
-    if (!read_) {
+    // A disk that could take nothing a moment ago is tried by step(). Meanwhile the transaction stays: doing all
+    // records to the tables again takes up to a tenth of a second.
+    if (!read_ || fails_) {
         return;
     }
     try {
@@ -296,6 +305,7 @@ void sqlite_redo::step() noexcept {
         take_live();
         return;
     }
+    end_read();
     if (is_due()) {
         (void)apply_now(chains::go_on);
         return;
@@ -310,6 +320,7 @@ void sqlite_redo::step() noexcept {
 }
 
 bool sqlite_redo::apply_now(chains how) noexcept {
+    end_read();
     for (;;) {
         const bool was_one_by_one = one_by_one_;
         try {

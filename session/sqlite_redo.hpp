@@ -50,11 +50,14 @@ public:
     void failed(const std::exception& error) noexcept;
 
     /// Within a read, before the tables are read: they have what was durable before. They keep it if the
-    /// disk can take it; read_done() ends the read.
+    /// disk can take it; otherwise the reads that follow have it as well, until end_read(). read_done() ends the read.
     void show(const thread_key& key);
     void show_run(std::int64_t run_number);
     void show_all();
     void read_done() noexcept;
+    /// Before any other transaction: what reads have seen of records that the disk could not take is to be done to
+    /// the tables once more.
+    void end_read() noexcept;
 
     /// How many records were taken.
     [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
@@ -98,7 +101,7 @@ private:
     std::vector<live_logs::held_record> held_; ///< Not in the tables yet, oldest first.
     std::chrono::steady_clock::time_point due_; ///< If there are any: at once if there are many.
     std::size_t applied_ = 0; ///< So many of them the transaction that is going on has done.
-    std::optional<transaction> read_;
+    std::optional<transaction> read_; ///< Records were done to the tables for a read.
     std::uint64_t taken_ = 0;
     bool take_wanted_ = false;
     bool one_by_one_ = false; ///< One of them does not fit: which is found out.

@@ -81,6 +81,10 @@ sqlite_runs::sqlite_runs(database& db)
       with_log_(
           db, "SELECT number FROM runs WHERE status <> 'active' AND log <> 'dropped' "
               "AND ended_at < ? ORDER BY ended_at LIMIT ?"
+      ),
+      with_rows_(
+          db, "SELECT number FROM runs WHERE status <> 'active' AND log <> 'dropped' "
+              "AND EXISTS (SELECT 1 FROM run_logs WHERE run = number) ORDER BY ended_at LIMIT ?"
       ) {}
 
 std::int64_t sqlite_runs::last_number() {
@@ -181,6 +185,15 @@ void sqlite_runs::mark_active_damaged() {
 std::vector<std::int64_t> sqlite_runs::with_log_before(unix_ms older_than, std::size_t limit) {
     std::vector<std::int64_t> numbers;
     statement::rows row = with_log_.query(older_than, std::uint64_t{limit});
+    while (row.next()) {
+        numbers.push_back(row.integer(0));
+    }
+    return numbers;
+}
+
+std::vector<std::int64_t> sqlite_runs::with_rows(std::size_t limit) {
+    std::vector<std::int64_t> numbers;
+    statement::rows row = with_rows_.query(std::uint64_t{limit});
     while (row.next()) {
         numbers.push_back(row.integer(0));
     }

@@ -54,6 +54,8 @@ public:
     void mark_active_damaged();
     /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended first.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
+    /// At most `limit` ended runs of whose logs there are rows, first ended first.
+    [[nodiscard]] std::vector<std::int64_t> with_rows(std::size_t limit);
 
 private:
     database& db_;
@@ -66,6 +68,7 @@ private:
     statement log_of_;
     statement set_log_state_;
     statement with_log_;
+    statement with_rows_;
 };
 
 } // namespace agui::session

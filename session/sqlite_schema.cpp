@@ -159,8 +159,24 @@ void create_version_5(database& db) {
     db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
 }
 
+// How much the messages of a thread take; and the threads that are gone, of which there are rows left (sqlite_removal).
+void create_version_6(database& db) {
+    db.execute("ALTER TABLE threads ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0");
+    db.execute(
+        "UPDATE threads SET bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) "
+        "FROM messages WHERE thread = threads.id)"
+    );
+    db.execute("CREATE TABLE removed_threads (thread INTEGER PRIMARY KEY)");
+}
+
+// What the application said about itself in the thread's last user turn.
+void create_version_7(database& db) {
+    db.execute("ALTER TABLE thread_documents ADD COLUMN context TEXT");
+}
+
 constexpr sqlite_migration all_migrations[] = {
-    create_version_1, create_version_2, create_version_3, create_version_4, create_version_5};
+    create_version_1, create_version_2, create_version_3, create_version_4,
+    create_version_5, create_version_6, create_version_7};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

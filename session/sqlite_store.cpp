@@ -1,15 +1,19 @@
 #include "session/store.hpp"
 
 #include "session/change_check.hpp"
+#include "session/disk_reserve.hpp"
 #include "session/lease_table.hpp"
 #include "session/live_logs.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
 #include "session/sqlite_redo.hpp"
+#include "session/sqlite_removal.hpp"
 #include "session/sqlite_runs.hpp"
 #include "session/sqlite_schema.hpp"
 #include "session/sqlite_threads.hpp"
 #include "session/sqlite_worker.hpp"
+
+#include "session/base/failpoint.hpp"
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -22,7 +26,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <limits>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -94,6 +98,48 @@ private:
     result<T> outcome_ = failure{};
 };
 
+// A read that takes long, in slices, between which others have their turn. `Work` returns nullopt for a slice
+// that is not the last.
+template <class T, class Work, class Handler>
+class sliced_read final : public store_job {
+public:
+    sliced_read(Work work, Handler handler)
+        : work_(std::move(work)),
+          handler_(std::move(handler)),
+          guard_(asio::make_work_guard(handler_)) {}
+
+    void execute() override {
+        std::optional<result<T>> outcome = work_();
+        is_complete_ = outcome.has_value();
+        if (outcome) {
+            outcome_ = std::move(*outcome);
+        }
+    }
+
+    bool succeeded() const noexcept override { return outcome_.has_value(); }
+    bool is_complete() const noexcept override { return is_complete_; }
+
+    void fail(failure reason) override {
+        is_complete_ = true;
+        outcome_ = std::move(reason);
+    }
+
+    void complete() noexcept override {
+        const auto executor = guard_.get_executor();
+        asio::post(executor, [handler = std::move(handler_), outcome = std::move(outcome_)]() mutable {
+            std::move(handler)(std::exception_ptr(), std::move(outcome));
+        });
+        guard_.reset();
+    }
+
+private:
+    Work work_;
+    Handler handler_;
+    asio::executor_work_guard<asio::associated_executor_t<Handler>> guard_;
+    bool is_complete_ = false;
+    result<T> outcome_ = failure{};
+};
+
 enum class access { read, write };
 
 // Queues `work` and completes with what it returns.
@@ -115,6 +161,17 @@ auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     );
 }
 
+template <class T, class Work>
+auto submit_slices(sqlite_worker& worker, Work work) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, result<T>)>(
+        [&worker](auto handler, Work queued) {
+            using job_type = sliced_read<T, Work, decltype(handler)>;
+            worker.read(std::make_unique<job_type>(std::move(queued), std::move(handler)));
+        },
+        asio::use_awaitable, std::move(work)
+    );
+}
+
 std::uint64_t random_identity() {
     std::random_device source;
     std::uniform_int_distribution<std::int64_t> any(1);
@@ -129,7 +186,9 @@ public:
           threads_(*opened_, log_),
           runs_(*opened_),
           run_log_(*opened_, runs_, log_),
+          removal_(*opened_, run_log_),
           redo_(*opened_, threads_, runs_, run_log_, settings.apply_window, log_),
+          reserve_(std::filesystem::weakly_canonical(settings.path).string() + "-reserve", log_),
           goes_past_queue_(settings.durability != durability::power),
           // Beside the file itself, as the write-ahead log is.
           live_path_(std::filesystem::weakly_canonical(settings.path).string() + "-log"),
@@ -151,6 +210,12 @@ public:
     std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
 
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
+    asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
+    asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override;
+    asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) override;
+    asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) override;
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     bool is_current(std::uint64_t as_of) const noexcept override {
         return worker_.writes_queued() + (live_ ? live_->commits() : 0) == as_of;
@@ -200,6 +265,19 @@ private:
         return submit<T>(worker_, access::write, std::move(work), [](const result<T>&) {});
     }
 
+    // What one of the functions of sqlite_threads finds of a thread.
+    template <class T>
+    asio::awaitable<result<T>> read_part(T (sqlite_threads::*part)(const thread_key&), thread_key key) {
+        return read<T>([this, part, key = std::move(key)]() -> result<T> {
+            redo_.show(key);
+            return (threads_.*part)(key);
+        });
+    }
+
+    struct long_read;
+    std::optional<result<view>> read_slice(long_read& what);
+    asio::awaitable<result<view>> read_thread(thread_key key, std::optional<std::string> run_id);
+
     // A run as it has begun, and what its thread is then.
     struct begun_thread {
         std::int64_t run_number = 0;
@@ -216,7 +294,10 @@ private:
     begin_now(const thread_key& key, const run_record& run, const changes& change);
     result<void>
     commit_now(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
-    result<bool> remove_now(const thread_key& key, std::vector<std::int64_t>& runs);
+    asio::awaitable<result<bool>> mark_removed(thread_key key);
+    result<bool> mark_removed_now(const thread_key& key, std::vector<std::int64_t>& runs);
+    asio::awaitable<result<void>> erase_removed();
+    asio::awaitable<void> restore_reserve();
     result<std::vector<orphan>> orphans_now(const std::optional<thread_key>& thread);
     result<bool> drop_some_logs(const log_limits& limits);
     [[nodiscard]] std::vector<std::int64_t> first_ended_beyond(std::uint64_t max_bytes);
@@ -227,7 +308,9 @@ private:
     sqlite_threads threads_;
     sqlite_runs runs_;
     sqlite_log run_log_;
+    sqlite_removal removal_;
     sqlite_redo redo_;
+    disk_reserve reserve_;
     const bool goes_past_queue_; ///< What live runs do may.
     const std::string live_path_;
     bool closed_ = false;
@@ -344,33 +427,81 @@ void sqlite_store::close() {
     }
 }
 
-asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
-    auto thread = co_await read<std::optional<thread_record>>(
-        [this, key = std::move(key)]() -> result<std::optional<thread_record>> {
-            redo_.show(key);
-            return threads_.load(key);
+// A view of a thread that is being read, by its caller's key.
+struct sqlite_store::long_read {
+    thread_key key;
+    std::optional<std::string> run_id; ///< Wanted rather than the thread.
+    view seen;
+    std::optional<sqlite_threads::reading> thread;
+    std::uint64_t removed = 0; ///< So many were when it began: another one may have its id, after one more.
+};
+
+// One slice of it. A thread only grows, so what is read in several slices is what it was at the first.
+std::optional<result<store::view>> sqlite_store::read_slice(long_read& what) {
+    redo_.show(what.key);
+    if (!what.thread || what.removed != removal_.count()) {
+        what.thread.reset();
+        what.removed = removal_.count();
+        what.seen = view();
+        what.seen.as_of = worker_.writes_done() + redo_.taken();
+        const auto at = threads_.find(what.key);
+        if (at && what.run_id) {
+            what.seen.run = runs_.find(at->thread, *what.run_id);
         }
-    );
-    co_return thread;
+        if (!at || what.seen.run) {
+            return std::move(what.seen);
+        }
+        what.thread = threads_.begin_reading(what.key, *at);
+    }
+    pass_failpoint("store.read_slice");
+    if (!threads_.read_on(*what.thread)) {
+        return std::nullopt;
+    }
+    what.seen.thread = std::move(what.thread->record);
+    return std::move(what.seen);
+}
+
+asio::awaitable<result<store::view>>
+sqlite_store::read_thread(thread_key key, std::optional<std::string> run_id) {
+    auto what = std::make_unique<long_read>();
+    what->key = std::move(key);
+    what->run_id = std::move(run_id);
+    return submit_slices<view>(worker_, [this, what = std::move(what)] { return read_slice(*what); });
+}
+
+asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
+    auto found = co_await read_thread(std::move(key), std::nullopt);
+    if (!found) {
+        co_return found.error();
+    }
+    co_return std::move(found->thread);
+}
+
+asio::awaitable<result<std::optional<thread_summary>>> sqlite_store::summary(thread_key key) {
+    auto found = co_await read_part(&sqlite_threads::summary, std::move(key));
+    if (found && found->has_value()) {
+        (*found)->active_run_id = leases_.holder((*found)->key);
+    }
+    co_return found;
+}
+
+asio::awaitable<result<std::optional<boost::json::value>>> sqlite_store::state(thread_key key) {
+    return read_part(&sqlite_threads::state, std::move(key));
+}
+
+asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+sqlite_store::pending_calls(thread_key key) {
+    return read_part(&sqlite_threads::pending_calls, std::move(key));
+}
+
+asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+sqlite_store::branches(thread_key key) {
+    return read_part(&sqlite_threads::branches, std::move(key));
 }
 
 asio::awaitable<result<store::view>>
 sqlite_store::look_up(thread_key key, std::string run_id) {
-    auto found = co_await read<view>(
-        [this, key = std::move(key), run_id = std::move(run_id)]() -> result<view> {
-            view seen;
-            redo_.show(key);
-            seen.as_of = worker_.writes_done() + redo_.taken();
-            if (const auto at = threads_.find(key)) {
-                seen.run = runs_.find(at->thread, run_id);
-                if (!seen.run) {
-                    seen.thread = threads_.load(key, *at);
-                }
-            }
-            return seen;
-        }
-    );
-    co_return found;
+    return read_thread(std::move(key), std::move(run_id));
 }
 
 asio::awaitable<result<begun_run>> sqlite_store::begin(
@@ -459,7 +590,7 @@ asio::awaitable<result<void>> sqlite_store::commit(
     }
     auto settle = [this, key, run_id = std::move(release_run_id), number, last, ended, held,
                    growth](const result<void>& outcome) {
-        leases_.release(key, run_id);
+        leases_.release_with_commit(key, run_id);
         if (!live_) {
             return;
         }
@@ -489,11 +620,11 @@ bool sqlite_store::commit_past_queue(
     record.change = std::move(change);
     try {
         if (go_past_queue(live_->commit(record, log))) {
-            leases_.release(key, release_run_id);
+            leases_.release_with_commit(key, release_run_id);
             return true;
         }
     } catch (...) {
-        leases_.release(key, release_run_id);
+        leases_.release_with_commit(key, release_run_id);
         throw;
     }
     change = std::move(record.change);
@@ -596,6 +727,19 @@ sqlite_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 }
 
 asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
+    auto removed = co_await mark_removed(key);
+    if (!removed && removed.error().code == errc::store_unavailable && reserve_.release()) {
+        removed = co_await mark_removed(key);
+    }
+    if (removed && *removed) {
+        // It is gone already; what fails here drop_logs() does.
+        (void)co_await erase_removed();
+    }
+    co_await restore_reserve(); // For the next one.
+    co_return removed;
+}
+
+asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
     const auto runs = std::make_shared<std::vector<std::int64_t>>();
     auto settle = [this, runs](const result<bool>& outcome) {
         if (!outcome) {
@@ -608,23 +752,45 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
             }
         }
     };
-    auto work = [this, key = std::move(key), runs] { return remove_now(key, *runs); };
-    auto removed =
-        co_await submit<bool>(worker_, access::write, std::move(work), std::move(settle));
-    co_return removed;
+    auto work = [this, key = std::move(key), runs] { return mark_removed_now(key, *runs); };
+    return submit<bool>(worker_, access::write, std::move(work), std::move(settle));
 }
 
 // `runs` are those that it had.
-result<bool> sqlite_store::remove_now(const thread_key& key, std::vector<std::int64_t>& runs) {
+result<bool> sqlite_store::mark_removed_now(const thread_key& key, std::vector<std::int64_t>& runs) {
     const std::optional<sqlite_threads::position> at = threads_.find(key);
     if (!at) {
         return false;
     }
     runs = runs_.of_thread(at->thread);
-    runs_.erase_of_thread(at->thread);
-    threads_.erase(at->thread);
-    run_log_.erase(runs);
+    removal_.mark(at->thread);
     return true;
+}
+
+asio::awaitable<void> sqlite_store::restore_reserve() {
+    if (!reserve_.restore()) {
+        // What the write-ahead log takes is free once it is in the file.
+        (void)co_await read<bool>([this]() -> result<bool> {
+            redo_.end_read();
+            opened_->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+            return true;
+        });
+        reserve_.restore();
+    }
+}
+
+asio::awaitable<result<void>> sqlite_store::erase_removed() {
+    for (;;) {
+        const auto more =
+            co_await write<bool>([this]() -> result<bool> { return removal_.erase_some(); });
+        if (!more) {
+            co_return more.error();
+        }
+        if (!*more) {
+            co_return result<void>();
+        }
+        pass_failpoint("store.removal_step");
+    }
 }
 
 asio::awaitable<result<std::vector<store::orphan>>>
@@ -637,10 +803,17 @@ sqlite_store::orphans(std::optional<thread_key> thread) {
 
 result<std::vector<store::orphan>>
 sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
+    // Who holds a thread is asked first: a run that ends in between gives its thread back when its end is there to be
+    // read. And once more, for one that has begun in between.
+    const std::map<thread_key, std::string> holders = leases_.all();
+    pass_failpoint("store.leases_read");
     redo_.show_all();
     std::vector<orphan> found = runs_.active(thread);
-    std::erase_if(found, [this](const orphan& lost) {
-        return leases_.holder(lost.key) == lost.run.run_id;
+    pass_failpoint("store.orphans_read");
+    std::erase_if(found, [&](const orphan& lost) {
+        const auto held = holders.find(lost.key);
+        return (held != holders.end() && held->second == lost.run.run_id) ||
+               leases_.holder(lost.key) == lost.run.run_id;
     });
     for (orphan& lost : found) {
         lost.last_sequence = run_log_.last_sequence_of(lost.run.number);
@@ -649,6 +822,11 @@ sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
 }
 
 asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
+    const auto erased = co_await erase_removed();
+    if (!erased) {
+        co_return erased.error();
+    }
+    co_await restore_reserve();
     for (;;) {
         const auto more =
             co_await write<bool>([this, limits] { return drop_some_logs(limits); });
@@ -688,11 +866,9 @@ std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_byt
     if (left <= max_bytes) {
         return runs;
     }
-    for (const std::int64_t run :
-         runs_.with_log_before(std::numeric_limits<unix_ms>::max(), dropped_at_once)) {
-        const std::uint64_t bytes = run_log_.row_bytes_of(run);
-        if (bytes > 0 && left > max_bytes) {
-            left -= bytes;
+    for (const std::int64_t run : runs_.with_rows(dropped_at_once)) {
+        if (left > max_bytes) {
+            left -= run_log_.row_bytes_of(run);
             runs.push_back(run);
         }
     }

@@ -35,36 +35,39 @@ std::optional<std::string> serialized(const std::optional<Json>& value) {
     return value ? std::optional(json::serialize(*value)) : std::nullopt;
 }
 
-// Messages that were left out are skipped by the branches that held them.
-class left_out {
-public:
-    explicit left_out(thread_record& record) : record_(record), missing_(record.nodes.size()) {}
+// What is read of a long thread at once, in JSON: two or three milliseconds.
+constexpr std::size_t read_bytes_at_once = 256U << 10U;
+// And in rows, for those of short messages.
+constexpr std::uint64_t read_rows_at_once = 1000;
 
-    void add(std::size_t number) {
-        missing_[number] = true;
-        any_ = true;
+// The message itself or, where it was left out, the first one before it that was not.
+node_index kept(const sqlite_threads::reading& of, node_index node) {
+    while (node != no_node && of.left_out[node]) {
+        node = of.record.nodes[node].parent;
     }
+    return node;
+}
 
-    [[nodiscard]] node_index kept(node_index node) const {
-        while (node != no_node && missing_[node]) {
-            node = record_.nodes[node].parent;
-        }
-        return node;
+// The texts of a change's messages, as they are stored. `made` keeps those that were not given.
+std::vector<std::string_view> texts_of(
+    const changes& change, const sqlite_threads::message_texts& given, std::vector<std::string>& made
+) {
+    if (!given.empty()) {
+        return {given.begin(), given.end()};
     }
-
-    void reconnect() {
-        for (stored_message& node : record_.nodes) {
-            node.parent = kept(node.parent);
-        }
+    for (const stored_message& added : change.messages) {
+        made.push_back(json::serialize(to_stored_json(added.message)));
     }
+    return {made.begin(), made.end()};
+}
 
-    [[nodiscard]] bool any() const noexcept { return any_; }
-
-private:
-    thread_record& record_;
-    std::vector<bool> missing_;
-    bool any_ = false;
-};
+std::uint64_t bytes_of(const std::vector<std::string_view>& texts) {
+    std::uint64_t bytes = 0;
+    for (const std::string_view text : texts) {
+        bytes += text.size();
+    }
+    return bytes;
+}
 
 sqlite_threads::position position_of(const statement::rows& row) {
     return {
@@ -73,6 +76,7 @@ sqlite_threads::position position_of(const statement::rows& row) {
             .messages = static_cast<std::size_t>(row.integer(1)),
             .branches = static_cast<std::size_t>(row.integer(2))},
         .event_count = static_cast<std::uint64_t>(row.integer(3)),
+        .bytes = static_cast<std::uint64_t>(row.integer(4)),
     };
 }
 
@@ -82,17 +86,21 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
     : db_(db),
       log_(log),
       find_(
-          db, "SELECT id, message_count, branch_count, event_count FROM threads "
+          db, "SELECT id, message_count, branch_count, event_count, bytes FROM threads "
               "WHERE principal = ? AND thread_id = ?"
       ),
       find_of_run_(
-          db, "SELECT id, message_count, branch_count, event_count FROM threads "
+          db, "SELECT id, message_count, branch_count, event_count, bytes FROM threads "
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
-          db, "INSERT INTO threads (principal, thread_id, agent_id, created_at, updated_at, title, "
+          // An id is not used again while there are rows left of a thread that had it.
+          db, "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
               "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-              "branch_count, event_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+              "branch_count, event_count, bytes) VALUES (1 + max("
+              "(SELECT coalesce(max(id), 0) FROM threads), "
+              "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
+              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
           db, "UPDATE threads SET head = coalesce(?, head), "
@@ -100,12 +108,13 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "agent_id = coalesce(?, agent_id), title = coalesce(?, title), "
               "archived = coalesce(?, archived), metadata = coalesce(?, metadata), "
               "updated_at = coalesce(?, updated_at), last_run_at = coalesce(?, last_run_at), "
-              "message_count = ?, branch_count = ?, event_count = ? WHERE id = ?"
+              "message_count = ?, branch_count = ?, event_count = ?, bytes = ? WHERE id = ?"
       ),
       update_documents_(
-          db, "INSERT INTO thread_documents (thread, state, offered_tools) VALUES (?1, ?2, ?3) "
+          db, "INSERT INTO thread_documents (thread, state, offered_tools, context) "
+              "VALUES (?1, ?2, ?3, ?4) "
               "ON CONFLICT (thread) DO UPDATE SET state = coalesce(?2, state), "
-              "offered_tools = coalesce(?3, offered_tools)"
+              "offered_tools = coalesce(?3, offered_tools), context = coalesce(?4, context)"
       ),
       add_message_(
           db, "INSERT INTO messages (thread, number, parent, run_id, created_at, message) "
@@ -128,11 +137,13 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
           db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
               "head, last_request_had_history FROM threads WHERE id = ?"
       ),
-      load_documents_(db, "SELECT state, offered_tools FROM thread_documents WHERE thread = ?"),
+      load_documents_(db, "SELECT state, offered_tools, context FROM thread_documents WHERE thread = ?"),
       load_messages_(
           db, "SELECT number, parent, run_id, created_at, message FROM messages "
-              "WHERE thread = ? ORDER BY number"
+              "WHERE thread = ? AND number >= ? ORDER BY number LIMIT ?"
       ),
+      load_message_(db, "SELECT message FROM messages WHERE thread = ? AND number = ?"),
+      load_links_(db, "SELECT number, parent FROM messages WHERE thread = ? ORDER BY number"),
       load_branches_(
           db, "SELECT number, tip, updated_at FROM branches WHERE thread = ? ORDER BY number"
       ),
@@ -169,6 +180,8 @@ std::int64_t sqlite_threads::create(
 ) {
     check_change({}, change);
     const thread_size size = size_after({}, change);
+    std::vector<std::string> made;
+    const std::vector<std::string_view> written = texts_of(change, texts, made);
     // All of it at once: a row that is changed again is written again, with its index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
@@ -176,24 +189,11 @@ std::int64_t sqlite_threads::create(
         change.title.value_or(std::string()), change.archived.value_or(false), metadata, last_run_at,
         change.head.value_or(0), change.last_request_had_history.value_or(false),
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        std::uint64_t{change.events.size()}
+        std::uint64_t{change.events.size()}, bytes_of(written)
     );
     const std::int64_t thread = db_.last_insert_id();
-    add_rows({.thread = thread, .size = {}}, change, texts);
+    add_rows({.thread = thread, .size = {}}, change, written);
     return thread;
-}
-
-void sqlite_threads::add_messages(
-    const position& at, const changes& change, const message_texts& texts
-) {
-    for (std::size_t i = 0; i < change.messages.size(); ++i) {
-        const stored_message& added = change.messages[i];
-        const std::string made = texts.empty() ? json::serialize(to_json(added.message)) : "";
-        add_message_.execute(
-            at.thread, std::uint64_t{at.size.messages + i}, number_or_null(added.parent),
-            added.run_id, added.created_at, texts.empty() ? made : texts[i]
-        );
-    }
 }
 
 void sqlite_threads::apply(
@@ -201,7 +201,9 @@ void sqlite_threads::apply(
     const message_texts& texts
 ) {
     check_change(at.size, change);
-    add_rows(at, change, texts);
+    std::vector<std::string> made;
+    const std::vector<std::string_view> written = texts_of(change, texts, made);
+    add_rows(at, change, written);
     const thread_size size = size_after(at.size, change);
     const std::optional<unix_ms> updated_at =
         change.at == 0 ? std::nullopt : std::optional(change.at);
@@ -209,14 +211,20 @@ void sqlite_threads::apply(
         change.head, change.last_request_had_history, change.agent_id, change.title,
         change.archived, serialized(change.metadata), updated_at, last_run_at,
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        at.event_count + change.events.size(), at.thread
+        at.event_count + change.events.size(), at.bytes + bytes_of(written), at.thread
     );
 }
 
 void sqlite_threads::add_rows(
-    const position& at, const changes& change, const message_texts& texts
+    const position& at, const changes& change, std::span<const std::string_view> texts
 ) {
-    add_messages(at, change, texts);
+    for (std::size_t i = 0; i < change.messages.size(); ++i) {
+        const stored_message& added = change.messages[i];
+        add_message_.execute(
+            at.thread, std::uint64_t{at.size.messages + i}, number_or_null(added.parent),
+            added.run_id, added.created_at, texts[i]
+        );
+    }
     for (const changes::branch_change& changed : change.branches) {
         set_branch_.execute(
             at.thread, changed.index, number_or_null(changed.value.tip), changed.value.updated_at
@@ -234,34 +242,26 @@ void sqlite_threads::add_rows(
         const std::string data = json::serialize(event.data);
         add_event_.execute(at.thread, ++sequence, event.type, event.run_id, event.timestamp, data);
     }
-    if (change.state || change.offered_tools) {
+    if (change.state || change.offered_tools || change.context) {
         update_documents_.execute(
-            at.thread, serialized(change.state), serialized(change.offered_tools)
+            at.thread, serialized(change.state), serialized(change.offered_tools),
+            serialized(change.context)
         );
     }
 }
 
-void sqlite_threads::erase(std::int64_t thread) {
-    const std::string id = std::to_string(thread);
-    for (const char* table :
-         {"thread_documents", "messages", "branches", "calls", "session_events"}) {
-        db_.execute(std::string("DELETE FROM ") + table + " WHERE thread = " + id);
-    }
-    db_.execute("DELETE FROM threads WHERE id = " + id);
-}
-
-std::optional<thread_record> sqlite_threads::load(const thread_key& key) {
-    const std::optional<position> at = find(key);
-    return at ? load(key, *at) : std::nullopt;
-}
-
-std::optional<thread_record> sqlite_threads::load(const thread_key& key, const position& at) {
-    thread_record record;
+sqlite_threads::reading
+sqlite_threads::begin_reading(const thread_key& key, const position& at) {
+    reading begun;
+    begun.thread = at.thread;
+    begun.message_count = at.size.messages;
+    thread_record& record = begun.record;
     record.key = key;
+    record.bytes = at.bytes;
     {
         statement::rows row = load_thread_.query(at.thread);
         if (!row.next()) {
-            return std::nullopt;
+            throw std::runtime_error("the row of the thread is missing");
         }
         record.agent_id = row.text(0);
         record.title = row.text(1);
@@ -275,9 +275,62 @@ std::optional<thread_record> sqlite_threads::load(const thread_key& key, const p
     }
     load_documents(at.thread, record);
     load_branches(at.thread, record);
-    load_messages(at.thread, at.size.messages, record);
     load_calls(at.thread, record);
-    return record;
+    return begun;
+}
+
+bool sqlite_threads::read_on(reading& what) {
+    const std::size_t wanted = what.message_count;
+    const std::size_t before = what.record.nodes.size();
+    if (before < wanted) {
+        std::size_t bytes = 0;
+        const std::uint64_t rows = std::min<std::uint64_t>(read_rows_at_once, wanted - before);
+        statement::rows row = load_messages_.query(what.thread, std::uint64_t{before}, rows);
+        for (std::uint64_t i = 0; i < rows && bytes < read_bytes_at_once; ++i) {
+            if (!row.next() || row.integer(0) != static_cast<std::int64_t>(before + i)) {
+                throw std::runtime_error("a message of the thread is missing");
+            }
+            bytes += row.text(4).size();
+            read_message(what, row);
+        }
+    }
+    if (what.record.nodes.size() < wanted) {
+        return false;
+    }
+    for (branch& held : what.record.branches) {
+        if (held.tip != no_node && held.tip >= wanted) {
+            throw std::runtime_error("a branch of the thread ends in a message that is missing");
+        }
+        held.tip = kept(what, held.tip);
+    }
+    return true;
+}
+
+void sqlite_threads::read_message(reading& what, const statement::rows& row) {
+    const std::size_t number = what.record.nodes.size();
+    stored_message node;
+    node.parent = node_or_none(row, 1);
+    if (node.parent != no_node && node.parent >= number) {
+        throw std::runtime_error("the messages of the thread are not a tree");
+    }
+    node.parent = kept(what, node.parent);
+    node.run_id = row.text(2);
+    node.created_at = row.integer(3);
+    const result<json::value> value = parse_stored(row.text(4));
+    result<message> read = value ? message_from_stored_json(*value) : result<message>(value.error());
+    if (read) {
+        node.message = std::move(*read);
+    } else {
+        node.message.role = role::activity;
+        log_.log(
+            log_level::warning, "left out a stored message that cannot be read",
+            {{"thread", what.record.key.thread_id},
+             {"message", std::to_string(number)},
+             {"reason", read.error().detail}}
+        );
+    }
+    what.left_out.push_back(!read);
+    what.record.nodes.push_back(std::move(node));
 }
 
 void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) {
@@ -291,46 +344,8 @@ void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) 
     if (result<json::value> tools = parse_stored(row.text(1)); tools && tools->is_array()) {
         record.offered_tools = std::move(tools->get_array());
     }
-}
-
-void sqlite_threads::load_messages(std::int64_t thread, std::size_t count, thread_record& record) {
-    record.nodes.resize(count);
-    left_out damaged(record);
-    statement::rows row = load_messages_.query(thread);
-    for (std::size_t number = 0; number < count; ++number) {
-        if (!row.next() || row.integer(0) != static_cast<std::int64_t>(number)) {
-            throw std::runtime_error("a message of the thread is missing");
-        }
-        stored_message& node = record.nodes[number];
-        node.parent = node_or_none(row, 1);
-        if (node.parent != no_node && node.parent >= number) {
-            throw std::runtime_error("the messages of the thread are not a tree");
-        }
-        node.run_id = row.text(2);
-        node.created_at = row.integer(3);
-        const result<json::value> value = parse_stored(row.text(4));
-        result<message> read = value ? message_from_json(*value) : result<message>(value.error());
-        if (read) {
-            node.message = std::move(*read);
-        } else {
-            node.message.role = role::activity;
-            damaged.add(number);
-            log_.log(
-                log_level::warning, "left out a stored message that cannot be read",
-                {{"thread", record.key.thread_id},
-                 {"message", std::to_string(number)},
-                 {"reason", read.error().detail}}
-            );
-        }
-    }
-    if (damaged.any()) {
-        damaged.reconnect();
-    }
-    for (branch& held : record.branches) {
-        if (held.tip != no_node && held.tip >= count) {
-            throw std::runtime_error("a branch of the thread ends in a message that is missing");
-        }
-        held.tip = damaged.kept(held.tip);
+    if (result<json::value> context = parse_stored(row.text(2)); context && context->is_array()) {
+        record.context = std::move(context->get_array());
     }
 }
 
@@ -353,6 +368,106 @@ void sqlite_threads::load_calls(std::int64_t thread, thread_record& record) {
         call.status = call_status_from_string(row.text(4)).value_or(call_status::dead);
         call.made_in = node_or_none(row, 5);
     }
+}
+
+std::optional<thread_summary> sqlite_threads::summary(const thread_key& key) {
+    const std::optional<position> at = find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    statement::rows row = load_thread_.query(at->thread);
+    if (!row.next()) {
+        return std::nullopt;
+    }
+    thread_summary found;
+    found.key = key;
+    found.agent_id = row.text(0);
+    found.title = row.text(1);
+    found.archived = row.integer(2) != 0;
+    found.metadata = object_or_empty(row.text(3));
+    found.created_at = row.integer(4);
+    found.updated_at = row.integer(5);
+    found.last_run_at = row.integer(6);
+    return found;
+}
+
+std::optional<json::value> sqlite_threads::state(const thread_key& key) {
+    const std::optional<position> at = find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    thread_record documents;
+    load_documents(at->thread, documents);
+    return std::move(documents.state);
+}
+
+result<message> sqlite_threads::read_message(std::int64_t thread, std::size_t number) {
+    statement::rows row = load_message_.query(thread, std::uint64_t{number});
+    if (!row.next()) {
+        return failure{errc::not_found, "a message of the thread is missing", {}, {}};
+    }
+    const result<json::value> value = parse_stored(row.text(0));
+    return value ? message_from_stored_json(*value) : result<message>(value.error());
+}
+
+std::optional<std::vector<pending_call>> sqlite_threads::pending_calls(const thread_key& key) {
+    const std::optional<position> at = find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    thread_record record;
+    load_calls(at->thread, record);
+    std::vector<pending_call> pending;
+    for (const call_record& call : record.calls) {
+        if (call.status != call_status::pending) {
+            continue;
+        }
+        const result<message> made_in = read_message(at->thread, call.made_in);
+        pending.push_back(made_in ? describe_pending(call, *made_in) : pending_call{call, {}, {}});
+    }
+    return pending;
+}
+
+std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread_key& key) {
+    const std::optional<position> at = find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    thread_record record;
+    {
+        statement::rows row = load_thread_.query(at->thread);
+        record.head = row.next() ? static_cast<std::uint32_t>(row.integer(7)) : 0;
+    }
+    load_branches(at->thread, record);
+    std::vector<node_index> parents;
+    {
+        statement::rows row = load_links_.query(at->thread);
+        while (row.next()) {
+            const node_index parent = node_or_none(row, 1);
+            if (parent != no_node && parent >= parents.size()) {
+                throw std::runtime_error("the messages of the thread are not a tree");
+            }
+            parents.push_back(parent);
+        }
+    }
+    std::vector<branch_summary> summaries;
+    for (const branch& each : record.branches) {
+        branch_summary& summary = summaries.emplace_back();
+        summary.updated_at = each.updated_at;
+        summary.is_head = summaries.size() - 1 == record.head;
+        for (node_index node = each.tip; node != no_node; node = parents.at(node)) {
+            // Those at the end that load() leaves out are none here either.
+            if (summary.last_message_id.empty()) {
+                const result<message> last = read_message(at->thread, node);
+                if (!last) {
+                    continue;
+                }
+                summary.last_message_id = last->id;
+            }
+            ++summary.message_count;
+        }
+    }
+    return summaries;
 }
 
 std::vector<session_event>

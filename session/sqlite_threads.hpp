@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::session {
@@ -22,6 +25,7 @@ public:
         std::int64_t thread = 0;
         thread_size size;
         std::uint64_t event_count = 0;
+        std::uint64_t bytes = 0; ///< Of its messages.
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
@@ -41,22 +45,37 @@ public:
         const position& at, const changes& change,
         std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}
     );
-    void erase(std::int64_t thread);
+    /// A thread on its way out of the tables, which may be interrupted by anything but its removal.
+    struct reading {
+        std::int64_t thread = 0;
+        std::size_t message_count = 0;
+        std::vector<bool> left_out; ///< By number: the message cannot be read.
+        thread_record record;
+    };
+    /// Everything but the messages.
+    [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
+    /// Reads on for a few milliseconds. True: the record is complete.
+    ///
+    /// A message that cannot be read is left out of every branch: those after it go on from the one before it.
+    /// Its number stays taken, by an empty activity message that no branch holds.
+    [[nodiscard]] bool read_on(reading& what);
 
-    /// A message that cannot be read is left out of every branch: those after it go on from the one
-    /// before it. Its number stays taken, by an empty activity message that no branch holds.
-    [[nodiscard]] std::optional<thread_record> load(const thread_key& key);
-    /// The same, of a thread that was found.
-    [[nodiscard]] std::optional<thread_record> load(const thread_key& key, const position& at);
+    // Parts of a thread, see store.
+    [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
+    [[nodiscard]] std::optional<boost::json::value> state(const thread_key& key);
+    [[nodiscard]] std::optional<std::vector<pending_call>> pending_calls(const thread_key& key);
+    [[nodiscard]] std::optional<std::vector<branch_summary>> branches(const thread_key& key);
     [[nodiscard]] result<thread_page> list(const thread_query& query);
     [[nodiscard]] std::vector<session_event>
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    void add_rows(const position& at, const changes& change, const message_texts& texts);
-    void add_messages(const position& at, const changes& change, const message_texts& texts);
+    void add_rows(
+        const position& at, const changes& change, std::span<const std::string_view> texts
+    );
+    [[nodiscard]] result<message> read_message(std::int64_t thread, std::size_t number);
     void load_documents(std::int64_t thread, thread_record& record);
-    void load_messages(std::int64_t thread, std::size_t count, thread_record& record);
+    void read_message(reading& what, const statement::rows& row);
     void load_branches(std::int64_t thread, thread_record& record);
     void load_calls(std::int64_t thread, thread_record& record);
 
@@ -74,6 +93,8 @@ private:
     statement load_thread_;
     statement load_documents_;
     statement load_messages_;
+    statement load_message_;
+    statement load_links_;
     statement load_branches_;
     statement load_calls_;
     statement load_events_;

@@ -128,8 +128,7 @@ void sqlite_worker::run() noexcept {
             next.writes.clear();
         }
         if (next.read) {
-            read_now(*next.read);
-            next.read.reset();
+            read_now(std::move(next.read));
         }
         if (next.live_due) {
             redo_.take_live();
@@ -229,6 +228,7 @@ void sqlite_worker::carry_out_alone(item* first, item* last) {
 }
 
 bool sqlite_worker::try_transaction(item* first, item* last) {
+    redo_.end_read();
     try {
         transaction all(db_);
         check_failpoint("store.begun");
@@ -281,15 +281,20 @@ void sqlite_worker::execute(item& next) {
     }
 }
 
-void sqlite_worker::read_now(store_job& job) {
+void sqlite_worker::read_now(std::unique_ptr<store_job> job) {
     try {
         check_failpoint("store.read");
-        job.execute();
+        job->execute();
     } catch (const std::exception& error) {
         logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});
-        job.fail(failure{errc::store_unavailable, "the store cannot be read", {}, {}});
+        job->fail(failure{errc::store_unavailable, "the store cannot be read", {}, {}});
     }
-    job.complete();
+    if (job->is_complete()) {
+        job->complete();
+    } else {
+        const std::lock_guard lock(mutex_);
+        reads_.push_back(std::move(job));
+    }
     redo_.read_done();
 }
 

@@ -28,6 +28,8 @@ public:
     /// Does the work. May be called a second time, after everything that the first one did was
     /// rolled back. Throws what SQLite throws; other failures are kept for complete().
     virtual void execute() = 0;
+    /// False: it was one slice of a read; execute() is to be called again when others have had their turn.
+    [[nodiscard]] virtual bool is_complete() const noexcept { return true; }
     /// False: what execute() wrote must not stay.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
     /// Replaces the outcome.
@@ -100,7 +102,7 @@ private:
     [[nodiscard]] bool try_transaction(item* first, item* last);
     void rolled_back() noexcept;
     void execute(item& next);
-    void read_now(store_job& job);
+    void read_now(std::unique_ptr<store_job> job);
     void tell(item& done) noexcept;
 
     database& db_;

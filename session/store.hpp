@@ -2,6 +2,7 @@
 
 #include "session/base/error.hpp"
 #include "session/base/log.hpp"
+#include "session/pending_call.hpp"
 #include "session/thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -63,6 +64,13 @@ struct thread_summary {
     std::string active_run_id; ///< Empty: none.
 };
 
+struct branch_summary {
+    unix_ms updated_at = 0;
+    bool is_head = false;
+    std::uint64_t message_count = 0;
+    std::string last_message_id; ///< Empty: it has no message.
+};
+
 struct thread_query {
     std::string principal;
     std::optional<std::string> agent_id;
@@ -88,7 +96,8 @@ public:
     virtual ~store() = default;
 
     /// Reserves the thread for a run: at most one holder (P7). Fails with errc::thread_busy
-    /// (active_run_id set) while another run holds it. Held until commit(…, release) or release().
+    /// (active_run_id set) while another run holds it. Held until commit(…, release) or release(). An empty id
+    /// holds it for the server itself: nobody is told of a run then.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     acquire(thread_key key, std::string run_id) = 0;
 
@@ -101,6 +110,18 @@ public:
     /// A copy of the thread; nullopt: never seen.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_record>>>
     load(thread_key key) = 0;
+
+    /// Parts of a thread that are found without its messages; nullopt: never seen.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_summary>>>
+    summary(thread_key key) = 0;
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<boost::json::value>>>
+    state(thread_key key) = 0;
+    /// Reads the messages that made the calls, and no others.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) = 0;
+    /// Reads how the messages are linked, and the last one of each branch. By number of the branch.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) = 0;
 
     /// What a new run has to know, in one call.
     struct view {

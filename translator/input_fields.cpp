@@ -1,6 +1,7 @@
 #include "translator/input_fields.hpp"
 
 #include "session/base/id.hpp"
+#include "session/json_member.hpp"
 
 #include <utility>
 
@@ -13,8 +14,15 @@ constexpr std::size_t max_notes = 50;
 
 const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept {
-    const boost::json::value* value = object.if_contains(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
+    return session::find_member(object, key);
+}
+
+std::string given_spelling(const boost::json::object& object, std::string_view key) {
+    const std::string snake = session::snake_case(key);
+    const boost::json::value* camel = object.if_contains(key);
+    const bool is_snake =
+        (camel == nullptr || camel->is_null()) && object.if_contains(snake) != nullptr;
+    return is_snake ? snake : std::string(key);
 }
 
 failure invalid_input(std::string path, std::string_view what) {
@@ -88,7 +96,7 @@ result<void> check_id(std::string_view id, std::string_view path, std::size_t ma
         );
     }
     if (!is_sound_id(id, max_bytes)) {
-        return invalid_input(std::string(path), "must not contain control characters");
+        return invalid_input(std::string(path), "must not contain control characters or such that change the direction of text");
     }
     return {};
 }

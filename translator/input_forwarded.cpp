@@ -16,8 +16,9 @@ using notes_type = std::vector<std::string>;
 
 /// Lower case, without '_' and '-': one spelling for apiKey, api_key and API-Key.
 std::string folded(std::string_view key) {
+    constexpr std::size_t longest = 64; // No name that is looked for is longer.
     std::string out;
-    for (const char c : key) {
+    for (const char c : key.substr(0, longest)) {
         if (c >= 'A' && c <= 'Z') {
             out.push_back(static_cast<char>(c - 'A' + 'a'));
         } else if (c != '_' && c != '-') {
@@ -25,15 +26,6 @@ std::string folded(std::string_view key) {
         }
     }
     return out;
-}
-
-bool is_secret(std::string_view key) {
-    static constexpr std::array<std::string_view, 14> names{
-        "apikey",       "xapikey",   "baseurl",     "headers",     "authorization",
-        "token",        "authtoken", "accesstoken", "bearertoken", "refreshtoken",
-        "clientsecret", "secret",    "password",    "credentials",
-    };
-    return std::find(names.begin(), names.end(), folded(key)) != names.end();
 }
 
 /// The first of the spellings that is there.
@@ -144,25 +136,13 @@ forwarded_settings read_forwarded(const value& bag, notes_type& notes) {
     return out;
 }
 
-void drop_secrets(value& bag) {
-    if (auto* array = bag.if_array()) {
-        for (value& element : *array) {
-            drop_secrets(element);
-        }
-        return;
-    }
-    object* given = bag.if_object();
-    if (given == nullptr) {
-        return;
-    }
-    for (auto member = given->begin(); member != given->end();) {
-        if (is_secret(member->key())) {
-            member = given->erase(member);
-        } else {
-            drop_secrets(member->value());
-            ++member;
-        }
-    }
+bool is_secret_name(std::string_view key) {
+    static constexpr std::array<std::string_view, 14> names{
+        "apikey",       "xapikey",   "baseurl",     "headers",     "authorization",
+        "token",        "authtoken", "accesstoken", "bearertoken", "refreshtoken",
+        "clientsecret", "secret",    "password",    "credentials",
+    };
+    return std::find(names.begin(), names.end(), folded(key)) != names.end();
 }
 
 } // namespace agui::translator

@@ -68,6 +68,22 @@ check_ids(const session::message& message, std::string_view path, const input_li
     return {};
 }
 
+/// Parts and calls of one message are bounded as messages are.
+result<void>
+check_counts(const object& message, std::string_view path, const input_limits& limits) {
+    const std::pair<std::string_view, std::size_t> bounds[] = {
+        {"content", limits.max_parts_per_message}, {"toolCalls", limits.max_calls_per_message}};
+    for (const auto& [key, bound] : bounds) {
+        const value* list = find_member(message, key);
+        if (list != nullptr && list->is_array() && list->get_array().size() > bound) {
+            return invalid_input(
+                joined(path, key), "must not have more than " + std::to_string(bound) + " elements"
+            );
+        }
+    }
+    return {};
+}
+
 /// Takes away what the role's form on the wire does not have.
 void tidy(session::message& message) {
     if (message.role == role::reasoning || message.role == role::activity) {
@@ -109,6 +125,9 @@ result<std::optional<session::message>> read_message(
         return std::optional<session::message>();
     }
     if (auto sound = check_content(**who, **fields, path); !sound) {
+        return sound.error();
+    }
+    if (auto sound = check_counts(**fields, path, limits); !sound) {
         return sound.error();
     }
     if (**who == role::activity) {

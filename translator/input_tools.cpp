@@ -53,7 +53,7 @@ result<boost::json::value> read_parameters(
         add_note(notes, where, "ignored, not an object");
         return boost::json::value(nullptr);
     }
-    return *parameters;
+    return boost::json::value(*parameters, boost::json::storage_ptr());
 }
 
 result<runner::tool_definition> read_tool(

@@ -1,13 +1,11 @@
 #include "translator/run_input.hpp"
 
+#include "translator/document_reader.hpp"
 #include "translator/input_fields.hpp"
 #include "translator/input_forwarded.hpp"
 #include "translator/input_messages.hpp"
 #include "translator/input_tools.hpp"
 
-#include <boost/json/parse.hpp>
-
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,18 +15,8 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-/// A top-level member and the spelling that senders of Python models use.
-struct member_name {
-    std::string_view camel;
-    std::string_view snake;
-};
-
-constexpr member_name thread_id{"threadId", "thread_id"};
-constexpr member_name run_id{"runId", "run_id"};
-constexpr member_name parent_run_id{"parentRunId", "parent_run_id"};
-constexpr member_name protocol_version{"protocolVersion", "protocol_version"};
-constexpr member_name forwarded_props{"forwardedProps", "forwarded_props"};
-
+constexpr std::array<std::string_view, 2> run_id_members{"runId", "run_id"};
+constexpr std::array<std::string_view, 2> forwarded_members{"forwardedProps", "forwarded_props"};
 constexpr std::array<std::string_view, 15> known_members{
     "threadId",       "thread_id",       "runId",           "run_id",
     "parentRunId",    "parent_run_id",   "protocolVersion", "protocol_version",
@@ -36,22 +24,16 @@ constexpr std::array<std::string_view, 15> known_members{
     "tools",          "context",         "resume",
 };
 
-/// The spelling that is given; camel case where both or neither are.
-std::string_view spelling(const object& body, const member_name& name) {
-    return find_member(body, name.camel) == nullptr && find_member(body, name.snake) != nullptr
-               ? name.snake
-               : name.camel;
-}
-
-result<std::string>
-read_id(const object& body, const member_name& name, bool required, const input_limits& limits) {
-    const std::string_view key = spelling(body, name);
+result<std::string> read_id(
+    const object& body, std::string_view name, bool required, const input_limits& limits
+) {
+    const std::string key = given_spelling(body, name);
     auto text = read_text(body, key, "");
     if (!text) {
         return text.error();
     }
     if (required && (!*text || (*text)->empty())) {
-        return invalid_input(std::string(key), "is required and must not be empty");
+        return invalid_input(key, "is required and must not be empty");
     }
     std::string id = std::move(*text).value_or(std::string());
     if (auto sound = check_id(id, key, limits.max_id_bytes); !sound) {
@@ -62,14 +44,14 @@ read_id(const object& body, const member_name& name, bool required, const input_
 
 result<void> read_ids(const object& body, const input_limits& limits, run_input& out) {
     struct target {
-        member_name name;
+        std::string_view name;
         bool required;
         std::string& id;
     };
     const target targets[] = {
-        {thread_id, true, out.thread_id},
-        {run_id, true, out.run_id},
-        {parent_run_id, false, out.parent_run_id},
+        {"threadId", true, out.thread_id},
+        {"runId", true, out.run_id},
+        {"parentRunId", false, out.parent_run_id},
     };
     for (const target& wanted : targets) {
         auto id = read_id(body, wanted.name, wanted.required, limits);
@@ -82,8 +64,7 @@ result<void> read_ids(const object& body, const input_limits& limits, run_input&
 }
 
 result<void> read_version(const object& body, run_input& out) {
-    const std::string_view key = spelling(body, protocol_version);
-    const auto declared = read_text(body, key, "");
+    const auto declared = read_text(body, "protocolVersion", "");
     if (!declared) {
         return declared.error();
     }
@@ -101,6 +82,7 @@ result<void> read_context(const value& given, run_input& out) {
     if (!array) {
         return array.error();
     }
+    out.has_context = true;
     for (std::size_t index = 0; index < (*array)->size(); ++index) {
         const std::string path = indexed("context", index);
         const auto entry = read_object((**array)[index], path);
@@ -153,7 +135,8 @@ read_resume_entry(const value& given, const std::string& path, const input_limit
         }
     }
     if (const value* payload = find_member(**entry, "payload")) {
-        out.payload = *payload; // false, 0 and "" are answers.
+        // false, 0 and "" are answers.
+        out.payload.emplace(*payload, boost::json::storage_ptr());
     }
     return out;
 }
@@ -199,42 +182,34 @@ result<void> read_lists(const object& body, const input_limits& limits, run_inpu
     return {};
 }
 
-std::size_t count_unknown_members(const object& body) {
-    const auto unknown = std::count_if(body.begin(), body.end(), [](const auto& member) {
-        const std::string_view key = member.key();
-        return std::find(known_members.begin(), known_members.end(), key) == known_members.end();
-    });
-    return static_cast<std::size_t>(unknown);
-}
-
 } // namespace
 
-result<value> parse_body(std::string_view body, std::size_t max_json_depth) {
-    boost::json::parse_options options;
-    options.max_depth = max_json_depth;
-    boost::json::error_code ec;
-    value parsed = boost::json::parse(body, ec, {}, options);
-    if (!ec) {
-        return parsed;
+result<value>
+parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
+    document_rules rules;
+    rules.max_depth = max_json_depth;
+    rules.budget = budget;
+    auto read = read_document(body, rules);
+    if (!read) {
+        return read.error();
     }
-    std::string detail = "the body is not JSON in UTF-8";
-    if (ec == boost::json::error::too_deep) {
-        detail = "the body nests deeper than " + std::to_string(max_json_depth) + " levels";
-    }
-    return failure{
-        .code = errc::invalid_json,
-        .detail = std::move(detail),
-        .path = {},
-        .active_run_id = {},
-    };
+    return value(read->value, boost::json::storage_ptr()); // Apart from the budget's storage.
 }
 
-result<run_input> read_run_input(std::string_view body, const input_limits& limits) {
-    auto parsed = parse_body(body, limits.max_json_depth);
-    if (!parsed) {
-        return parsed.error();
+result<run_input>
+read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget) {
+    document_rules rules;
+    rules.max_depth = limits.max_json_depth;
+    rules.built = known_members;
+    rules.uncounted = run_id_members;
+    rules.with_secrets = forwarded_members;
+    rules.is_secret = is_secret_name;
+    rules.budget = budget;
+    auto read = read_document(body, rules);
+    if (!read) {
+        return read.error();
     }
-    object* fields = parsed->if_object();
+    const object* fields = read->value.if_object();
     if (fields == nullptr) {
         return invalid_input("", "must be a JSON object");
     }
@@ -249,21 +224,13 @@ result<run_input> read_run_input(std::string_view body, const input_limits& limi
         return done.error();
     }
     if (const value* state = find_member(*fields, "state")) {
-        out.state = *state;
+        out.state.emplace(*state, boost::json::storage_ptr());
     }
-    if (const value* bag = find_member(*fields, spelling(*fields, forwarded_props))) {
+    if (const value* bag = find_member(*fields, "forwardedProps")) {
         out.forwarded = read_forwarded(*bag, out.notes);
     }
-    out.unknown_members = count_unknown_members(*fields);
-    for (const std::string_view key : {forwarded_props.camel, forwarded_props.snake}) {
-        if (value* bag = fields->if_contains(key)) {
-            drop_secrets(*bag);
-        }
-    }
-    for (const std::string_view key : {"runId", "run_id"}) {
-        fields->erase(key);
-    }
-    out.canonical = canonical_json(*parsed);
+    out.unknown_members = read->skipped;
+    out.canonical = std::move(read->canonical);
     return out;
 }
 

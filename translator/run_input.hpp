@@ -3,6 +3,7 @@
 #include "runner/model_provider.hpp"
 #include "session/base/error.hpp"
 #include "session/base/id.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/message.hpp"
 #include "translator/protocol_version.hpp"
 
@@ -22,6 +23,9 @@ namespace agui::translator {
 struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
+    std::size_t max_parts_per_message = 1'000; ///< People attach a few files.
+    /// Models make a few at once; assistant-ui joins those of a whole turn, of at most some hundred rounds.
+    std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
     std::size_t max_id_bytes = id_bytes_max;
@@ -61,6 +65,7 @@ struct run_input {
     std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
     boost::json::array tools_json;           ///< The accepted tools as given, for the store.
     std::vector<context_entry> context;
+    bool has_context = false;                ///< The request has `context`, if only `[]`.
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
     /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like dropped from
@@ -71,18 +76,19 @@ struct run_input {
 };
 
 /// Reads a request body. Leniency of design section 5 and reference 2.2: nulls at optional places are
-/// absent, unknown members are ignored, unknown roles (if strings), parts and source kinds are dropped
-/// with a note, `tool_id` and `tool_name` are accepted on tool messages; snake_case is accepted at top
-/// level (`thread_id`, `run_id`, …). Failures: invalid_json (also UTF-8, depth, duplicate keys at any level
-/// are NOT refused: the last one wins), invalid_input with `path` (`messages[2].toolCallId`),
-/// unsupported_protocol_version.
-[[nodiscard]] result<run_input> read_run_input(std::string_view body, const input_limits& limits);
+/// absent, unknown members are ignored without being built, unknown roles (if strings), parts and source
+/// kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool messages; the names of
+/// RunAgentInput are read in snake_case too, at every level (`thread_id`, `tool_calls`, `mime_type`), where
+/// the camelCase one is absent. What reading takes counts at `budget`, if there is one, until it returns.
+/// Failures: invalid_json (document_reader.hpp), invalid_input with `path` (`messages[2].toolCallId`),
+/// unsupported_protocol_version, overloaded.
+[[nodiscard]] result<run_input> read_run_input(
+    std::string_view body, const input_limits& limits, memory_budget* budget = nullptr
+);
 
-/// A request body as JSON within the depth limit; errc::invalid_json otherwise.
-[[nodiscard]] result<boost::json::value>
-parse_body(std::string_view body, std::size_t max_json_depth);
-
-/// JSON with object keys sorted at every level, numbers and strings in one form.
-[[nodiscard]] std::string canonical_json(const boost::json::value& value);
+/// A request body as JSON; failures as document_reader.hpp says.
+[[nodiscard]] result<boost::json::value> parse_body(
+    std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr
+);
 
 } // namespace agui::translator

@@ -32,6 +32,8 @@ std::string_view to_string(errc code) noexcept {
         return "cursor_expired";
     case errc::bad_cursor:
         return "bad_cursor";
+    case errc::body_too_large:
+        return "body_too_large";
     case errc::not_found:
         return "not_found";
     case errc::overloaded:

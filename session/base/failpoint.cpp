@@ -7,9 +7,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace agui {
 
@@ -69,11 +71,36 @@ bool stumble(std::string_view name) noexcept {
     return false;
 }
 
+// Held while a hook is called, so that it does not go meanwhile.
+std::shared_mutex hook_mutex;
+std::function<void(std::string_view)> current_hook;
+
+void call_hook(std::string_view name) {
+    const std::shared_lock lock(hook_mutex);
+    if (current_hook) {
+        current_hook(name);
+    }
+}
+
 } // namespace
 
-void pass_failpoint(std::string_view name) noexcept { (void)stumble(name); }
+failpoint_hook::failpoint_hook(std::function<void(std::string_view)> hook) {
+    const std::lock_guard lock(hook_mutex);
+    current_hook = std::move(hook);
+}
+
+failpoint_hook::~failpoint_hook() {
+    const std::lock_guard lock(hook_mutex);
+    current_hook = nullptr;
+}
+
+void pass_failpoint(std::string_view name) noexcept {
+    call_hook(name);
+    (void)stumble(name);
+}
 
 void check_failpoint(std::string_view name) {
+    call_hook(name);
     if (stumble(name)) {
         throw std::runtime_error("failpoint");
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 namespace agui {
@@ -18,6 +19,17 @@ void pass_failpoint(std::string_view name) noexcept;
 
 /// For a place where something can fail: error throws std::runtime_error.
 void check_failpoint(std::string_view name);
+
+/// For tests of this process: called with the name of every place that is passed, by the thread that passes it;
+/// what it throws is thrown by check_failpoint(). Until the object goes, which waits for calls under way.
+/// One at a time.
+class failpoint_hook {
+public:
+    explicit failpoint_hook(std::function<void(std::string_view)> hook);
+    ~failpoint_hook();
+    failpoint_hook(const failpoint_hook&) = delete;
+    failpoint_hook& operator=(const failpoint_hook&) = delete;
+};
 
 #else
 

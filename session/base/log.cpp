@@ -1,5 +1,7 @@
 #include "session/base/log.hpp"
 
+#include "session/base/id.hpp"
+
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -7,31 +9,36 @@ namespace agui {
 
 namespace {
 
-// A value with a space, a quote or a control character is quoted and escaped: one event, one line.
+// A value with a space, a quote or a character that would change the line is quoted and escaped: one
+// event, one line, shown as it is.
 void append_value(std::string& line, std::string_view value) {
     static constexpr char hex[] = "0123456789abcdef";
     bool plain = !value.empty();
-    for (const char c : value) {
-        const auto byte = static_cast<unsigned char>(c);
-        plain = plain && byte > 0x20 && byte != 0x7f && c != '"' && c != '\\' && c != '=';
+    for (std::size_t at = 0; at < value.size() && plain; ++at) {
+        const char c = value[at];
+        plain = c != ' ' && c != '"' && c != '\\' && c != '=' &&
+                unsound_character(value.substr(at)) == 0;
     }
     if (plain) {
         line.append(value);
         return;
     }
     line.push_back('"');
-    for (const char c : value) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            line.push_back('\\');
-            line.push_back(c);
-        } else if (byte < 0x20 || byte == 0x7f) {
+    for (std::size_t at = 0; at < value.size();) {
+        const std::size_t unsound = unsound_character(value.substr(at));
+        for (const char c : value.substr(at, unsound)) {
+            const auto byte = static_cast<unsigned char>(c);
             line.append("\\x");
             line.push_back(hex[byte >> 4U]);
             line.push_back(hex[byte & 15U]);
-        } else {
-            line.push_back(c);
         }
+        if (unsound == 0) {
+            if (value[at] == '"' || value[at] == '\\') {
+                line.push_back('\\');
+            }
+            line.push_back(value[at]);
+        }
+        at += unsound == 0 ? 1 : unsound;
     }
     line.push_back('"');
 }

@@ -78,7 +78,7 @@ options parse_options(int argc, char** argv) {
     const arguments given(
         argc, argv,
         {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
-         "--delay-ms", "--server-pid", "--mock-pid", "--cores"}
+         "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid", "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
@@ -89,6 +89,9 @@ options parse_options(int argc, char** argv) {
     parsed.plan.interval_ms = given.number("--interval-ms", 20, {1, 60'000});
     parsed.plan.spread_ns = given.number("--spread-ms", 2'000, {0, 600'000}) * ns_per_ms;
     parsed.plan.delay_ns = given.number("--delay-ms", 0, {0, 600'000}) * ns_per_ms;
+    parsed.plan.mark = given.text("--mark", "");
+    parsed.plan.history = given.number("--history", 0, {0, 100'000});
+    parsed.plan.history_bytes = given.number("--history-bytes", 1024, {1, 1'000'000});
     parsed.settle_ns = given.number("--settle-ms", 300, {0, 60'000}) * ns_per_ms;
     parsed.server_pid = static_cast<pid_t>(given.number("--server-pid", 0, pid_range));
     parsed.mock_pid = static_cast<pid_t>(given.number("--mock-pid", 0, pid_range));
@@ -238,6 +241,7 @@ void measure(const options& opt) {
 constexpr const char* usage =
     "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
+    "  [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--cores 0,1]\n";
 
 } // namespace

@@ -33,7 +33,7 @@
 namespace agui::bench {
 namespace {
 
-constexpr std::size_t request_bytes_max = 4'194'304;
+constexpr std::size_t request_bytes_max = 33'554'432;
 constexpr std::size_t event_bytes =
     333; // of one SSE event: what api.openai.com sends for one token
 constexpr std::int64_t tokens_max = 1'000'000;

@@ -70,9 +70,29 @@ std::string http_get_events(const round_plan& plan, const event_checker::expecta
         .append("\r\n");
 }
 
-std::string agui_body(const event_checker::expectation& expected, const std::string& prompt) {
+// Messages by turns of the user and the assistant, each followed by a comma.
+std::string history_messages(const round_plan& plan, const std::string& thread_id) {
+    const auto content_bytes = static_cast<std::size_t>(plan.history_bytes);
+    std::string messages;
+    for (std::int64_t i = 0; i < plan.history; ++i) {
+        const std::string number = std::to_string(i);
+        std::string content = "Message " + number + " of " + thread_id + ".";
+        while (content.size() < content_bytes) {
+            content += " More of the same.";
+        }
+        content.resize(content_bytes);
+        messages += R"({"id":"history-)" + number + R"(","role":")" +
+                    (i % 2 == 0 ? "user" : "assistant") + R"(","content":")" + content + R"("},)";
+    }
+    return messages;
+}
+
+std::string agui_body(
+    const round_plan& plan, const event_checker::expectation& expected, const std::string& prompt
+) {
     return R"({"threadId":")" + expected.thread_id + R"(","runId":")" + expected.run_id +
-           R"(","state":{},"messages":[{"id":"message-of-)" + expected.run_id +
+           R"(","state":{},"messages":[)" + history_messages(plan, expected.thread_id) +
+           R"({"id":"message-of-)" + expected.run_id +
            R"(","role":"user","content":")" + prompt +
            R"("}],"tools":[],"context":[],"forwardedProps":{}})";
 }
@@ -86,12 +106,13 @@ std::string openai_body(const std::string& prompt) {
 stream make_stream(const round_plan& plan, std::int64_t number, token_times& times) {
     // Unique among all runs of all rounds against one server.
     const std::int64_t run = plan.kind == stream_kind::fanout ? 0 : number;
-    const std::string mark = std::to_string(getpid()) + "-" + std::to_string(run);
+    const std::string mark =
+        (plan.mark.empty() ? std::to_string(getpid()) : plan.mark) + "-" + std::to_string(run);
     event_checker::expectation expected{
         .tokens = static_cast<std::uint32_t>(plan.tokens),
         .interval_ns = plan.interval_ms * ns_per_ms,
         .thread_id = "bench-thread-" + mark,
-        .run_id = "bench-run-" + mark,
+        .run_id = "bench-run-" + std::to_string(getpid()) + "-" + mark,
     };
     const std::string prompt = "Count, please. [tokens=" + std::to_string(plan.tokens) +
                                " interval_ms=" + std::to_string(plan.interval_ms) +
@@ -101,7 +122,7 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
         made.unsent = http_post(plan, openai_body(prompt));
         made.checker = std::make_unique<openai_checker>(std::move(expected), times);
     } else {
-        made.unsent = number == run ? http_post(plan, agui_body(expected, prompt))
+        made.unsent = number == run ? http_post(plan, agui_body(plan, expected, prompt))
                                     : http_get_events(plan, expected);
         made.checker = std::make_unique<agui_checker>(std::move(expected), times);
     }

@@ -11,7 +11,8 @@ usage() {
     cat <<'USAGE'
 usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
-                    beside as many streams through nginx
+                    beside as many streams through nginx; history: as streams, each on a thread of 100
+                    messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite)
   --rounds N        rounds, each with every target once in random order (7)
   --targets LIST    of direct,nginx,memory,sqlite (all four)
   --build DIR       build folder that holds bin/ (build/release)
@@ -27,11 +28,12 @@ stop_usage() {
 }
 
 workload=streams
+history=0
 rounds=7
 quick=
 interval_ms=20
 spread_ms=2000
-targets=direct,nginx,memory,sqlite
+targets=
 build=$repository/build/release
 json_file=
 server_core=0
@@ -62,10 +64,18 @@ while [ $# -gt 0 ]; do
     esac
 done
 
+if [ -z "$targets" ]; then
+    case $workload in
+    history | long) targets=memory,sqlite ;;
+    *) targets=direct,nginx,memory,sqlite ;;
+    esac
+fi
 case $workload in
 streams) streams=200 tokens=100 ;;
 fanout) streams=500 tokens=500 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout" ;;
+history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
+long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, history, long" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 tokens=100 spread_ms=500
@@ -99,11 +109,16 @@ if [ ${#missing[@]} -gt 0 ]; then
     printf -v list '%s; ' "${missing[@]}"
     stop_usage "missing: ${list%; }"
 fi
+if [ $history -gt 0 ] && { wants nginx || wants direct; }; then
+    stop_usage "--workload $workload is for --targets memory,sqlite"
+fi
 [ "$(nproc)" -ge 2 ] || stop_usage "two cores are needed: one for the server, one for load and model"
 
 work=$(mktemp -d -t agui-bench.XXXXXX)
 mock_pid=
 target_pid=
+keep_store=
+mark=
 
 # Ends a process that this script started; kills it if it does not go within 10 s.
 end_process() {
@@ -249,7 +264,7 @@ start_target() {
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
     memory | sqlite)
-        rm -f "$work"/bench.db*
+        [ -n "$keep_store" ] || rm -f "$work"/bench.db*
         if [ "$target" = memory ]; then
             write_gateway_config "$port" "memory:"
         else
@@ -285,6 +300,21 @@ run_load() {
         --server-pid "$measured_pid" "$@"
 }
 
+# Gives each stream of the measurement its thread. A store on disk is opened again afterwards: memory that the
+# writing left to the allocator would hide what the streams take.
+write_history() {
+    mark=history$RANDOM
+    run_load "$streams" 1 $((streams * 20)) --mark "$mark" --history "$history" \
+        --history-bytes "$history_bytes" >/dev/null || return 1
+    [ "$1" = sqlite ] || return 0
+    stop_target
+    keep_store=yes
+    start_target "$1"
+    local started=$?
+    keep_store=
+    return $started
+}
+
 # Runs one target of one round: fresh server, warm-up, measurement. Appends to the results.
 run_target() {
     local round=$1 target=$2 line
@@ -294,8 +324,13 @@ run_target() {
         stop_target
         return 1
     fi
+    if [ $history -gt 0 ] && ! write_history "$target"; then
+        echo "run.sh: the threads of $target could not be written" >&2
+        stop_target
+        return 1
+    fi
     if run_load 20 20 200 >/dev/null &&
-        line=$(run_load "$streams" "$tokens" "$spread_ms" --mock-pid "$mock_pid" \
+        line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \
             --cores $server_core,$harness_core); then
         printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/results"
         stop_target
@@ -323,14 +358,15 @@ done
 model_name=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 echo "$(uname -sr), $(nproc) cores, ${model_name:-unknown CPU}; database on $(stat -f -c %T "$work")"
 what="$streams streams of $tokens tokens"
-[ "$workload" = streams ] || what="one run of $tokens tokens with $streams readers (direct, nginx: $what)"
+[ "$workload" != fanout ] || what="one run of $tokens tokens with $streams readers (direct, nginx: $what)"
 echo "$rounds rounds, $what, one token every $interval_ms ms, starts spread over $spread_ms ms"
+[ $history -eq 0 ] || echo "each stream on a thread of $history messages of $history_bytes bytes"
 [ -z "$quick" ] || echo "smoke run: too few rounds and streams for its figures to mean anything"
 if grep -qsE '^(AGUI_SANITIZE:[A-Z]+=.+|AGUI_VERIFY_EVENTS:[A-Z]+=ON|CMAKE_BUILD_TYPE:[A-Z]+=Debug)$' "$build/CMakeCache.txt"; then
     echo "the build in $build is a debug or sanitizer build: its gateway is not what users run"
 fi
 echo
-awk -v workload="$workload" -f "$here/report.awk" "$work/results"
+awk -v workload="$workload" -v tokens="$tokens" -f "$here/report.awk" "$work/results"
 if [ $failures -gt 0 ]; then
     echo "$failures rounds were void or did not start" >&2
     exit 1

@@ -48,6 +48,7 @@ fs.writeFileSync(config, `
 listen = "127.0.0.1:0"
 log_level = "warning"
 reader_buffer_bytes = ${limit}
+on_disconnect = "continue"
 [session]
 store = "sqlite:${folder}/agui.db"
 [models.main]

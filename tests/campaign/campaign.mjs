@@ -120,6 +120,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     listen = "127.0.0.1:${port}"
     threads = 2
     log_level = "warning"
+    on_disconnect = "continue"
     [session]
     store = "sqlite:${database}"
     durability = "${durability}"

@@ -278,7 +278,7 @@ for (const client of clients) {
             assert.ok(!outline((await model.request(key, 2)).conversation).some((line) => line.endsWith(': ok')));
         });
 
-        it('lets a run go on when the client aborts', async () => {
+        it('loses nothing when the client drops the connection and comes back with the same POST', async () => {
             const held = gate();
             model.script(key, [{ content: 'A long story that nobody waits for.', pauseAfter: 3, resume: held.opened }, { content: 'Yes.' }]);
             agent.add(user(`${key} tell a story`));
@@ -296,6 +296,26 @@ for (const client of clients) {
             agent.add(user('are you done?'));
             expectOutcome(await agent.run());
             assert.equal(outline((await model.request(key, 2)).conversation)[1], 'assistant: A long story that nobody waits for.');
+        });
+
+        it('lets a run go on without a reader when X-On-Disconnect says continue', async () => {
+            const held = gate();
+            model.script(key, [{ content: 'A long story that nobody waits for.', pauseAfter: 3, resume: held.opened }, { content: 'Yes.' }]);
+            agent = new Agent(client, gateway, { headers: { 'X-On-Disconnect': 'continue' } });
+            agent.add(user(`${key} tell a story`));
+            await agent.run({
+                onEvent: (event) => event.type === 'TEXT_MESSAGE_CONTENT' && agent.abort(),
+            });
+
+            held.open();
+            const exchange = await model.request(key, 1);
+            await exchange.ended;
+
+            assert.equal(exchange.hungUp, false);
+            const replay = await postRun(gateway, agent.sent[0]);
+            assert.equal(replay.expectFinished().text, 'A long story that nobody waits for.');
+            agent.add(user('are you done?'));
+            expectOutcome(await agent.run());
         });
 
         it('ends a run when the client aborts and X-On-Disconnect says cancel', async () => {

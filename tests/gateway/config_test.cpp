@@ -68,7 +68,8 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.server.listen, "127.0.0.1:8080");
     EXPECT_EQ(all.server.max_body_bytes, 33'554'432U);
     EXPECT_EQ(all.server.heartbeat, std::chrono::seconds(15));
-    EXPECT_EQ(all.server.on_disconnect.what, disconnect_policy::kind::go_on);
+    EXPECT_EQ(all.server.on_disconnect.what, disconnect_policy::kind::grace);
+    EXPECT_EQ(all.server.on_disconnect.grace, std::chrono::seconds(10));
     EXPECT_EQ(all.server.run_timeout, std::chrono::seconds(3600));
     EXPECT_EQ(all.server.drain, std::chrono::seconds(25));
     EXPECT_EQ(all.server.max_connections, 20'000U);
@@ -89,6 +90,7 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.session.replay, std::chrono::seconds(600));
     EXPECT_EQ(all.session.log_age, std::chrono::hours(7 * 24));
     EXPECT_TRUE(all.session.supersede_detached);
+    EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(500));
     EXPECT_EQ(all.tools.max_result_bytes, 1'048'576U);
     EXPECT_FALSE(all.auth);
 }
@@ -115,6 +117,7 @@ history = "client"
 durability = "power"
 client_history = "delta"
 on_busy_detached = "reject"
+busy_wait_ms = 250
 log_days = 2
 log_max_bytes = 1000000
 [tools]
@@ -166,6 +169,7 @@ loop_detection = "off"
     EXPECT_EQ(all.session.log_age, std::chrono::hours(48));
     EXPECT_EQ(all.session.log_max_bytes, 1'000'000U);
     EXPECT_FALSE(all.session.supersede_detached);
+    EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(250));
     EXPECT_TRUE(all.tools.reject_name_clash);
     ASSERT_EQ(all.tools.external.size(), 1U);
     EXPECT_FALSE(all.tools.external[0].always);
@@ -231,8 +235,7 @@ model = "m"
         "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
         "config:5:18: server.max_conections: unknown key",
         "config:7:11: session.on_busy: only \"reject\" is supported by this version",
-        "config:10:12: models.main.base_url: must be an http:// or https:// URL without user, "
-        "query "
+        "config:10:12: models.main.base_url: must be an http:// or https:// URL without user "
         "and fragment",
         "config:2:10: colour: unknown key",
     };
@@ -311,6 +314,10 @@ TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {
     const config all = load(
                            minimal, {"models.main.api_key_env=AGUI_TEST_KEY",
                                      "models.main.headers.x-team=sk-canary-header",
+                                     "models.main.base_url=http://h/v1/?v=sk-canary-1&flag&key=sk-canary-2",
+                                     "models.main.extra_body.key=sk-canary-body",
+                                     "models.main.extra_body.options.key=sk-canary-inner",
+                                     "models.main.extra_body.list=[\"sk-canary-list\"]",
                                      "auth.mode=bearer", "auth.token_file=" + key_file}
     )
                            .value();
@@ -320,6 +327,44 @@ TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {
     const std::string printed = print_config(all);
     EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
     EXPECT_NE(printed.find("api_key_env = 'AGUI_TEST_KEY'"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("options"), std::string::npos) << printed;
+    EXPECT_EQ(all.models[0].base_url, "http://h/v1?v=sk-canary-1&flag&key=sk-canary-2");
+    EXPECT_NE(printed.find("'http://h/v1?v=***&flag&key=***'"), std::string::npos) << printed;
+}
+
+TEST_F(ConfigSecret, TakesNoSpacesAroundASecret) {
+    ::setenv("AGUI_TEST_KEY", "sk-canary ", 1);
+    EXPECT_EQ(
+        problem_of(minimal, {"auth.mode=bearer", "auth.token_env=AGUI_TEST_KEY"}),
+        "--set: auth.token_env: the environment variable AGUI_TEST_KEY has spaces around its value"
+    );
+    const std::string file = write("key", " sk-canary-file\n");
+    EXPECT_EQ(
+        problem_of(minimal, {"models.main.api_key_file=" + file}),
+        "--set: models.main.api_key_file: the file has spaces around its value"
+    );
+}
+
+TEST(Config, SaysWhatCorsAndPagesNeed) {
+    EXPECT_FALSE(load(minimal, {"server.cors_credentials=true"}));
+    EXPECT_TRUE(load(
+        minimal, {"server.cors_origins=[\"https://app.example\"]", "server.cors_credentials=true"}
+    ));
+    EXPECT_FALSE(load(minimal, {"server.spa=true"}));
+    EXPECT_FALSE(load(minimal, {"server.csp=default-src 'self'"}));
+    EXPECT_TRUE(load(minimal, {"server.spa=true", "server.static_dir=/", "server.csp="}));
+}
+
+TEST(Config, ReadsMemoryAndProxies) {
+    const config all =
+        load(minimal, {"server.max_memory_bytes=1073741824",
+                       "server.trusted_proxies=[\"10.0.0.0/8\", \"::1\"]"})
+            .value();
+    EXPECT_EQ(effective_memory(all.server), 1U << 30U);
+    EXPECT_EQ(all.server.trusted_proxies.size(), 2U);
+    EXPECT_FALSE(load(minimal, {"server.trusted_proxies=[\"proxy.example\"]"}));
+    EXPECT_FALSE(load(minimal, {"server.max_memory_bytes=1000"}));
+    EXPECT_GT(effective_memory(load(minimal)->server), 0U) << "half of what there is";
 }
 
 TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {

@@ -43,6 +43,10 @@ void raw_client::close() {
     }
 }
 
+void raw_client::close_sending() const {
+    ::shutdown(socket_, SHUT_WR);
+}
+
 bool raw_client::send(std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -52,6 +52,8 @@ public:
     /// Waits, without reading, until the peer has aborted the connection; at most ten seconds.
     void wait_for_reset() const;
     void close();
+    /// Closes the sending side alone.
+    void close_sending() const;
 
 private:
     bool fill();

@@ -61,6 +61,22 @@ public:
     load(session::thread_key) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<std::optional<session::thread_summary>>>
+    summary(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<boost::json::value>>>
+    state(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<std::vector<session::pending_call>>>>
+    pending_calls(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<std::vector<session::branch_summary>>>>
+    branches(session::thread_key) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
         co_return failure{};
     }

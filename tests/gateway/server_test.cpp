@@ -275,11 +275,11 @@ TEST_F(ServerTest, LimitsBodies) {
 }
 
 TEST_F(ServerTest, LimitsTheBodiesOfAllRequestsTogether) {
-    settings.server.max_bytes_of_bodies = 1000;
+    settings.server.max_memory_bytes = 300'000;
     start();
 
     for (int i = 0; i < 3; ++i) {
-        const raw_reply reply = ask(post("/agui", run_body("t", "large", std::string(1000, 'x'))));
+        const raw_reply reply = ask(post("/agui", run_body("t", "large", std::string(300'000, 'x'))));
         EXPECT_EQ(reply.status, 503);
         EXPECT_EQ(error_code(reply), "overloaded");
     }

@@ -116,7 +116,7 @@ protected:
             expect_whole_conversation();
         }
         // What a read finds is told first, and kept then: by now it is.
-        EXPECT_EQ(ask(get("/agui/threads/unknown/messages")).status, 404);
+        EXPECT_EQ(ask(get("/agui/threads/unknown/state")).status, 404);
         const bool failed = files.has_failed();
         files.heal();
 

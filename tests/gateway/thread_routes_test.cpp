@@ -161,7 +161,7 @@ TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
 
 TEST_F(ThreadRoutes, AnUnknownThreadIsNotThere) {
     start();
-    for (const char* part : {"", "/messages", "/events", "/state", "/pending", "/branches"}) {
+    for (const char* part : {"", "/events", "/state", "/pending", "/branches"}) {
         EXPECT_EQ(ask(get("/agui/threads/none" + std::string(part))).status, 404) << part;
     }
 }

@@ -27,10 +27,13 @@ struct scripted_turn {
 
 class fake_model final : public model_provider {
 public:
+    std::string provider_name;
     std::deque<scripted_turn> turns;
     std::vector<std::vector<session::message>> histories;
     std::vector<std::optional<tool_choice>> choices;
     std::vector<std::vector<std::string>> offered;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return provider_name; }
 
     boost::asio::awaitable<model_outcome> ask(const model_request& request, model_sink& sink) override {
         histories.push_back(*request.messages);
@@ -63,6 +66,9 @@ public:
     std::vector<session::changes> commits;
     run_end end;
     int finishes = 0;
+    int loads = 0;
+    std::function<result<session::thread_record>()> thread;
+    std::function<void()> on_load;
     int fail_commit = -1; ///< Number of the commit that fails, from 0; -1: none.
     std::function<void(const std::string&)> on_step;
 
@@ -77,6 +83,14 @@ public:
             co_return failure{errc::store_unavailable, "full", {}, {}};
         }
         co_return result<void>();
+    }
+
+    boost::asio::awaitable<result<session::thread_record>> load_thread() override {
+        ++loads;
+        if (on_load) {
+            on_load();
+        }
+        co_return thread();
     }
 
     boost::asio::awaitable<void> finish(session::changes change, run_end ended) override {
@@ -177,6 +191,7 @@ protected:
         change.messages.push_back(node);
         change.branches.push_back({0, {0, 0}});
         session::apply(request.thread, change);
+        sink.thread = [this] { return stored(); };
     }
 
     void play() {
@@ -208,7 +223,7 @@ protected:
     manual_clock time;
     memory_logger log;
     recording_sink sink;
-    stop_source stop;
+    stop_source stop{context().get_executor()};
     run_request request;
     std::size_t max_result_bytes = 1000;
 };
@@ -289,12 +304,17 @@ TEST_F(AgentLoop, TellsTheModelThatAToolIsNotRegistered) {
 }
 
 TEST_F(AgentLoop, ArgumentsOfAServerCallThatAreNoObjectAreAnErrorResult) {
-    model.turns = {calls({{"c1", "weather", "[1]"}, {"c2", "weather", "{oops"}}), says("Sorry")};
+    model.turns = {
+        calls({{"c1", "weather", "[1]"},
+               {"c2", "weather", "{oops"},
+               {"c3", "weather", R"({"a":[1e400]})"}}),
+        says("Sorry")};
 
     play();
 
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The arguments are not a JSON object."));
     EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The arguments are not a JSON object."));
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c3 failed The arguments are not a JSON object."));
 }
 
 TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
@@ -326,6 +346,67 @@ TEST_F(AgentLoop, AToolThatThrowsIsAnErrorResultWithoutItsText) {
 
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The tool failed."));
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(AgentLoop, AToolThatThrowsIsNamedInTheLogWithoutItsArguments) {
+    model.turns = {calls({{"c1", "broken", R"({"city":"Ulm"})"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::ElementsAre("error tool failed run=r1 tool=broken call=c1 detail=\"a secret detail\"")
+    );
+}
+
+TEST_F(AgentLoop, AResultThatIsNotUtf8IsAnErrorResult) {
+    tools.add({"bytes", "Gives bytes", {}}, returns("\xFF\xFE"));
+    tools.add(
+        {"parts", "Gives parts with bytes", {}},
+        [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            const boost::json::object part{{"type", "text"}, {"text", "a\xC3"}};
+            co_return tool_outcome{tool_outcome::kind::result, boost::json::array{part}};
+        }
+    );
+    model.turns = {calls({{"c1", "bytes", "{}"}, {"c2", "parts", "{}"}}), says("Sorry")};
+
+    play();
+
+    for (const std::string id : {"c1", "c2"}) {
+        EXPECT_THAT(
+            sink.steps,
+            ::testing::Contains("result " + id + " failed The tool's result is not text in UTF-8.")
+        );
+    }
+}
+
+TEST_F(AgentLoop, WhatTheModelServerSaidIsLoggedAtDebugOnly) {
+    model.turns = {{[](model_sink&) -> model_outcome {
+        return model_failure{model_failure::kind::rejected, 400, "an error status", "your text: …"};
+    }}};
+
+    play();
+
+    EXPECT_THAT(
+        log.lines(), ::testing::ElementsAre(
+                         "error model call failed run=r1 status=400 detail=\"an error status\"",
+                         "debug the model server said run=r1 upstream=\"your text: …\""
+                     )
+    );
+}
+
+TEST_F(AgentLoop, AnUnknownFinishReasonIsLogged) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_text("Hi");
+        return model_answer{.reason = finish_reason::stop, .usage = {}, .unknown_reason = "whatever"};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(
+        log.lines(), ::testing::ElementsAre("warning unknown finish_reason run=r1 reason=whatever")
+    );
 }
 
 TEST_F(AgentLoop, AResultOverTheLimitIsAnErrorResult) {
@@ -455,7 +536,7 @@ TEST_F(AgentLoop, AStopInTheMiddleOfTextKeepsTheText) {
                     true}};
     sink.on_step = [this](const std::string& step) {
         if (step == "text Half") {
-            boost::asio::post(context(), [this] { stop.request(stop_reason::cancelled); });
+            boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });
         }
     };
 
@@ -467,7 +548,7 @@ TEST_F(AgentLoop, AStopInTheMiddleOfTextKeepsTheText) {
 
 TEST_F(AgentLoop, AStopBeforeTheFirstTokenAsksNoFurther) {
     model.turns = {{[](model_sink&) -> model_outcome { return model_answer{}; }, true}};
-    boost::asio::post(context(), [this] { stop.request(stop_reason::run_timeout); });
+    boost::asio::post(context(), [this] { (void)stop.request(stop_reason::run_timeout); });
 
     play();
 
@@ -476,7 +557,7 @@ TEST_F(AgentLoop, AStopBeforeTheFirstTokenAsksNoFurther) {
 }
 
 TEST_F(AgentLoop, ARunThatIsStoppedBeforeItStartsDoesNotAskTheModel) {
-    stop.request(stop_reason::shutdown);
+    (void)stop.request(stop_reason::shutdown);
 
     play();
 
@@ -501,7 +582,7 @@ TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {
     model.turns = {calls({{"c1", "stubborn", "{}"}})};
     sink.on_step = [this](const std::string& step) {
         if (step == "commit") {
-            boost::asio::post(context(), [this] { stop.request(stop_reason::cancelled); });
+            boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });
         }
     };
 
@@ -514,6 +595,186 @@ TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {
     EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
     EXPECT_EQ(status_of("c1"), call_status::dead);
     EXPECT_EQ(sink.steps, steps) << "the late result must not be shown";
+}
+
+TEST_F(AgentLoop, AStopFromWithinWhatIsShownEndsTheRunForItsReason) {
+    model.turns = {{[](model_sink& sink) -> model_outcome {
+                        sink.on_text("Half");
+                        return model_answer{};
+                    },
+                    true}};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "text Half") {
+            (void)stop.request(stop_reason::token_limit);
+        }
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
+    EXPECT_EQ(session::text_of(stored().nodes.at(1).message.content), "Half");
+}
+
+TEST_F(AgentLoop, AStopWhileTheTurnIsCommittedStartsNoTool) {
+    int started = 0;
+    tools.add(
+        {"count", "Counts", {}}, [&started](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            ++started;
+            co_return tool_outcome{};
+        }
+    );
+    model.turns = {calls({{"c1", "count", "{}"}})};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "commit") {
+            (void)stop.request(stop_reason::cancelled);
+        }
+    };
+
+    play();
+
+    EXPECT_EQ(started, 0);
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+}
+
+TEST_F(AgentLoop, AStopWhileAToolRunsStartsNoFurtherOne) {
+    int started = 0;
+    tools.add(
+        {"count", "Counts and stops the run", {}},
+        [this, &started](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            ++started;
+            (void)stop.request(stop_reason::cancelled);
+            co_return tool_outcome{};
+        }
+    );
+    request.agent.max_parallel_tools = 1;
+    model.turns = {calls({{"c1", "count", "{}"}, {"c2", "count", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(started, 1);
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+}
+
+TEST_F(AgentLoop, AStopBeforeTheEndIsStoredHandsNothingOff) {
+    model.turns = {calls({{"c1", "change_background", "{}"}})};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "turn ended") {
+            (void)stop.request(stop_reason::cancelled);
+        }
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_TRUE(sink.end.external_call_open);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+}
+
+TEST_F(AgentLoop, AStopBeforeAnswersAreWaitedForIsTheEnd) {
+    request.next = session::next_step::wait_for_answers;
+    (void)stop.request(stop_reason::cancelled);
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+}
+
+TEST_F(AgentLoop, AStopOnceTheEndIsBeingStoredComesTooLate) {
+    model.turns = {says("Hi")};
+    bool counted = true;
+    sink.on_step = [&](const std::string& step) {
+        if (step == "finish") {
+            counted = stop.request(stop_reason::cancelled);
+        }
+    };
+
+    play();
+
+    EXPECT_FALSE(counted);
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(AgentLoop, ToolsAreCancelledWhenTheResultOfAnotherCannotBeShown) {
+    bool ended = false;
+    bool cancelled = false;
+    tools.add(
+        {"slow", "Waits until cancelled", {}},
+        [&](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            boost::asio::steady_timer never(
+                co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
+            );
+            co_await boost::asio::this_coro::throw_if_cancelled(false);
+            const auto [ec] =
+                co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            cancelled = ec == boost::asio::error::operation_aborted;
+            ended = true;
+            co_return tool_outcome{};
+        }
+    );
+    model.turns = {calls({{"c1", "weather", "{}"}, {"c2", "slow", "{}"}})};
+    sink.on_step = [](const std::string& step) {
+        if (step.starts_with("result c1 sunny")) {
+            throw std::runtime_error("cannot be shown");
+        }
+    };
+
+    play();
+    context().restart();
+    context().run_for(std::chrono::seconds(ended ? 0 : 5)); // Nothing else is left to wait for.
+
+    EXPECT_EQ(sink.end.reason, stop_reason::error);
+    EXPECT_TRUE(ended) << "it goes on";
+    EXPECT_TRUE(cancelled);
+}
+
+TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
+    int cancelled = 0;
+    std::vector<std::shared_ptr<void>> waiting; // The slots must not hold it: it holds them.
+    const auto waits = [&](bool throws) {
+        return [&cancelled, &waiting, throws](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+                [&cancelled, &waiting, throws](auto handler) {
+                    auto own = boost::asio::get_associated_cancellation_slot(handler);
+                    waiting.push_back(std::make_shared<decltype(handler)>(std::move(handler)));
+                    own.assign([&cancelled, throws](boost::asio::cancellation_type) {
+                        ++cancelled;
+                        if (throws) {
+                            throw std::runtime_error("will not");
+                        }
+                    });
+                },
+                boost::asio::use_awaitable
+            );
+            co_return tool_outcome{};
+        };
+    };
+    tools.add({"bad", "Throws", {}}, waits(true));
+    tools.add({"good", "Does not", {}}, waits(false));
+    model.turns = {calls({{"c1", "bad", "{}"}, {"c2", "good", "{}"}})};
+    sink.on_step = [this](const std::string& step) {
+        if (step == "commit") {
+            boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });
+        }
+    };
+
+    const run_services services{model, tools, ids, time, log, max_result_bytes};
+    bool ended = false;
+    boost::asio::co_spawn(
+        context(), run_agent(request, services, sink, stop), [&](std::exception_ptr) { ended = true; }
+    );
+    for (int handlers = 0; !ended && handlers < 1'000; ++handlers) {
+        try {
+            context().run_one_for(std::chrono::seconds(5));
+        } catch (const std::runtime_error& error) { // As a server's thread does: Asio passes it on.
+            EXPECT_STREQ(error.what(), "will not");
+        }
+    }
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(cancelled, 2);
+    waiting.clear();
 }
 
 TEST_F(AgentLoop, AStoreThatFailsBeforeTheToolsRunEndsTheRun) {
@@ -537,6 +798,58 @@ TEST_F(AgentLoop, AStoreThatLosesAResultShowsNone) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
     EXPECT_THAT(sink.steps, ::testing::Not(::testing::Contains("result c1 sunny {}")));
+}
+
+TEST_F(AgentLoop, LetsTheThreadGoWhileTheModelAnswersAndLoadsItForTheNextRound) {
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Sunny")};
+
+    play();
+
+    EXPECT_EQ(sink.loads, 1) << "once, before the second round";
+    ASSERT_EQ(model.histories.size(), 2U);
+    EXPECT_EQ(model.histories[1].size(), 3U) << "the question, the call and its result";
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(AgentLoop, ARunWhoseThreadCannotBeLoadedAgainEnds) {
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+    sink.thread = [] { return failure{errc::store_unavailable, "gone", {}, {}}; };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+}
+
+TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+    sink.thread = [this] { return request.thread; }; // Without what the run has committed.
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
+}
+
+TEST_F(AgentLoop, AStopWhileTheThreadIsLoadedAgainAsksNoFurther) {
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("never")};
+    sink.on_load = [this] { stop.request(stop_reason::cancelled); };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(model.histories.size(), 1U);
+}
+
+TEST_F(AgentLoop, OnAThreadOfVeryManyCallsEveryCallGetsAnIdOfItsOwn) {
+    for (int i = 0; i < 1025; ++i) {
+        request.thread.calls.push_back({"old-" + std::to_string(i), "weather", "r0"});
+    }
+    model.turns = {calls({{"old-7", "change_background", "{}"}})};
+
+    play();
+
+    ASSERT_EQ(sink.end.pending_call_ids.size(), 1U);
+    EXPECT_EQ(request.thread.find_call(sink.end.pending_call_ids[0]), nullptr);
 }
 
 TEST_F(AgentLoop, AForcedToolChoiceHoldsForTheFirstCallOfAUserTurn) {
@@ -586,9 +899,11 @@ TEST_F(AgentLoop, ContextOfTheApplicationIsNeverSystemText) {
 
     play();
 
-    ASSERT_EQ(model.histories.at(0).size(), 2U);
+    ASSERT_EQ(model.histories.at(0).size(), 1U) << "roles alternate";
     EXPECT_EQ(model.histories[0][0].role, session::role::user);
-    EXPECT_EQ(session::text_of(model.histories[0][0].content), request.agent.context);
+    EXPECT_TRUE(session::text_of(model.histories[0][0].content).starts_with(
+        request.agent.context + "\n\n"
+    ));
     EXPECT_EQ(stored().nodes.size(), 2U) << "context belongs to the request, not to the thread";
 }
 
@@ -642,6 +957,65 @@ TEST_F(AgentLoop, NothingNewSendsTheSnapshotThatTheClientMisses) {
 
     EXPECT_EQ(sink.steps, (std::vector<std::string>{"snapshot 1", "finish"}));
     EXPECT_EQ(sink.end.reason, stop_reason::nothing_new);
+}
+
+TEST_F(AgentLoop, EachStretchOfReasoningIsAMessageAndTheOrderIsKept) {
+    model.provider_name = "main";
+    request.agent.parameters.model = "thinker-1";
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_turn_data("reasoning", "reasoning_content");
+        to.on_reasoning("Hm");
+        to.on_reasoning("?");
+        to.on_text("Hel");
+        to.on_reasoning("So.");
+        to.on_text("lo");
+        to.on_call(0, "c1", "change_background");
+        to.on_call_arguments(0, "{}");
+        to.on_call_data(0, {{"extra_content", "signed"}});
+        return model_answer{finish_reason::tool_calls, {}};
+    }}};
+
+    play();
+
+    const session::thread_record thread = stored();
+    ASSERT_EQ(thread.nodes.size(), 4U);
+    EXPECT_EQ(session::text_of(thread.nodes.at(1).message.content), "Hm?");
+    EXPECT_EQ(session::text_of(thread.nodes.at(2).message.content), "So.");
+    EXPECT_NE(thread.nodes.at(1).message.id, thread.nodes.at(2).message.id);
+    const session::message& answer = thread.nodes.at(3).message;
+    EXPECT_EQ(session::text_of(answer.content), "Hello");
+    ASSERT_TRUE(answer.origin);
+    using kind = session::turn_block::kind;
+    const session::turn_origin expected{
+        "main",
+        "thinker-1",
+        {{kind::reasoning, thread.nodes.at(1).message.id, 0, nullptr},
+         {kind::text, "", 3, nullptr},
+         {kind::reasoning, thread.nodes.at(2).message.id, 0, nullptr},
+         {kind::text, "", 2, nullptr},
+         {kind::call, "c1", 0, boost::json::object{{"extra_content", "signed"}}}},
+        {{"reasoning", "reasoning_content"}}
+    };
+    EXPECT_EQ(*answer.origin, expected);
+    const std::vector<session::message> history = session::model_history(thread, 3);
+    ASSERT_GE(history.size(), 4U);
+    EXPECT_EQ(history[1].role, session::role::reasoning);
+    EXPECT_EQ(history[2].role, session::role::reasoning);
+    EXPECT_EQ(history[3].id, answer.id);
+}
+
+TEST_F(AgentLoop, AnAnswerThatSaysAllByItselfHasNoOrigin) {
+    model.provider_name = "main";
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_text("Hello");
+        to.on_call(0, "c1", "change_background");
+        to.on_call_arguments(0, "{}");
+        return model_answer{finish_reason::tool_calls, {}};
+    }}};
+
+    play();
+
+    EXPECT_FALSE(stored().nodes.at(1).message.origin);
 }
 
 } // namespace

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <ostream>
@@ -20,7 +23,8 @@ std::string describe(const model_outcome& outcome) {
     if (!outcome) {
         switch (outcome.error().what) {
         case model_failure::kind::unavailable:
-            return "unavailable: " + outcome.error().detail;
+            return "unavailable: " + outcome.error().detail +
+                   (outcome.error().upstream.empty() ? "" : ": " + outcome.error().upstream);
         case model_failure::kind::lost:
             return "lost";
         case model_failure::kind::rejected:
@@ -97,6 +101,56 @@ const std::vector<answer_case>& text_cases() {
         {"NullFinishReasonThroughout", frames({delta(R"("content":"a")"), done}), {"text a"}, "stop"},
         {"UnknownFinishReason", frames({delta(R"("content":"a")"), finish("eos"), done}), {"text a"},
          "stop"},
+        {"FinishReasonOfAnotherDialect",
+         frames({delta(R"("content":"a")"), finish("COMPLETE"), done}), {"text a"}, "stop"},
+        {"UnknownFinishReasonOfText", frames({delta(R"("content":"a")"), finish("whatever"), done}),
+         {"text a"}, "stop"},
+        {"ModelLength", frames({delta(R"("content":"a")"), finish("model_length"), done}), {"text a"},
+         "length"},
+        {"Safety", frames({delta(R"("content":"a")"), finish("SAFETY"), done}), {"text a"},
+         "content_filter"},
+        {"Ping", "data: ping\n\n" + frames({delta(R"("content":"a")"), "ping", finish("stop"), done}),
+         {"text a"}, "stop"},
+        {"DoneAfterTwoSpaces", frames({delta(R"("content":"a")"), finish("stop"), "  [DONE]"}), {"text a"},
+         "stop"},
+        {"ByteOrderMark", "\xEF\xBB\xBF" + frames({delta(R"("content":"a")"), finish("stop"), done}),
+         {"text a"}, "stop"},
+        {"ByteOrderMarkOfAWholeAnswer",
+         "\xEF\xBB\xBF{\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n",
+         {"text a"}, "stop"},
+        {"PairOfEscapesInTwoDeltas",
+         frames({delta(R"("content":"a \ud83d")"), delta(R"("content":"\ude00 b")"), finish("stop"), done}),
+         {"text a \xF0\x9F\x98\x80 b"}, "stop"},
+        {"BytesOfACharacterInThreeDeltas",
+         frames({delta("\"content\":\"a \xF0\x9F\""), delta("\"content\":\"\x98\""),
+                 delta("\"content\":\"\x80 b\""), finish("stop"), done}),
+         {"text a \xF0\x9F\x98\x80 b"}, "stop"},
+        {"HalvesOfReasoning",
+         frames({delta(R"("reasoning_content":"\uD83D")"), delta(R"("reasoning_content":"\uDE00")"),
+                 delta("\"content\":\"\xC3\""), delta("\"content\":\"\xA9\""), finish("stop"), done}),
+         {"reasoning \xF0\x9F\x98\x80", "text \xC3\xA9"}, "stop"},
+        {"HalfWithoutItsOther",
+         frames({delta(R"("content":"a\ud83d")"), delta(R"("content":"b")"), delta(R"("content":"\ude00c")"),
+                 delta(R"("content":"\\ud83d")"), finish("stop"), done}),
+         {"text a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c\\ud83d"}, "stop"},
+        {"HalfAtTheEnd", frames({delta(R"("content":"a\ud83d")"), finish("stop"), done}),
+         {"text a\xEF\xBF\xBD"}, "stop"},
+        {"InvalidUtf8", frames({delta("\"content\":\"\xFF\""), finish("stop"), done}),
+         {"text \xEF\xBF\xBD"}, "stop"},
+        {"HalfInAWholeAnswer",
+         R"({"choices":[{"message":{"content":"a\ud83d"},"finish_reason":"stop"}]})",
+         {"text a\xEF\xBF\xBD"}, "stop"},
+        {"WholeMessageAfterItsDeltas",
+         frames({delta(R"("reasoning_content":"hm")"), delta(R"("content":"Hello")"),
+                 R"({"choices":[{"delta":null,"message":{"role":"assistant","content":"Hello",)"
+                 R"("reasoning_content":"hm"},"finish_reason":"stop"}]})",
+                 done}),
+         {"reasoning hm", "text Hello"}, "stop"},
+        {"WholeMessageInPlaceOfItsDeltas",
+         frames({R"({"choices":[{"delta":{"role":"assistant"}}]})",
+                 R"({"choices":[{"delta":null,"message":{"content":"Hello"},"finish_reason":"stop"}]})",
+                 done}),
+         {"text Hello"}, "stop"},
         {"NothingToSay", frames({finish("stop"), done}), {}, "stop"},
         {"Length", frames({delta(R"("content":"a")"), finish("length"), done}), {"text a"}, "length"},
         {"LengthIsNotTakenBack", frames({delta(R"("content":"a")"), finish("length"), finish("stop"), done}),
@@ -307,6 +361,38 @@ const std::vector<answer_case>& call_cases() {
          frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
                  finish("length"), done}),
          {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+        {"CallCutByModelLength",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+                 finish("model_length"), done}),
+         {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+        {"CallCutByAnUnknownReason",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+                 finish("whatever"), done}),
+         {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+        {"CallWithoutArgumentsAndAnUnknownReason",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"), finish("whatever"),
+                 done}),
+         {"call 0 a f"}, "length"},
+        {"WholeCallAndAnUnknownReason",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+                 finish("whatever"), done}),
+         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+        {"HalvesInArguments",
+         frames({call("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":\\\"\xF0\x9F\"}"),
+                 call("\"index\":0,\"function\":{\"arguments\":\"\x98\x80\\ud83d\"}"),
+                 call("\"index\":0,\"function\":{\"arguments\":\"\\ude00\\\"}\"}"), finish("tool_calls"), done}),
+         {"call 0 a f", "arguments 0 {\"x\":\"\xF0\x9F\x98\x80\xF0\x9F\x98\x80\"}"}, "tool_calls"},
+        {"HalfOfTextBeforeACall",
+         frames({delta(R"("content":"a\ud83d")"),
+                 call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"), finish("tool_calls"),
+                 done}),
+         {"text a\xEF\xBF\xBD", "call 0 a f", "arguments 0 {}"}, "tool_calls"},
+        {"WholeMessageWithItsCalls",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+                 R"({"choices":[{"delta":null,"message":{"content":null,"tool_calls":[{"id":"a",)"
+                 R"("function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]})",
+                 done}),
+         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
         {"LegacyFunctionCall",
          frames({delta(R"("function_call":{"name":"f","arguments":""})"),
                  delta(R"("function_call":{"arguments":"{\"x\":1}"})"), finish("function_call"), done}),
@@ -333,22 +419,24 @@ const std::vector<answer_case>& failure_cases() {
         {"DoneAlone", frames({done}), {}, "unavailable: the body holds no answer"},
         {"ErrorObject",
          frames({delta(R"("content":"a")"), R"({"error":{"message":"overloaded","code":529}})", done}),
-         {"text a"}, "unavailable: overloaded"},
-        {"ErrorString", frames({R"({"error":"no capacity"})"}), {}, "unavailable: no capacity"},
-        {"ErrorWithoutMessage", frames({R"({"error":{"code":5}})"}), {}, "unavailable: {\"code\":5}"},
-        {"ErrorEvent", "event: error\ndata: broken pipe\n\n", {}, "unavailable: broken pipe"},
+         {"text a"}, "unavailable: the answer holds an error: overloaded"},
+        {"ErrorString", frames({R"({"error":"no capacity"})"}), {}, "unavailable: the answer holds an error: no capacity"},
+        {"ErrorWithoutMessage", frames({R"({"error":{"code":5}})"}), {}, "unavailable: the answer holds an error: {\"code\":5}"},
+        {"ErrorEvent", "event: error\ndata: broken pipe\n\n", {}, "unavailable: the stream holds an error: broken pipe"},
         {"ErrorByObjectName", frames({R"({"object":"error","message":"too long","code":400})"}), {},
-         "unavailable: too long"},
-        {"ErrorAsWholeBody", R"({"error":{"message":"bad model"}})", {}, "unavailable: bad model"},
+         "unavailable: the answer holds an error: too long"},
+        {"ErrorAsWholeBody", R"({"error":{"message":"bad model"}})", {}, "unavailable: the answer holds an error: bad model"},
         {"ErrorAsFinishReason", frames({delta(R"("content":"a")"), finish("error"), done}), {"text a"},
          "unavailable: the answer ended with finish_reason error"},
         {"ErrorAfterTheFinishReason",
          frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}),
-         {"text a"}, "unavailable: late"},
-        {"NotJson", frames({"hello"}), {}, "unavailable: a chunk of the answer is not JSON"},
-        {"NotAnObject", frames({"[1]"}), {}, "unavailable: a chunk of the answer is not an object"},
-        {"InvalidUtf8", frames({delta("\"content\":\"\xFF\"")}), {},
-         "unavailable: a chunk of the answer is not JSON"},
+         {"text a"}, "unavailable: the answer holds an error: late"},
+        {"NoJsonAtAll", frames({"hello"}), {}, "unavailable: the body holds no answer: hello"},
+        {"NoObject", frames({"[1]"}), {}, "unavailable: the body holds no answer: [1]"},
+        {"NotJson", frames({"{\"x\""}), {}, "unavailable: a chunk of the answer is not JSON"},
+        {"FailureAsFinishReason",
+         frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}), {"text a"},
+         "unavailable: the answer ended with finish_reason insufficient_system_resource"},
         {"TooDeep", frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}), {},
          "unavailable: a chunk of the answer is not JSON"},
         {"WholeBodyCut", R"({"choices":[{"message":{"content":"a)", {}, "lost"},
@@ -460,6 +548,40 @@ TEST(OpenaiDecoder, TellsWhenNothingMoreIsExpected) {
     EXPECT_FALSE(decoder.feed(frames({delta(R"("content":"b")")})));
 }
 
+TEST(OpenaiDecoder, NamesAReasonThatItDoesNotKnow) {
+    const auto reason_of = [](const std::string& name) {
+        return decode(frames({delta(R"("content":"a")"), finish(name), done}))->unknown_reason;
+    };
+
+    EXPECT_EQ(reason_of("whatever"), "whatever");
+    EXPECT_EQ(reason_of("eos"), "");
+    EXPECT_EQ(reason_of(std::string(1000, 'x')), std::string(200, 'x'));
+}
+
+TEST(OpenaiDecoder, KnowsWhatIsStillMissingAfterTheReason) {
+    const std::string usage = R"({"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}})";
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p");
+
+    EXPECT_TRUE(decoder.feed(frames({usage, delta(R"("content":"a")")})));
+    EXPECT_FALSE(decoder.ending());
+    EXPECT_TRUE(decoder.feed(frames({finish("stop")})));
+    EXPECT_TRUE(decoder.ending());
+    EXPECT_FALSE(decoder.complete()); // The usage of before may have been of a part.
+    EXPECT_TRUE(decoder.feed(frames({usage})));
+    EXPECT_TRUE(decoder.complete());
+}
+
+TEST(OpenaiDecoder, CountsNoSignsOfLife) {
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p");
+
+    EXPECT_TRUE(decoder.feed(": keep-alive\n\ndata: ping\n\ndata: {\"type\":\"ping\"}\n\n"));
+    EXPECT_EQ(decoder.chunks(), 0U);
+    EXPECT_TRUE(decoder.feed(frames({delta(R"("content":"a")")})));
+    EXPECT_EQ(decoder.chunks(), 1U);
+}
+
 TEST(OpenaiDecoder, BoundsTheNumberOfCalls) {
     const auto answer = [](int calls) {
         std::vector<std::string> chunks;
@@ -513,7 +635,94 @@ TEST(OpenaiDecoder, KeepsOnlyTheBeginOfALongErrorText) {
         decode(frames({R"({"error":{"message":")" + std::string(10'000, 'x') + "\"}}"}));
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().detail, std::string(2048, 'x'));
+    EXPECT_EQ(outcome.error().upstream, std::string(4096, 'x'));
+}
+
+/// Keeps what is to be sent back.
+class data_sink final : public model_sink {
+public:
+    void on_text(std::string_view) override {}
+    void on_reasoning(std::string_view) override {}
+    void on_call(std::size_t, std::string_view, std::string_view) override {}
+    void on_call_arguments(std::size_t, std::string_view) override {}
+    void on_turn_data(std::string_view key, const boost::json::value& value) override {
+        turn[key] = value;
+    }
+    void on_call_data(std::size_t call, const boost::json::value& value) override {
+        calls[std::to_string(call)] = value;
+    }
+
+    boost::json::object turn;
+    boost::json::object calls;
+};
+
+data_sink data_of(const std::string& body) {
+    data_sink sink;
+    openai_decoder decoder(sink, "m", "p");
+    (void)decoder.feed(body);
+    (void)decoder.finish();
+    return sink;
+}
+
+TEST(OpenaiDecoder, TellsUnderWhichNameTheReasoningCame) {
+    EXPECT_EQ(
+        data_of(frames({delta(R"("reasoning_content":"hm","reasoning":"hm")"), finish("stop")})).turn,
+        (boost::json::object{{"reasoning", "reasoning_content"}})
+    );
+    // Also of an answer that is cut: its call may have to be answered.
+    EXPECT_EQ(
+        data_of(frames({delta(R"("reasoning":"hm")")})).turn,
+        (boost::json::object{{"reasoning", "reasoning"}})
+    );
+    EXPECT_TRUE(data_of(frames({delta(R"("content":"a")"), finish("stop"), done})).turn.empty());
+}
+
+TEST(OpenaiDecoder, JoinsThePiecesOfReasoningDetails) {
+    const auto piece = [](const std::string& members) {
+        return delta(R"("reasoning_details":[{)" + members + "}]");
+    };
+    const data_sink sink = data_of(frames(
+        {piece(R"("type":"reasoning.summary","summary":"a","index":0)"),
+         piece(R"("type":"reasoning.summary","summary":"b","index":0)"),
+         piece(R"("type":"reasoning.text","text":"c","index":1)"),
+         piece(R"("type":"reasoning.text","text":"d","index":1,"signature":null)"),
+         piece(R"("type":"reasoning.text","index":1,"signature":"s")"),
+         piece(R"("type":"reasoning.text","text":"e","index":2)"),
+         piece(R"("type":"reasoning.encrypted","data":"x","index":3)"),
+         piece(R"("type":"reasoning.encrypted","data":"y","index":3)"), finish("stop"), done}
+    ));
+
+    EXPECT_EQ(
+        boost::json::serialize(sink.turn.at("reasoning_details")),
+        R"([{"type":"reasoning.summary","summary":"ab","index":0},)"
+        R"({"type":"reasoning.text","text":"cd","index":1,"signature":"s"},)"
+        R"({"type":"reasoning.text","text":"e","index":2},)"
+        R"({"type":"reasoning.encrypted","data":"x","index":3},)"
+        R"({"type":"reasoning.encrypted","data":"y","index":3}])"
+    );
+}
+
+TEST(OpenaiDecoder, BoundsReasoningDetailsAsAWhole) {
+    const auto answer_with = [](std::size_t bytes) {
+        const std::string piece =
+            R"({"type":"reasoning.encrypted","data":")" + std::string(bytes, 'x') + "\"}";
+        return data_of(frames({delta("\"reasoning_details\":[" + piece + "]"), finish("stop"), done}));
+    };
+    const std::size_t rest = std::string(R"({"type":"reasoning.encrypted","data":""})").size();
+
+    EXPECT_TRUE(answer_with((1U << 20U) - rest).turn.contains("reasoning_details"));
+    EXPECT_FALSE(answer_with((1U << 20U) - rest + 1).turn.contains("reasoning_details"));
+}
+
+TEST(OpenaiDecoder, KeepsTheExtraContentOfTheTurnAndOfItsCalls) {
+    const data_sink sink = data_of(frames(
+        {delta(R"("extra_content":{"google":{"thought":true}})"),
+         call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"s":1})"),
+         call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{}"})"), finish("tool_calls"), done}
+    ));
+
+    EXPECT_EQ(boost::json::serialize(sink.turn), R"({"extra_content":{"google":{"thought":true}}})");
+    EXPECT_EQ(boost::json::serialize(sink.calls), R"({"0":{"extra_content":{"s":1}}})");
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -385,6 +387,98 @@ TEST(ToolChoice, ReadsTheThreeModesAndTakesTheRestForNames) {
     const tool_choice named = tool_choice_from_string("get_weather");
     EXPECT_EQ(named.kind, tool_choice::mode::named);
     EXPECT_EQ(named.name, "get_weather");
+}
+
+/// An answer that called a tool, with what its provider wants back.
+std::vector<message> tool_round(boost::json::object data) {
+    message reasoning = text_message(role::reasoning, "Hm.");
+    reasoning.id = "rsn1";
+    message answer = text_message(role::assistant, "");
+    answer.tool_calls.push_back({"c1", "f", "{}", {}, {}});
+    session::turn_origin origin;
+    origin.provider = "main";
+    origin.model = "m";
+    origin.blocks.push_back({session::turn_block::kind::reasoning, "rsn1", 0, nullptr});
+    origin.blocks.push_back(
+        {session::turn_block::kind::call, "c1", 0,
+         boost::json::object{{"extra_content", {{"signature", "s"}}}, {"other", 1}}}
+    );
+    origin.data = std::move(data);
+    answer.origin = std::make_shared<const session::turn_origin>(origin);
+    return {reasoning, answer, tool_message("c1", "done")};
+}
+
+const std::string call_text = R"([{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"})";
+const std::string result_text = R"(,{"role":"tool","tool_call_id":"c1","content":"done"}])";
+
+TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
+    settings.name = "main";
+    messages = tool_round({{"reasoning", "reasoning_content"}});
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":)" +
+                             call_text + R"(,"extra_content":{"signature":"s"}}]})" + result_text
+    );
+
+    messages = tool_round({{"reasoning", "reasoning"}, {"extra_content", {{"x", 1}}}});
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"assistant","content":null,"reasoning":"Hm.","extra_content":{"x":1},"tool_calls":)" +
+            call_text + R"(,"extra_content":{"signature":"s"}}]})" + result_text
+    );
+
+    const boost::json::array details{boost::json::object{{"type", "reasoning.encrypted"}}};
+    messages = tool_round({{"reasoning", "reasoning"}, {"reasoning_details", details}});
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"assistant","content":null,"reasoning_details":)"
+                         R"([{"type":"reasoning.encrypted"}],"tool_calls":)" +
+                             call_text + R"(,"extra_content":{"signature":"s"}}]})" + result_text
+    );
+}
+
+TEST_F(OpenaiChatRequest, SendsNothingBackToAnotherProviderOrModel) {
+    const std::string plain =
+        R"([{"role":"assistant","content":null,"tool_calls":)" + call_text + "}]}" + result_text;
+    messages = tool_round({{"reasoning", "reasoning_content"}});
+
+    EXPECT_EQ(messages_text(), plain); // A provider without a name.
+    settings.name = "other";
+    EXPECT_EQ(messages_text(), plain);
+    settings.name = "main";
+    auto origin = std::make_shared<session::turn_origin>(*messages[1].origin);
+    origin->model = "another";
+    messages[1].origin = origin;
+    EXPECT_EQ(messages_text(), plain);
+}
+
+TEST_F(OpenaiChatRequest, SendsPlainReasoningBackFromTheFirstCallOfAUserTurnOn) {
+    settings.name = "main";
+    const auto talk = [this](const std::string& text) {
+        std::vector<message> round = tool_round({{"reasoning", "reasoning_content"}});
+        round[0].content = "thought of " + text;
+        round[1].content = text;
+        round[1].tool_calls.clear();
+        messages.insert(messages.end(), round.begin(), round.begin() + 2);
+    };
+    messages.push_back(text_message(role::user, "Hi"));
+    talk("greeting");
+    messages.push_back(text_message(role::user, "Do it"));
+    const std::vector<message> round = tool_round({{"reasoning", "reasoning_content"}});
+    messages.insert(messages.end(), round.begin(), round.end());
+    talk("report");
+    messages.push_back(text_message(role::user, "Thanks"));
+
+    const std::string text = messages_text();
+
+    EXPECT_EQ(text.find("thought of greeting"), std::string::npos);
+    EXPECT_NE(text.find(R"("reasoning_content":"Hm.")"), std::string::npos);
+    EXPECT_NE(text.find(R"("reasoning_content":"thought of report")"), std::string::npos);
+}
+
+TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
+    settings.name = "main";
+    messages = tool_round({{"reasoning", "content"}});
+
+    EXPECT_EQ(messages_text().find("Hm."), std::string::npos);
 }
 
 } // namespace

@@ -117,7 +117,7 @@ TEST_F(OpenaiProvider, SortsStatusesIntoFailures) {
         ASSERT_FALSE(outcome);
         EXPECT_EQ(outcome.error().what, what);
         EXPECT_EQ(outcome.error().status, status);
-        EXPECT_EQ(outcome.error().detail, "why");
+        EXPECT_EQ(outcome.error().upstream, "why");
     }
     EXPECT_TRUE(sink.lines.empty());
 }
@@ -126,7 +126,7 @@ TEST_F(OpenaiProvider, KeepsOnlyTheBeginOfAnErrorBody) {
     const model_outcome outcome = ask(answering(std::string(100'000, 'x'), 500));
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().detail.size(), 2048U);
+    EXPECT_EQ(outcome.error().upstream.size(), 2048U);
 }
 
 TEST_F(OpenaiProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
@@ -137,7 +137,7 @@ TEST_F(OpenaiProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().what, kind::unavailable);
-    EXPECT_EQ(outcome.error().detail, "a\n\n");
+    EXPECT_EQ(outcome.error().upstream, "a\n\n");
 }
 
 TEST_F(OpenaiProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
@@ -252,6 +252,105 @@ TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
         EXPECT_TRUE(ask(transport));
     }
     EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST_F(OpenaiProvider, CutsTheKeyOutOfWhatTheServerSays) {
+    settings.secrets = {"Bearer sk-12345"};
+
+    const model_outcome status = ask(answering(R"({"error":"bad key sk-12345"})", 401));
+    const model_outcome in_band = ask(answering("data: {\"error\":\"bad key sk-12345\"}\n\n"));
+    const model_outcome at_the_bound =
+        ask(answering(std::string(2048 - 4, 'x') + "sk-12345" + std::string(5000, 'y'), 500));
+
+    ASSERT_FALSE(status || in_band || at_the_bound);
+    EXPECT_EQ(status.error().upstream, R"({"error":"bad key [secret]"})");
+    EXPECT_EQ(in_band.error().upstream, "bad key [secret]");
+    EXPECT_EQ(at_the_bound.error().upstream, std::string(2048 - 4, 'x') + "[sec");
+}
+
+/// Answers once for each connection, then waits until the client has closed it.
+test::http_test_server::script answering_and_holding(std::string body) {
+    return [body](test::server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(test::chunked_header + test::chunk(body));
+        co_await peer.wait_for_close();
+    };
+}
+
+TEST_F(OpenaiProvider, WaitsForTheEndAfterTheFinishReasonOnlySoLong) {
+    EXPECT_EQ(settings.end_wait, std::chrono::seconds(2));
+    settings.end_wait = std::chrono::milliseconds(1);
+    test::http_test_server server(context(), answering_and_holding(text_frame + stop_frame));
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    const auto transport = make_http_transport(endpoint).value();
+
+    EXPECT_TRUE(ask(transport));
+    EXPECT_TRUE(ask(transport));
+
+    EXPECT_EQ(server.accepted(), 2); // What the first would still have sent is nobody's answer.
+}
+
+TEST_F(OpenaiProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
+    settings.end_wait = std::chrono::hours(1);
+    test::http_test_server server(
+        context(), answering_and_holding(text_frame + stop_frame + usage_frame)
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+
+    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(outcome->usage);
+}
+
+TEST_F(OpenaiProvider, CommentsDoNotOutliveTheIdleTime) {
+    test::http_test_server server(
+        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+            co_await peer.read_request();
+            co_await peer.send(test::chunked_header + test::chunk(text_frame));
+            asio::steady_timer pause(co_await asio::this_coro::executor);
+            while (peer.socket.is_open()) {
+                pause.expires_after(std::chrono::milliseconds(1));
+                co_await pause.async_wait(asio::use_awaitable);
+                const std::string comment = test::chunk(": keep-alive\n\n");
+                const auto [ec, sent] = co_await asio::async_write(
+                    peer.socket, asio::buffer(comment), asio::as_tuple(asio::use_awaitable)
+                );
+                if (ec) {
+                    co_return;
+                }
+            }
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    endpoint.idle_timeout = std::chrono::milliseconds(500); // No pause of a busy machine.
+
+    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().what, kind::timeout);
+    EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
+}
+
+TEST_F(OpenaiProvider, RefusesACompressedAnswer) {
+    test::http_test_server server(
+        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+            const std::string request = co_await peer.read_request();
+            EXPECT_NE(request.find("Accept-Encoding: identity\r\n"), std::string::npos);
+            co_await peer.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n??");
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+
+    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().what, kind::unavailable);
+    EXPECT_EQ(outcome.error().detail, "the answer is compressed, which was not asked for");
 }
 
 } // namespace

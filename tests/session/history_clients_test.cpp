@@ -27,14 +27,18 @@ using lines = std::vector<std::string>;
 // A thread and the client that holds a copy of it in its own shape.
 class conversation {
 public:
-    enum class client { full, delta, reshaping };
+    enum class client { full, delta, reshaping, reloading };
 
-    explicit conversation(client kind) : kind_(kind) {}
+    explicit conversation(client kind, client_history sends = client_history::automatic)
+        : kind_(kind), sends_(sends) {}
 
     // One request; returns what the model is asked.
     std::string ask(const std::vector<message>& added) {
         copy_.insert(copy_.end(), added.begin(), added.end());
-        const planned made = plan(thread_, request(kind_ == client::delta ? added : copy_));
+        history_policy policy;
+        policy.client_history = sends_;
+        const planned made =
+            plan(thread_, request(kind_ == client::delta ? added : copy_), policy);
         EXPECT_FALSE(made.refused);
         EXPECT_EQ(made.plan.next, next_step::call_model);
         thread_ = made.thread;
@@ -86,6 +90,9 @@ public:
         apply(thread_, change);
     }
 
+    // The page is loaded again: all that it showed is gone, and with a plain client it stays empty.
+    void reload() { copy_.clear(); }
+
     [[nodiscard]] std::string model() const {
         return bytes(model_history(thread_, thread_.branches.at(thread_.head).tip));
     }
@@ -117,6 +124,7 @@ private:
     }
 
     client kind_;
+    client_history sends_;
     thread_record thread_;
     std::vector<message> copy_;
 };
@@ -128,10 +136,12 @@ TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
         conversation full(conversation::client::full);
         conversation delta(conversation::client::delta);
         conversation reshaping(conversation::client::reshaping);
+        conversation reloading(conversation::client::reloading);
         const auto ask = [&](const std::vector<message>& added) {
             const std::string asked = full.ask(added);
             ASSERT_EQ(delta.ask(added), asked);
             ASSERT_EQ(reshaping.ask(added), asked);
+            ASSERT_EQ(reloading.ask(added), asked);
         };
         int number = 0;
         for (int turn = 0; turn < 12; ++turn) {
@@ -149,8 +159,12 @@ TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
                 }
                 const message made =
                     assistant("a" + n, calls.empty() || random() % 2 == 0 ? "text " + n : "", calls);
-                for (conversation* client : {&full, &delta, &reshaping}) {
+                for (conversation* client : {&full, &delta, &reshaping, &reloading}) {
                     client->reply(made);
+                }
+                // Anywhere, also in the middle of a hand-off.
+                if (random() % 3 == 0) {
+                    reloading.reload();
                 }
                 for (const tool_call& open : calls) {
                     if (!test::is_server_tool(open.name)) {
@@ -169,6 +183,7 @@ TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
         EXPECT_EQ(full.branches(), 1U);
         EXPECT_EQ(delta.branches(), 1U);
         EXPECT_EQ(reshaping.branches(), 1U);
+        EXPECT_EQ(reloading.branches(), 1U);
     }
 }
 
@@ -176,8 +191,8 @@ TEST(HistoryClients, WithTheWholeHistoryGetTheSameAnswersAfterEditsAndRegenerati
     for (std::mt19937::result_type seed = 1; seed <= 300; ++seed) {
         SCOPED_TRACE(seed);
         std::mt19937 random(seed);
-        conversation full(conversation::client::full);
-        conversation reshaping(conversation::client::reshaping);
+        conversation full(conversation::client::full, client_history::full);
+        conversation reshaping(conversation::client::reshaping, client_history::full);
         int number = 0;
         const auto reply = [&] {
             const std::string n = std::to_string(++number);

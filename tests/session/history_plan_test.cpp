@@ -176,8 +176,118 @@ TEST(HistoryPlan, AppendsTheOnlyNewMessageOfADeltaClient) {
     EXPECT_EQ(made.branch(), (lines{"user u1: One", "assistant a1: First", "user u2: Two"}));
 }
 
-TEST(HistoryPlan, TakesALoneNewMessageForAnEditOfTheFirstIfHistoryCameBefore) {
+TEST(HistoryPlan, GoesOnWithTheOnlyMessageOfAPageThatWasReloaded) {
     const planned made = plan(two_turns(), {user("u9", "Other")});
+
+    EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u9: Other"}));
+    EXPECT_EQ(made.thread.branches.size(), 1U);
+}
+
+TEST(HistoryPlan, GoesOnBehindTheGreetingThatAReloadedPageShows) {
+    thread_builder thread;
+    thread.assistant("a0", "Welcome").user("u1", "One").assistant("a1", "First").had_history();
+
+    const planned made = plan(thread, {assistant("a0", "Welcome"), user("u9", "Other")});
+
+    EXPECT_EQ(
+        made.branch(), (lines{"assistant a0: Welcome", "user u1: One", "assistant a1: First",
+                              "user u9: Other"})
+    );
+}
+
+TEST(HistoryPlan, TakesALoneMessageThatRepeatsAnAnsweredOneForANewOne) {
+    const planned made = plan(two_turns(), {user("u9", "Two")});
+
+    EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u9: Two"}));
+}
+
+TEST(HistoryPlan, TakesALoneMessageThatRepeatsAnUnansweredOneForARetry) {
+    thread_builder thread = two_turns();
+    thread.user("u3", "Three");
+
+    const planned made = plan(thread, {user("u9", "Three")});
+
+    EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
+    EXPECT_EQ(made.plan.next, next_step::call_model);
+    EXPECT_TRUE(made.plan.new_user_messages.empty());
+}
+
+TEST(HistoryPlan, KnowsTheLastMessagesByContentWhereTheirIdsAreNew) {
+    const planned whole = plan(
+        two_turns(), {user("x1", "One"), assistant("y1", "First"), user("x2", "Two"),
+                      assistant("y2", "Second"), user("x3", "Three")}
+    );
+    const planned end = plan(two_turns(), {user("x2", "Two"), user("x3", "Three")});
+    const planned edit = plan(two_turns(), {user("x1", "One"), user("x2", "Two!")});
+
+    EXPECT_EQ(whole.branch(), followed_by(two_turns_outline, {"user x3: Three"}));
+    EXPECT_EQ(end.branch(), followed_by(two_turns_outline, {"user x3: Three"}));
+    EXPECT_EQ(
+        edit.branch(), (lines{"user u1: One", "assistant a1: First", "user x2: Two!"})
+    );
+}
+
+TEST(HistoryPlan, KnowsTheLongestRowByContentAndOfSeveralTheLatest) {
+    thread_builder thread;
+    thread.user("u1", "go").assistant("a1", "1").user("u2", "go").assistant("a2", "2");
+    thread.user("u3", "stop").assistant("a3", "3").user("u4", "go").assistant("a4", "4");
+
+    const planned row = plan(thread, {user("x1", "go"), user("x2", "go"), user("x3", "new")});
+    const planned latest = plan(thread, {user("x1", "go"), user("x2", "new")});
+
+    EXPECT_EQ(row.branch().size(), 5U);
+    EXPECT_EQ(latest.branch().size(), 9U);
+}
+
+TEST(HistoryPlan, RegeneratesWhatIsKnownByContent) {
+    const planned made = plan(
+        two_turns(), {user("x1", "One"), assistant("y1", "First"), user("x2", "Two")}
+    );
+
+    EXPECT_EQ(made.branch(), (lines{"user u1: One", "assistant a1: First", "user u2: Two"}));
+    EXPECT_EQ(made.plan.next, next_step::call_model);
+    EXPECT_TRUE(made.plan.change.messages.empty());
+}
+
+TEST(HistoryPlan, TakesSeveralUnknownMessagesForAnEditOfTheFirst) {
+    const planned made = plan(two_turns(), {user("x1", "Uno"), user("x2", "Due")});
+    const planned delta = plan(
+        two_turns(), {user("x1", "Uno"), user("x2", "Due")}, client_sends(client_history::delta)
+    );
+
+    EXPECT_EQ(made.branch(), (lines{"user x1: Uno", "user x2: Due"}));
+    EXPECT_EQ(delta.branch(), followed_by(two_turns_outline, {"user x1: Uno", "user x2: Due"}));
+}
+
+TEST(HistoryPlan, GoesOnAfterAReloadInTheMiddleOfAHandOff) {
+    thread_builder thread = two_turns();
+    thread.user("u3", "Three").assistant("a3", "", {call("c1", "paint")}, call_status::pending);
+
+    const planned answered = plan(thread, {answer("c1", "done")});
+    const planned left = plan(thread, {user("x4", "Four")});
+    const planned both = plan(thread, {answer("c1", "done"), user("x4", "Four")});
+
+    EXPECT_EQ(answered.status("c1"), call_status::answered);
+    EXPECT_EQ(answered.plan.next, next_step::call_model);
+    EXPECT_EQ(left.status("c1"), call_status::abandoned);
+    EXPECT_EQ(left.branch().size(), 7U);
+    EXPECT_EQ(both.status("c1"), call_status::answered);
+    EXPECT_EQ(both.branch().back(), "user x4: Four");
+    EXPECT_EQ(both.branch().size(), 8U);
+}
+
+TEST(HistoryPlan, CutsInFrontOfTheFirstOfSeveralMessagesThatAreEdited) {
+    const planned made = plan(two_turns(), {user("x1", "Uno"), user("u2", "Two!")});
+
+    EXPECT_EQ(
+        made.branch(),
+        (lines{"user u1: One", "assistant a1: First", "user x1: Uno", "user u2: Two!"})
+    );
+}
+
+TEST(HistoryPlan, TakesALoneNewMessageOfAFullClientForAnEditOfTheFirst) {
+    const planned made =
+        plan(two_turns(), {user("u9", "Other")}, client_sends(client_history::full));
 
     EXPECT_EQ(made.branch(), lines{"user u9: Other"});
     EXPECT_EQ(made.thread.branches.size(), 2U);
@@ -188,7 +298,10 @@ TEST(HistoryPlan, KeepsTheGreetingInFrontOfAnEditedFirstMessage) {
     thread_builder thread;
     thread.assistant("a0", "Welcome").user("u1", "One").assistant("a1", "First").had_history();
 
-    const planned made = plan(thread, {assistant("a0", "Welcome"), user("u9", "Other")});
+    const planned made = plan(
+        thread, {assistant("a0", "Welcome"), user("u9", "Other")},
+        client_sends(client_history::full)
+    );
 
     EXPECT_EQ(made.branch(), (lines{"assistant a0: Welcome", "user u9: Other"}));
 }
@@ -403,7 +516,7 @@ TEST(HistoryPlan, StoresAcceptedSystemTextOncePerBranch) {
     EXPECT_EQ(repeated.branch().size(), 4U);
     EXPECT_EQ(
         changed.branch(), (lines{"system s: Be brief", "user u1: One", "assistant a1: First",
-                                 "system s: Be kind", "user u2: Two"})
+                                 "system s:1: Be kind", "user u2: Two"})
     );
 }
 
@@ -421,6 +534,32 @@ TEST(HistoryPlan, TakesInTheGivenHistoryOfAThreadNeverSeen) {
     EXPECT_EQ(made.plan.next, next_step::call_model);
     EXPECT_TRUE(made.plan.new_user_turn);
     EXPECT_TRUE(made.thread.last_request_had_history);
+}
+
+// Of a delegation, a message is one that is only shown: its text would not be looked at.
+TEST(HistoryPlan, TakesAMessageOfADelegationForAnotherThanTheConversationsOwn) {
+    history_policy policy;
+    policy.mode = history_mode::client;
+    message delegated = assistant("a1", "Found it");
+    delegated.subagent_run_id = "sub-1";
+    const planned first = plan(
+        thread_builder{}, {user("u1", "One"), assistant("a1", "First"), user("u2", "Two")}, policy
+    );
+
+    const planned moved =
+        plan(first.thread, request({user("u1", "One"), delegated, user("u2", "Two")}), policy);
+    const planned repeated =
+        plan(moved.thread, request({user("u1", "One"), delegated, user("u2", "Two")}), policy);
+    const planned back = plan(
+        moved.thread,
+        request({user("u1", "One"), assistant("a1", "Another"), user("u2", "Two")}), policy
+    );
+
+    EXPECT_EQ(
+        moved.branch(), (lines{"user u1: One", "assistant a1: Found it", "user u2: Two"})
+    );
+    EXPECT_EQ(repeated.thread.nodes.size(), moved.thread.nodes.size());
+    EXPECT_EQ(back.branch(), (lines{"user u1: One", "assistant a1: Another", "user u2: Two"}));
 }
 
 TEST(HistoryPlan, StartsAThreadWithAnEmptyInput) {

@@ -273,5 +273,20 @@ TEST_F(LiveCommits, AreDueWhenAskedForOrMany) {
     EXPECT_EQ(logs().begin(asked), outcome::durable_and_due);
 }
 
+TEST_F(LiveLogs, WhatIsTooLargeIsRefusedBeforeItIsWritten) {
+    open(1);
+    redo_record record;
+    record.key = test::key_of("thread_1");
+    stored_message added = test::user_message("m1", "");
+    boost::json::array parts;
+    parts.push_back(boost::json::object{{"type", "image"}, {"data", std::string(1U << 20U, 'x')}});
+    added.message.content = parts;
+    record.change.messages.push_back(added);
+
+    EXPECT_EQ(logs().commit(record, std::nullopt), live_logs::outcome::refused);
+    EXPECT_TRUE(record.message_texts.empty()) << "an attachment was serialised in vain";
+    ASSERT_EQ(record.change.messages.size(), 1U);
+}
+
 } // namespace
 } // namespace agui::session

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace agui::session {
 namespace {
 
@@ -218,6 +220,64 @@ TEST(Message, LegacyBinaryPartsEqualTheirModernForm) {
     EXPECT_FALSE(
         same_content(modern, parts(R"([{"type":"binary","mimeType":"image/png","data":"BBBB"}])"))
     );
+}
+
+message answer_with_origin() {
+    turn_origin origin;
+    origin.provider = "main";
+    origin.model = "thinker-1";
+    origin.blocks.push_back({turn_block::kind::reasoning, "rsn1", 0, nullptr});
+    origin.blocks.push_back({turn_block::kind::text, "", 5, nullptr});
+    origin.blocks.push_back(
+        {turn_block::kind::call, "call_1", 0, boost::json::object{{"extra_content", "signed"}}}
+    );
+    origin.data = {{"reasoning", "reasoning_content"}};
+    message answer;
+    answer.id = "m1";
+    answer.role = role::assistant;
+    answer.content = std::string("Hello");
+    answer.tool_calls.push_back({"call_1", "f", "{}", {}, {}});
+    answer.origin = std::make_shared<const turn_origin>(origin);
+    return answer;
+}
+
+TEST(MessageJson, KeepsTheOriginOfAnAnswerInTheStore) {
+    const message answer = answer_with_origin();
+
+    const boost::json::value stored = boost::json::parse(boost::json::serialize(to_stored_json(answer)));
+    const result<message> read = message_from_stored_json(stored);
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, answer);
+    ASSERT_TRUE(read->origin);
+    EXPECT_EQ(*read->origin, *answer.origin);
+}
+
+TEST(MessageJson, ShowsTheOriginToNobody) {
+    EXPECT_FALSE(to_json(answer_with_origin()).contains("origin"));
+}
+
+TEST(MessageJson, TakesNoOriginFromAClient) {
+    const boost::json::value sent = to_stored_json(answer_with_origin());
+
+    const result<message> read = message_from_json(sent);
+
+    ASSERT_TRUE(read);
+    EXPECT_FALSE(read->origin);
+}
+
+TEST(MessageJson, ReadsAStoredMessageWithoutOrWithADamagedOrigin) {
+    for (const std::string text :
+         {R"({"id":"m1","role":"assistant","content":"a"})",
+          R"({"id":"m1","role":"assistant","content":"a","origin":7})",
+          R"({"id":"m1","role":"assistant","content":"a","origin":{"blocks":[{"type":"song"}]}})",
+          R"({"id":"m1","role":"user","content":"a","origin":{"provider":"p","model":"m","blocks":[]}})"}) {
+        SCOPED_TRACE(text);
+        const result<message> read = message_from_stored_json(boost::json::parse(text));
+        ASSERT_TRUE(read);
+        EXPECT_FALSE(read->origin);
+        EXPECT_EQ(text_of(read->content), "a");
+    }
 }
 
 } // namespace

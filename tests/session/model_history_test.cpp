@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <random>
 #include <string>
 #include <vector>
@@ -274,6 +276,13 @@ TEST(ModelHistory, WrapsArgumentsThatAreNoObject) {
     EXPECT_EQ(arguments_sent("{} {}"), R"({"INVALID_JSON":"{} {}"})");
 }
 
+TEST(ModelHistory, WrapsArgumentsWithNumbersThatNoDoubleHolds) {
+    EXPECT_EQ(
+        arguments_sent(R"({"a":[1,{"b":-1e400}]})"),
+        R"({"INVALID_JSON":"{\"a\":[1,{\"b\":-1e400}]}"})"
+    );
+}
+
 // Turns of all kinds, with every way to leave a call without an answer.
 void add_random_turn(thread_builder& thread, std::mt19937& random, int number) {
     const std::string n = std::to_string(number);
@@ -345,6 +354,35 @@ TEST(ModelHistory, AnswersEveryCallOnceNextToItsCall) {
             }
         }
     }
+}
+
+TEST(ModelHistory, PutsTheReasoningThatAnOriginNamesBeforeItsAnswer) {
+    thread_record thread;
+    changes change;
+    const auto add = [&](role who, const std::string& id) -> message& {
+        stored_message& node = change.messages.emplace_back();
+        node.parent = change.messages.size() == 1 ? no_node
+                                                  : static_cast<node_index>(change.messages.size() - 2);
+        node.message.id = id;
+        node.message.role = who;
+        node.message.content = id;
+        return node.message;
+    };
+    add(role::user, "u1");
+    add(role::reasoning, "r1");
+    add(role::reasoning, "r2");
+    turn_origin origin;
+    origin.blocks = {{turn_block::kind::reasoning, "r2", 0, nullptr}, {turn_block::kind::text, "", 2, nullptr}};
+    add(role::assistant, "m1").origin = std::make_shared<const turn_origin>(origin);
+    change.branches.push_back({0, {3, 0}});
+    apply(thread, change);
+
+    std::vector<std::string> ids;
+    for (const message& each : model_history(thread, 3)) {
+        ids.push_back(each.id);
+    }
+
+    EXPECT_EQ(ids, (std::vector<std::string>{"u1", "r2", "m1"}));
 }
 
 } // namespace

@@ -270,5 +270,32 @@ TEST_F(SqliteLogFolding, BeyondTheirBytesTheLogsThatEndedFirstGo) {
     EXPECT_EQ(get(subject->read_log(numbers[9], 0, 10)).size(), 1U);
 }
 
+TEST_F(SqliteLogFolding, LogsWithoutRowsDoNotKeepTheOthers) {
+    std::unique_ptr<store> subject = open();
+    std::int64_t last = 0;
+    for (std::int64_t i = 0; i < 70; ++i) {
+        const thread_key key = key_of("thread_" + std::to_string(i));
+        last = begin(*subject, key, "run_1");
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = last;
+        end.run->status = run_status::finished;
+        end.run->ended_at = 1000 + i;
+        std::optional<log_slice> log;
+        if (i == 69) {
+            end.run->last_sequence = 1;
+            log = slice_of(last, 1, {std::string(64U << 10U, 'x')});
+        }
+        done(subject->commit(key, end, log));
+    }
+    subject.reset(); // Folds everything.
+    subject = open();
+    EXPECT_EQ(get(subject->read_log(last, 0, 10)).size(), 1U);
+
+    done(subject->drop_logs({.ended_since = 0, .max_bytes = 1}));
+
+    EXPECT_EQ(log_failure(*subject, last), errc::run_expired);
+}
+
 } // namespace
 } // namespace agui::session

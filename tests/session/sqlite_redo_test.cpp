@@ -1,4 +1,5 @@
 // Begins and commits past the queue: durable at once, in the tables later, and never twice.
+#include "session/base/failpoint.hpp"
 #include "session/log_ring.hpp"
 #include "session/sqlite_db.hpp"
 #include "session/sqlite_log.hpp"
@@ -11,6 +12,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -457,6 +459,79 @@ TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     expect_conversation(*subject, thread_1);
     EXPECT_EQ(log().lines().back(), "info the store can be written again");
 }
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(SqliteRedoFaults, ReadsDoNotDoWhatWaitsToTheTablesAgain) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
+    files().fail_at(1, failing_vfs::failure::from_then_on);
+    done(subject->commit(thread_1, said("More", 1)));
+    EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 2U); // Finds out that the disk is full.
+    std::atomic<int> times = 0;
+    const failpoint_hook hook([&times](std::string_view name) { times += name == "redo.apply"; });
+
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 2U);
+    }
+    EXPECT_LE(times, 1);
+    end_turn(*subject, thread_1, number, 2);
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 3U);
+    }
+    EXPECT_LE(times, 2);
+    EXPECT_FALSE(run(subject->begin(key_of("other"), run_of("run_1"), {})));
+    EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 3U);
+
+    files().heal();
+    EXPECT_TRUE(run(subject->begin(key_of("other"), run_of("run_1"), {})));
+    const std::unique_ptr<store> killed = open_killed_copy("killed.db");
+    EXPECT_EQ(get(killed->load(thread_1))->nodes.size(), 3U);
+}
+
+TEST_F(SqliteRedoFaults, AThreadIsRemovedWithTheRoomThatIsKeptForIt) {
+    const std::unique_ptr<store> subject = open();
+    end_turn(*subject, thread_1, begin_turn(*subject, thread_1, "run_1"), 1);
+    EXPECT_EQ(std::filesystem::file_size(path() + "-reserve"), 4U << 20U);
+    files().fail_at(1, failing_vfs::failure::from_then_on);
+    const failpoint_hook hook([this](std::string_view name) {
+        if (name == "store.reserve_released") {
+            files().heal();
+        }
+    });
+
+    EXPECT_TRUE(get(subject->remove(thread_1)));
+
+    EXPECT_FALSE(get(subject->load(thread_1)));
+    EXPECT_TRUE(std::filesystem::exists(path() + "-reserve")) << "room is kept for the next time";
+}
+
+TEST_F(SqliteRedo, ARunThatEndsWhileOrphansAreLookedForIsNone) {
+    const std::unique_ptr<store> subject = open();
+    done(subject->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
+    std::atomic<int> times = 0;
+    const failpoint_hook hook([&](std::string_view name) {
+        // On the store's thread, after it has read the records: the run's own thread ends it past the queue.
+        if (name == "store.orphans_read" && ++times == 1) {
+            boost::asio::thread_pool other(1);
+            changes end = said("Bye", 1);
+            end.run = run_of("run_1");
+            end.run->number = number;
+            end.run->status = run_status::finished;
+            boost::asio::co_spawn(
+                other, subject->commit(thread_1, end, std::nullopt, "run_1"), boost::asio::use_future
+            ).get();
+            other.join();
+        }
+    });
+
+    EXPECT_TRUE(get(subject->orphans()).empty());
+    EXPECT_EQ(times, 1);
+    EXPECT_EQ(get(subject->latest_run(thread_1))->status, run_status::finished);
+}
+
+#endif
 
 // What is appended between the question and the step does not begin a fold: nobody has brought records into the tables.
 TEST_F(SqliteRedo, AFoldBeginsOnlyWhereItMay) {

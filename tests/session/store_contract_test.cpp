@@ -127,6 +127,13 @@ std::vector<message> messages_of_all_roles() {
     all.back().tool_calls.push_back({"call_1", "f", "{\"a\":", "e", "t"});
     all.back().tool_calls.push_back({"call_2", "g", "", std::nullopt, std::nullopt});
     all.back().subagent_run_id = "sub_1";
+    turn_origin origin;
+    origin.provider = "main";
+    origin.model = "thinker-1";
+    origin.blocks.push_back({turn_block::kind::reasoning, "m3", 0, nullptr});
+    origin.blocks.push_back({turn_block::kind::call, "call_1", 0, json::object{{"x", "signed"}}});
+    origin.data = {{"reasoning", "reasoning_content"}};
+    all.back().origin = std::make_shared<const turn_origin>(origin);
     all.push_back(message_of(role::tool, "m5"));
     all.back().tool_call_id = "call_1";
     all.back().name = "f";
@@ -354,6 +361,124 @@ TEST_P(StoreContract, LooksUpTheRunOrElseItsThread) {
     EXPECT_EQ(unknown.thread.value().nodes.size(), 1U);
 }
 
+TEST_P(StoreContract, ShowsWhatAThreadIsWithoutItsMessages) {
+    EXPECT_FALSE(get(subject().summary(thread_1)));
+    changes first = user_turn("m1", "Hello");
+    first.title = "A title";
+    first.metadata = json::object{{"a", 1}};
+    begin(thread_1, "run_1", first);
+    done(subject().acquire(thread_1, "run_1"));
+
+    const auto found = get(subject().summary(thread_1));
+
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->key, thread_1);
+    EXPECT_EQ(found->agent_id, "default");
+    EXPECT_EQ(found->title, "A title");
+    EXPECT_FALSE(found->archived);
+    EXPECT_EQ(found->metadata, (json::object{{"a", 1}}));
+    EXPECT_EQ(found->updated_at, 1000);
+    EXPECT_EQ(found->active_run_id, "run_1");
+}
+
+TEST_P(StoreContract, ShowsTheStateOfAThread) {
+    EXPECT_FALSE(get(subject().state(thread_1)));
+    begin(thread_1, "run_1", user_turn("m1", "Hello"));
+    EXPECT_TRUE(get(subject().state(thread_1)).value().is_null());
+    changes change;
+    change.state = json::object{{"color", "red"}};
+    done(subject().commit(thread_1, change));
+
+    EXPECT_EQ(get(subject().state(thread_1)).value(), (json::object{{"color", "red"}}));
+}
+
+TEST_P(StoreContract, ShowsThePendingCallsOfAThread) {
+    EXPECT_FALSE(get(subject().pending_calls(thread_1)));
+    begin(thread_1, "run_1", user_turn("m1", "Paint"));
+    changes change;
+    stored_message turn = user_message("m2", "", 0);
+    turn.message.role = role::assistant;
+    turn.message.tool_calls = {{"c1", "paint", R"({"color":"blue"})", {}, {}}, {"c2", "look", "{}", {}, {}}};
+    change.messages.push_back(turn);
+    change.branches.push_back({0, {.tip = 1, .updated_at = 2000}});
+    change.calls.push_back({"c1", "paint", "run_1", call_owner::external, call_status::pending, 1});
+    change.calls.push_back({"c2", "look", "run_1", call_owner::server, call_status::answered, 1});
+    done(subject().commit(thread_1, change));
+
+    const auto pending = get(subject().pending_calls(thread_1)).value();
+
+    ASSERT_EQ(pending.size(), 1U);
+    EXPECT_EQ(pending[0].call.id, "c1");
+    EXPECT_EQ(pending[0].call.name, "paint");
+    EXPECT_EQ(pending[0].call.run_id, "run_1");
+    EXPECT_EQ(pending[0].message_id, "m2");
+    EXPECT_EQ(pending[0].arguments, R"({"color":"blue"})");
+}
+
+TEST_P(StoreContract, ShowsTheBranchesOfAThread) {
+    EXPECT_FALSE(get(subject().branches(thread_1)));
+    begin(thread_1, "run_1", user_turn("m1", "One"));
+    done(subject().commit(thread_1, user_turn("m2", "Two", 1, 2000)));
+    changes edit;
+    edit.messages.push_back(user_message("m3", "Other", no_node));
+    edit.branches.push_back({1, {.tip = 2, .updated_at = 3000}});
+    edit.head = 1;
+    done(subject().commit(thread_1, edit));
+
+    const auto found = get(subject().branches(thread_1)).value();
+
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].message_count, 2U);
+    EXPECT_EQ(found[0].last_message_id, "m2");
+    EXPECT_EQ(found[0].updated_at, 2000);
+    EXPECT_FALSE(found[0].is_head);
+    EXPECT_EQ(found[1].message_count, 1U);
+    EXPECT_EQ(found[1].last_message_id, "m3");
+    EXPECT_TRUE(found[1].is_head);
+}
+
+TEST_P(StoreContract, ALongThreadIsTheSameAfterItWasStored) {
+    changes change;
+    for (session::node_index i = 0; i < 3000; ++i) {
+        change.messages.push_back(
+            user_message("m" + std::to_string(i), std::string(400, 'x'), i == 0 ? no_node : i - 1)
+        );
+    }
+    change.branches.push_back({0, {.tip = 2999, .updated_at = 1000}});
+    begin(thread_1, "run_1", change);
+
+    const thread_record thread = load(thread_1);
+
+    ASSERT_EQ(thread.nodes.size(), 3000U);
+    for (session::node_index i = 0; i < 3000; ++i) {
+        ASSERT_EQ(thread.nodes[i].message, change.messages[i].message);
+        ASSERT_EQ(thread.nodes[i].parent, change.messages[i].parent);
+    }
+    EXPECT_GE(thread.bytes, 3000U * 400U);
+    EXPECT_LE(thread.bytes, 3000U * 500U);
+}
+
+TEST_P(StoreContract, KnowsAboutHowManyBytesTheMessagesOfAThreadTake) {
+    begin(thread_1, "run_1", user_turn("m1", std::string(10'000, 'x')));
+    const std::uint64_t before = load(thread_1).bytes;
+    EXPECT_GE(before, 10'000U);
+    EXPECT_LE(before, 10'100U);
+    done(subject().commit(thread_1, user_turn("m2", std::string(5000, 'y'), 1)));
+    EXPECT_GE(load(thread_1).bytes, before + 5000U);
+    EXPECT_LE(load(thread_1).bytes, before + 5100U);
+}
+
+TEST_P(StoreContract, AThreadOfTheSameNameAsARemovedOneBeginsEmpty) {
+    for (int life = 0; life < 3; ++life) {
+        SCOPED_TRACE(life);
+        begin(thread_1, "run_1", user_turn("m1", "Hello"));
+        EXPECT_EQ(load(thread_1).nodes.size(), 1U);
+        EXPECT_TRUE(get(subject().remove(thread_1)));
+        EXPECT_FALSE(get(subject().load(thread_1)));
+        EXPECT_FALSE(get(subject().find_run(thread_1, "run_1")));
+    }
+}
+
 TEST_P(StoreContract, WhatWasLookedUpIsCurrentUntilSomethingIsWritten) {
     std::uint64_t as_of = get(subject().look_up(thread_1, "run_1")).as_of;
     EXPECT_TRUE(subject().is_current(as_of));
@@ -462,6 +587,22 @@ TEST_P(StoreContract, OnlyTheHolderReleases) {
     subject().release(thread_1, "run_1");
     EXPECT_EQ(subject().active_run(thread_1), "");
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_2")), errc::internal);
+}
+
+TEST_P(StoreContract, WhatTheServerHoldsItselfIsNobodysRun) {
+    get(subject().begin(thread_1, run_of("run_0"), {}));
+    done(subject().acquire(thread_1, ""));
+
+    const result<void> refused = run(subject().acquire(thread_1, "run_1"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::thread_busy);
+    EXPECT_EQ(refused.error().active_run_id, "");
+    EXPECT_EQ(subject().active_run(thread_1), "");
+    done(subject().commit(thread_1, {})); // Releases nothing.
+    EXPECT_EQ(failure_of(subject().acquire(thread_1, "")), errc::thread_busy);
+
+    subject().release(thread_1, "");
+    EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_1")), errc::internal);
 }
 
 asio::awaitable<bool> commit_and_acquire(store& subject) {

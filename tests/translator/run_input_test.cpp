@@ -1,5 +1,7 @@
 #include "translator/run_input.hpp"
 
+#include "translator/document_reader.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -19,7 +21,10 @@ using ::testing::Not;
 
 /// A request with `members` (JSON, without braces) besides the required ones.
 std::string request(std::string_view members = "") {
-    std::string body = R"({"threadId":"t","runId":"r")";
+    std::string body = "{\"runId\":\"r\"";
+    if (members.find("\"threadId\"") == std::string_view::npos) {
+        body += R"(,"threadId":"t")";
+    }
     if (members.find("\"messages\"") == std::string_view::npos) {
         body += R"(,"messages":[])";
     }
@@ -142,10 +147,6 @@ TEST(RunInput, IgnoresAndCountsUnknownMembers) {
 
     EXPECT_EQ(input.unknown_members, 2U);
     EXPECT_THAT(input.notes, IsEmpty());
-}
-
-TEST(RunInput, TakesTheLastOfDuplicateKeys) {
-    EXPECT_EQ(read_with(R"("parentRunId":"a","parentRunId":"b")").parent_run_id, "b");
 }
 
 // ---- Messages
@@ -585,6 +586,57 @@ TEST(RunInput, TakesJsonUpToItsDepth) {
     EXPECT_FALSE(read_run_input(request(body), {.max_json_depth = 63}).has_value());
 }
 
+TEST(RunInput, ReadsSnakeCaseAtEveryLevel) {
+    const run_input input = read(
+        R"({"thread_id":"t","run_id":"r","parent_run_id":"p","protocol_version":"1.0",
+        "messages":[
+        {"id":"u","role":"user","content":[{"type":"image","source":
+            {"type":"data","value":"AA==","mime_type":"image/png"},"metadata":{"mime_type":"kept"}},
+            {"type":"binary","mime_type":"image/gif","data":"BB=="}]},
+        {"id":"a","role":"assistant","content":null,"encrypted_value":"e","encrypted_value_type":"z",
+            "tool_calls":[{"id":"c","type":"function","encrypted_value":null,
+            "function":{"name":"paint","arguments":"{\"tool_call_id\":1}"}}]},
+        {"id":"x","role":"tool","tool_call_id":"c","content":"done","error":null},
+        {"id":"v","role":"activity","activity_type":"plan","content":{"tool_call_id":1}},
+        {"id":"s","role":"user","content":"","subagent_run_id":"sub"}],
+        "tools":[{"name":"paint","description":"","parameters":{"max_items":1}}],
+        "state":{"tool_calls":1},"forwarded_props":{"tool_choice":"none"},
+        "resume":[{"interrupt_id":"i","status":"resolved","payload":{"run_id":1}}]})"
+    );
+
+    EXPECT_EQ(input.thread_id, "t");
+    EXPECT_EQ(input.parent_run_id, "p");
+    ASSERT_EQ(input.messages.size(), 5U);
+    EXPECT_EQ(
+        content_of(input.messages[0]),
+        R"([{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"},)"
+        R"("metadata":{"mime_type":"kept"}},)"
+        R"({"type":"image","source":{"type":"data","value":"BB==","mimeType":"image/gif"}}])"
+    );
+    ASSERT_EQ(input.messages[1].tool_calls.size(), 1U);
+    EXPECT_EQ(input.messages[1].tool_calls[0].arguments, R"({"tool_call_id":1})");
+    EXPECT_EQ(input.messages[1].encrypted_value, "e");
+    EXPECT_EQ(input.messages[2].tool_call_id, "c");
+    EXPECT_EQ(boost::json::serialize(input.messages[3].activity), R"({"tool_call_id":1})");
+    EXPECT_EQ(input.messages[4].subagent_run_id, "sub");
+    EXPECT_EQ(boost::json::serialize(*input.state), R"({"tool_calls":1})");
+    EXPECT_EQ(input.forwarded.tool_choice, "none");
+    ASSERT_EQ(input.resume.size(), 1U);
+    EXPECT_EQ(input.resume[0].interrupt_id, "i");
+    EXPECT_EQ(boost::json::serialize(*input.resume[0].payload), R"({"run_id":1})");
+    EXPECT_THAT(input.notes, IsEmpty());
+}
+
+TEST(RunInput, PrefersTheCamelCaseName) {
+    const session::message both =
+        message(R"({"role":"tool","toolCallId":"c1","tool_call_id":"c2","content":""})");
+    const session::message empty =
+        message(R"({"role":"tool","toolCallId":null,"tool_call_id":"c2","content":""})");
+
+    EXPECT_EQ(both.tool_call_id, "c1");
+    EXPECT_EQ(empty.tool_call_id, "c2");
+}
+
 // ---- Limits
 // --------------------------------------------------------------------------------------
 
@@ -618,6 +670,41 @@ TEST(RunInputLimits, BoundToolNamesAndSchemas) {
     EXPECT_EQ(
         path_of_failure(R"("tools":[{"name":"a","parameters":{"a" :  "bc"}}])", limits), "accepted"
     );
+}
+
+std::string list_of(std::string_view element, std::size_t count) {
+    std::string list = "[";
+    for (std::size_t i = 0; i < count; ++i) {
+        list += (i == 0 ? "" : ",") + std::string(element);
+    }
+    return list + "]";
+}
+
+TEST(RunInputLimits, BoundPartsAndCallsOfAMessageAtTheirDefaults) {
+    const auto parts = [](std::size_t count) {
+        return R"("messages":[{"role":"user","content":)" +
+               list_of(R"({"type":"text","text":"x"})", count) + "}]";
+    };
+    const auto calls = [](std::size_t count) {
+        return R"("messages":[{"role":"assistant","tool_calls":)" +
+               list_of(R"({"id":"c","function":{"name":"paint"}})", count) + "}]";
+    };
+
+    EXPECT_EQ(path_of_failure(parts(1000), {}), "accepted");
+    EXPECT_EQ(path_of_failure(parts(1001), {}), "messages[0].content");
+    EXPECT_EQ(path_of_failure(calls(2000), {}), "accepted");
+    EXPECT_EQ(path_of_failure(calls(2001), {}), "messages[0].toolCalls");
+}
+
+TEST(RunInputLimits, RefuseIdsThatBreakOrTurnALine) {
+    for (const char* character : {"\\u0085", "\\u009b", "\\u2028", "\\u202e", "\\u2066"}) {
+        const std::string id = "\"a" + std::string(character) + "\"";
+        EXPECT_EQ(path_of_failure("\"threadId\":" + id, {}), "threadId") << character;
+        EXPECT_EQ(
+            path_of_failure(R"("messages":[{"role":"user","content":"","id":)" + id + "}]", {}),
+            "messages[0].id"
+        );
+    }
 }
 
 TEST(RunInputLimits, BoundIds) {
@@ -800,7 +887,7 @@ TEST(CanonicalJson, IsTheSameUnderKeyOrderAndWhitespace) {
 
 TEST(CanonicalJson, WritesEqualNumbersAlike) {
     const auto canonical = [](std::string_view json) {
-        return canonical_json(boost::json::parse(json));
+        return read_document(json, {})->canonical;
     };
 
     EXPECT_EQ(canonical("[1,1.0,1e0,10e-1]"), "[1,1,1,1]");

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace agui::gateway {
+
+/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot hold what others
+/// need. Any thread; outlives its shares.
+class address_shares {
+public:
+    explicit address_shares(std::size_t most) noexcept : most_(most) {}
+    address_shares(const address_shares&) = delete;
+    address_shares& operator=(const address_shares&) = delete;
+
+    /// One body's part, given back with the object. Used on one thread.
+    class share {
+    public:
+        /// An empty client is not counted.
+        share(address_shares& owner, std::string client)
+            : owner_(owner), client_(std::move(client)) {}
+        ~share() { release(); }
+        share(const share&) = delete;
+        share& operator=(const share&) = delete;
+
+        /// False: the client holds too much. Never gives back.
+        [[nodiscard]] bool grow_to(std::size_t bytes);
+        void release() noexcept;
+
+    private:
+        address_shares& owner_;
+        std::string client_;
+        std::size_t held_ = 0;
+    };
+
+private:
+    const std::size_t most_;
+    std::mutex mutex_;
+    std::unordered_map<std::string, std::size_t> held_;
+};
+
+} // namespace agui::gateway

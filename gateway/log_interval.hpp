@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace agui::gateway {
+
+/// For a line about something that happens again and again: at most one in each period. Used on one thread.
+class log_interval {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    explicit log_interval(std::chrono::seconds period) : period_(period) {}
+
+    /// True: a line may be written, and none for a period from here on.
+    [[nodiscard]] bool due(time_point now) {
+        if (last_ && now - *last_ < period_) {
+            return false;
+        }
+        last_ = now;
+        return true;
+    }
+
+private:
+    std::chrono::seconds period_;
+    std::optional<time_point> last_;
+};
+
+} // namespace agui::gateway

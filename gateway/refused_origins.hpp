@@ -1,0 +1,32 @@
+#pragma once
+
+#include "session/base/log.hpp"
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+/// Says in the log which origin would have to be listed for a page that was refused: once each, and of so
+/// many only, because anybody can make origins up. Any thread.
+class refused_origins {
+public:
+    explicit refused_origins(logger& log) : log_(log) {}
+    refused_origins(const refused_origins&) = delete;
+    refused_origins& operator=(const refused_origins&) = delete;
+
+    void tell(std::string_view origin);
+
+private:
+    static constexpr std::size_t most_ = 50;
+    static constexpr std::size_t most_bytes_ = 256;
+
+    logger& log_;
+    std::mutex mutex_;
+    std::set<std::string, std::less<>> told_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+
+/// The addresses of a name, or why there are none.
+struct looked_up {
+    boost::system::error_code ec;
+    std::vector<boost::asio::ip::address> addresses;
+};
+
+/// Finds the addresses of names. A look-up of the system cannot be interrupted and may take minutes, so each
+/// has a thread of its own, sixteen at most (the others wait their turn), one for a name however many wait for it:
+/// a name whose look-up hangs delays those who ask for it and nobody else. Who no longer waits leaves the thread
+/// to itself; neither the end of an execution context nor that of the process waits for it.
+///
+/// What was found is kept for 30 s, that nothing was found for 1 s.
+class name_lookup {
+public:
+    using clock = std::chrono::steady_clock;
+    /// Blocks; called on any thread, also after the name_lookup is gone. Must not throw.
+    using function = std::function<looked_up(const std::string& host)>;
+
+    static constexpr std::chrono::seconds found_time{30};
+    static constexpr std::chrono::seconds not_found_time{1};
+    static constexpr std::size_t threads_max = 16;
+
+    /// `now` is for tests.
+    explicit name_lookup(function look_up, std::function<clock::time_point()> now = clock::now);
+
+    /// The one of the process, with the system's resolver.
+    [[nodiscard]] static const std::shared_ptr<name_lookup>& system();
+
+    /// Safe to call from any thread; completes on the caller's executor. At `deadline` it is
+    /// asio::error::timed_out, after cancellation operation_aborted.
+    [[nodiscard]] boost::asio::awaitable<looked_up>
+    find(std::string host, clock::time_point deadline);
+
+private:
+    struct state;
+    std::shared_ptr<state> state_; ///< Shared with the threads.
+};
+
+} // namespace agui::runner

@@ -1,0 +1,51 @@
+#include "session/base/json_memory.hpp"
+
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <new>
+
+namespace agui {
+
+namespace {
+
+// Taken of the budget at a time.
+constexpr std::size_t step_bytes = 64 * 1024;
+
+// What an allocation costs: malloc's own word, rounded to its grain.
+std::size_t cost_of(std::size_t bytes) noexcept {
+    constexpr std::size_t grain = 16;
+    constexpr std::size_t least = 32;
+    return std::max(least, (bytes + sizeof(void*) + grain - 1) / grain * grain);
+}
+
+} // namespace
+
+json_memory::json_memory(memory_budget* budget, memory_use use) noexcept
+    : share_(budget, use, step_bytes) {}
+
+void* json_memory::do_allocate(std::size_t bytes, [[maybe_unused]] std::size_t alignment) {
+    if (!share_.grow_to(used_ + cost_of(bytes))) {
+        throw memory_refused();
+    }
+    BOOST_ASSERT(alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    void* block = ::operator new(bytes);
+    used_ += cost_of(bytes);
+    peak_ = std::max(peak_, used_);
+    return block;
+}
+
+// Boost.JSON 1.81 does not give a block back with the alignment that it asked for: strings ask for 1.
+void json_memory::do_deallocate(void* block, std::size_t bytes, std::size_t /*alignment*/) {
+    ::operator delete(block, bytes);
+    used_ -= cost_of(bytes);
+    if (share_.held() > used_ + 2 * step_bytes) {
+        share_.shrink_to(used_ + step_bytes);
+    }
+}
+
+boost::json::storage_ptr make_json_storage(memory_budget* budget, memory_use use) {
+    return boost::json::make_shared_resource<json_memory>(budget, use);
+}
+
+} // namespace agui

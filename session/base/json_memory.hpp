@@ -1,0 +1,39 @@
+#pragma once
+
+#include "session/base/memory_budget.hpp"
+
+#include <boost/json/memory_resource.hpp>
+#include <boost/json/storage_ptr.hpp>
+
+#include <cstddef>
+
+namespace agui {
+
+/// Memory for JSON values that counts at a budget, with what the allocator adds, for as long as the
+/// values live. An allocation without room throws memory_refused. The values of one storage are used on
+/// one thread at a time; they may move to another together.
+class json_memory final : public boost::json::memory_resource {
+public:
+    explicit json_memory(memory_budget* budget, memory_use use = memory_use::ordinary) noexcept;
+
+    /// Bytes of the values that live, and the most there were at a time.
+    [[nodiscard]] std::size_t used() const noexcept { return used_; }
+    [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
+
+private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+    void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
+    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+        return this == &other;
+    }
+
+    memory_share share_;
+    std::size_t used_ = 0;
+    std::size_t peak_ = 0;
+};
+
+/// A storage of its own, shared by the values made with it. `budget` may be null.
+[[nodiscard]] boost::json::storage_ptr
+make_json_storage(memory_budget* budget, memory_use use = memory_use::ordinary);
+
+} // namespace agui

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace agui {
+
+/// What takes memory of a budget.
+enum class memory_use {
+    ordinary,
+    small, ///< May use the reserve as well, so that large takers never refuse small ones.
+};
+
+/// The bytes that the process lets requests, logs and replies take together (`server.max_memory_bytes`).
+/// It counts what its takers say; it allocates nothing. Any thread; outlives its shares.
+class memory_budget {
+public:
+    /// The last `reserve` of the `limit` bytes are for memory_use::small.
+    explicit memory_budget(std::size_t limit, std::size_t reserve = 0) noexcept
+        : limit_(limit), ordinary_limit_(limit - (reserve < limit ? reserve : limit)) {}
+    memory_budget(const memory_budget&) = delete;
+    memory_budget& operator=(const memory_budget&) = delete;
+
+    /// False: there is no room, and nothing was taken.
+    [[nodiscard]] bool take(std::size_t bytes, memory_use use) noexcept;
+    /// For what cannot be refused any more: counts above the limit, too.
+    void take_anyway(std::size_t bytes) noexcept {
+        used_.fetch_add(bytes, std::memory_order_relaxed);
+    }
+    void give_back(std::size_t bytes) noexcept {
+        used_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+
+    [[nodiscard]] std::size_t used() const noexcept {
+        return used_.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
+    [[nodiscard]] std::size_t limit(memory_use use) const noexcept {
+        return use == memory_use::small ? limit_ : ordinary_limit_;
+    }
+
+private:
+    const std::size_t limit_;
+    const std::size_t ordinary_limit_;
+    std::atomic<std::size_t> used_{0};
+};
+
+/// One taker's part of a budget, given back with the object. Without a budget it counts and refuses
+/// nothing. Used on one thread at a time.
+class memory_share {
+public:
+    memory_share() = default;
+    /// What is taken is rounded up to multiples of `step` bytes: few changes of the shared number.
+    explicit memory_share(
+        memory_budget* budget, memory_use use = memory_use::ordinary, std::size_t step = 1
+    ) noexcept
+        : budget_(budget), use_(use), step_(step) {}
+    ~memory_share() { shrink_to(0); }
+    memory_share(memory_share&& other) noexcept
+        : budget_(other.budget_), use_(other.use_), step_(other.step_),
+          held_(std::exchange(other.held_, 0)) {}
+    memory_share& operator=(memory_share&& other) noexcept;
+
+    /// Holds at least `bytes` from here on. False: there is no room, and it holds what it held. Never
+    /// gives back.
+    [[nodiscard]] bool grow_to(std::size_t bytes) noexcept;
+    /// The same for what cannot be refused any more.
+    void grow_anyway_to(std::size_t bytes) noexcept;
+    /// Gives back what it holds above `bytes`.
+    void shrink_to(std::size_t bytes) noexcept;
+    /// From here on as of another use; what is held stays held.
+    void set_use(memory_use use) noexcept { use_ = use; }
+
+    [[nodiscard]] std::size_t held() const noexcept { return held_; }
+    [[nodiscard]] memory_budget* budget() const noexcept { return budget_; }
+
+private:
+    [[nodiscard]] std::size_t rounded(std::size_t bytes) const noexcept {
+        return (bytes + step_ - 1) / step_ * step_;
+    }
+
+    memory_budget* budget_ = nullptr;
+    memory_use use_ = memory_use::ordinary;
+    std::size_t step_ = 1;
+    std::size_t held_ = 0;
+};
+
+/// Thrown where an allocation was refused by a budget: the caller answers errc::overloaded.
+class memory_refused : public std::bad_alloc {
+public:
+    [[nodiscard]] const char* what() const noexcept override {
+        return "server.max_memory_bytes is reached";
+    }
+};
+
+} // namespace agui

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+#ifdef AGUI_VERIFY_EVENTS
+#include <atomic>
+#include <cstdint>
+#endif
+
+namespace agui {
+
+// What reading, planning, applying and storing a request costs, in steps instead of seconds: tests
+// compare the counts of a shape and of the same shape at twice the size. A step is one value read, one
+// message or call visited, one part normalised. Nothing but a comment in builds without
+// AGUI_VERIFY_EVENTS.
+
+#ifdef AGUI_VERIFY_EVENTS
+inline std::atomic<std::uint64_t> work_done{0};
+
+inline void count_work(std::size_t steps = 1) noexcept {
+    work_done.fetch_add(steps, std::memory_order_relaxed);
+}
+#else
+inline void count_work(std::size_t /*steps*/ = 1) noexcept {}
+#endif
+
+} // namespace agui

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""What the gateway's memory does under the worst that clients can do at once, and how long a probe waits meanwhile.
+
+usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless]
+
+The release build with its default limits, but for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
+fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, and
+the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
+limit, or p99 of a probe above 50 ms where that is promised. AGUI_BIN_DIR names another build.
+"""
+
+import argparse
+import collections
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROBE_MS_MAX = 50
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    """Streams as much text as the last user message asks for: `[mb=30]`; without a number, until it is cut off."""
+
+    protocol_version = "HTTP/1.1"
+    piece = ("data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": "x" * 16_000}}]}) + "\n\n").encode()
+
+    def do_POST(self):
+        text = self.rfile.read(int(self.headers["content-length"]))
+        asked = re.findall(rb"\[mb=(\d+)\]", text)
+        pieces = int(asked[-1]) * 66 if asked else 1 << 30
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        try:
+            for _ in range(pieces):
+                self.wfile.write(self.piece)
+            self.wfile.write(b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+        except OSError:
+            pass
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+class Gateway:
+    def __init__(self, model_port, memory):
+        self.folder = tempfile.mkdtemp(prefix="agui-memory-")
+        config = pathlib.Path(self.folder, "gateway.toml")
+        config.write_text(f"""
+[server]
+listen = "127.0.0.1:0"
+log_level = "error"
+max_memory_bytes = {memory}
+[session]
+store = "sqlite:{self.folder}/agui.db"
+[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:{model_port}/v1"
+model = "m"
+[[agents]]
+id = "default"
+models = ["main"]
+""")
+        binary = pathlib.Path(os.environ.get("AGUI_BIN_DIR", ROOT / "build/release/bin"), "agui-gateway")
+        self.process = subprocess.Popen([binary, "--config", config], stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+
+    def pss(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return int(re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)[1]) / 1024
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+    def ask(self, method, path, body=None, timeout=600):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection.request(method, path, body, {"content-type": "application/json"} if body else {})
+        response = connection.getresponse()
+        try:
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+
+class Watch:
+    """Looks at the memory, and asks for /healthz, until it is left."""
+
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.before = gateway.pss()
+        self.peak = self.before
+        self.delays = []
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.look), threading.Thread(target=self.probe)]
+
+    def look(self):
+        while not self.over.wait(0.05):
+            self.peak = max(self.peak, self.gateway.pss())
+
+    def probe(self):
+        while not self.over.wait(0.01):
+            begin = time.monotonic()
+            status, _ = self.gateway.ask("GET", "/healthz", timeout=60)
+            assert status == 200
+            self.delays.append((time.monotonic() - begin) * 1000)
+
+    def __enter__(self):
+        for one in self.threads:
+            one.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for one in self.threads:
+            one.join()
+
+    def quantile(self, share):
+        ordered = sorted(self.delays)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def run_body(thread, run, text="hello", more=""):
+    message = json.dumps({"id": f"{run}-u", "role": "user", "content": text})
+    return f'{{"threadId":"{thread}","runId":"{run}",{more}"messages":[{message}]}}'.encode()
+
+
+def at_once(count, job):
+    answers = collections.Counter()
+
+    def one(i):
+        try:
+            answers[job(i)] += 1
+        except OSError as error:
+            answers[type(error).__name__] += 1
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def post_zeros(gateway, seconds, member):
+    """Ten clients, one 32 MB body after the other."""
+    zeros = "[" + "0," * (16 * 1024 * 1024 - 2048) + "0]"
+    until = time.monotonic() + seconds
+    answers = collections.Counter()
+
+    def client(i):
+        count = 0
+        while time.monotonic() < until:
+            count += 1
+            body = run_body(f"t{i}-{count}", "r", "[mb=0]", f'"{member}":{zeros},')
+            status, _ = gateway.ask("POST", "/agui", body)
+            answers[status] += 1
+            if status != 200:
+                time.sleep(0.2)
+        return "done"
+
+    at_once(10, client)
+    return answers
+
+
+def read_slowly(gateway, seconds, _):
+    """100 readers of a 17 MB reply that take next to nothing."""
+    status, _ = gateway.ask("POST", "/agui", run_body("long", "r", "[mb=17]"))
+    assert status == 200
+    readers = []
+    answers = collections.Counter()
+    for _ in range(100):
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(60)
+        reader.connect(("127.0.0.1", gateway.port))
+        reader.sendall(b"GET /agui/threads/long/messages HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        readers.append(reader)
+    for reader in readers:
+        answers[int(reader.recv(100).split()[1])] += 1
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for reader in readers:
+            try:
+                reader.recv(16)
+            except OSError:
+                pass
+        time.sleep(0.5)
+    for reader in readers:
+        reader.close()
+    return answers
+
+
+def run_ephemerally(gateway, _seconds, _):
+    """30 runs of 30 MB that are not to be kept, six at a time."""
+    answers = collections.Counter()
+    for begin in range(0, 30, 6):
+        more = '"forwardedProps":{"ephemeral":true},'
+
+        def one(i):
+            status, body = gateway.ask("POST", "/agui", run_body(f"e{begin + i}", "r", "[mb=30]", more))
+            return f"{status} {'token_limit' if b'token_limit' in body else 'whole'}"
+
+        answers += at_once(6, one)
+    return answers
+
+
+def leave_unread(gateway, seconds, _):
+    """Ten runs without an end that nobody reads."""
+    answers = collections.Counter()
+    readers = []
+    for i in range(10):
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(60)
+        reader.connect(("127.0.0.1", gateway.port))
+        body = run_body(f"u{i}", "r", "on and on")
+        reader.sendall(
+            b"POST /agui HTTP/1.1\r\nHost: localhost\r\nX-On-Disconnect: continue\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(body) + body
+        )
+        readers.append(reader)
+    for reader in readers:
+        answers[int(reader.recv(100).split()[1])] += 1
+    time.sleep(seconds)
+    return answers
+
+
+WORKLOADS = {
+    "zeros": (post_zeros, "state", True),
+    "unknown": (post_zeros, "unknown", True),
+    "plain": (read_slowly, None, False),
+    "ephemeral": (run_ephemerally, None, False),
+    "endless": (leave_unread, None, False),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--memory", type=int, default=2048)
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--only", default=",".join(WORKLOADS))
+    options = parser.parse_args()
+    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    model.daemon_threads = True
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    good = True
+    for name in options.only.split(","):
+        work, argument, probed = WORKLOADS[name]
+        gateway = Gateway(model.server_port, options.memory << 20)
+        try:
+            with Watch(gateway) as watch:
+                answers = work(gateway, options.seconds, argument)
+            time.sleep(2)
+            p99 = watch.quantile(0.99)
+            print(
+                f"{name}: PSS {watch.before:.0f} MB before, {watch.peak:.0f} at the peak, {gateway.pss():.0f} after; "
+                f"/healthz p50 {watch.quantile(0.5):.1f} ms, p99 {p99:.1f}, most {max(watch.delays):.1f}; "
+                f"answers {dict(answers)}",
+                flush=True,
+            )
+            good = good and watch.peak <= options.memory and (not probed or p99 <= PROBE_MS_MAX)
+        finally:
+            gateway.stop()
+    sys.exit(0 if good else 1)
+
+
+main()

@@ -1,0 +1,212 @@
+// The code that README.md gives to people who write a page, as it stands there, with each official client.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { clients, outline } from './support/client.mjs';
+import { Gateway, binFolder, stopAll, toToml } from './support/gateway.mjs';
+import { ModelServer, gate } from './support/model.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const readme = fs.readFileSync(path.join(here, '../../README.md'), 'utf8');
+const packages = { '0.0.57': 'ag-ui-client-0057', '0.0.59': 'ag-ui-client-0059', '1.0.0': 'ag-ui-client-1' };
+const plainFetch = globalThis.fetch;
+const green = { name: 'change_background', arguments: '{"color":"green"}', id: 'call_readme' };
+
+/// The keys of the table under "Configuration" with the default that stands beside each, where one stands there.
+function documentedKeys() {
+    const table = readme.match(/## Configuration\n[^#]*?\n((?:\|[^\n]*\n)+)/)[1];
+    const keys = [];
+    for (const row of table.split('\n').slice(2, -1)) {
+        const [, names, defaults] = row.split('|').map((cell) => cell.trim());
+        const values = [...defaults.matchAll(/`([^`]*)`|\b(\d+)\b/g)].map((match) => match[1] ?? match[2]);
+        let table = '';
+        for (const [index, [, name]] of [...names.matchAll(/`([^`]*)`/g)].entries()) {
+            const full = name.startsWith('.') ? table + name : name;
+            table = full.slice(0, full.lastIndexOf('.'));
+            keys.push({ name: full, value: values[index] });
+        }
+    }
+    return keys;
+}
+
+/// What --print-config says of the tables [server], [session] and [tools]: "table.key" to value.
+function printedConfig(configFile) {
+    const text = execFileSync(path.join(binFolder, 'agui-gateway'), ['--config', configFile, '--print-config'], { encoding: 'utf8' });
+    const printed = new Map();
+    let table = '';
+    for (const line of text.split('\n')) {
+        table = /^\s*\[+(.*?)\]+$/.exec(line)?.[1] ?? table;
+        const [, key, value] = /^\s*(\w+) = (.*)$/.exec(line) ?? [];
+        if (key) printed.set(`${table}.${key}`, value.replace(/^'(.*)'$|^"(.*)"$/, '$1$2'));
+    }
+    return printed;
+}
+
+describe('the table of README.md, "Configuration"', () => {
+    it('names keys that there are, with their defaults', () => {
+        const configFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'agui-readme-')), 'gateway.toml');
+        fs.writeFileSync(configFile, toToml({
+            server: { static_dir: path.dirname(configFile) },
+            models: { main: { provider: 'openai', base_url: 'http://127.0.0.1:1/v1', model: 'mock' } },
+            agents: [{ id: 'default', models: ['main'] }],
+        }));
+        const printed = printedConfig(configFile);
+        fs.rmSync(path.dirname(configFile), { recursive: true });
+        const keys = documentedKeys().map(({ name, value }) => ({ name: name.replace('[]', ''), value }))
+            .filter(({ name, value }) => /^(server|session|tools)\.\w+$/.test(name) || (name.startsWith('agents.') && value !== undefined));
+        assert.ok(keys.length > 15, 'the table is not where it was');
+        for (const { name, value } of keys) {
+            assert.ok(printed.has(name), `${name} is no key`);
+            if (value !== undefined) assert.equal(printed.get(name).replaceAll(' ', ''), value, `the default of ${name}`);
+        }
+    });
+});
+
+describe('the code of README.md, "From your app"', () => {
+    let model;
+    let gateway;
+    let folder;
+    let key;
+    let threadId;
+
+    before(async () => {
+        model = await ModelServer.start();
+        gateway = await Gateway.start({ model });
+        folder = fs.mkdtempSync(path.join(here, 'node_modules', '.readme-'));
+    });
+    after(async () => {
+        globalThis.fetch = plainFetch;
+        fs.rmSync(folder, { recursive: true, force: true });
+        await stopAll(gateway, model);
+    });
+    beforeEach((test) => {
+        key = `[${test.name}]`;
+        threadId = randomUUID();
+    });
+
+    /// The page as it is after a (re)load: the module anew, with the browser's objects that it uses. leave() drops
+    /// the connections that were made before the next page was opened.
+    async function page({ name }) {
+        const code = readme.match(/## From your app\n[^#]*?```js\n(.*?)```/s)[1];
+        const replaced = code
+            .replace('"@ag-ui/client"', JSON.stringify(packages[name]))
+            .replace('"http://127.0.0.1:8080/agui"', JSON.stringify(gateway.url));
+        assert.ok(replaced.includes(packages[name]) && replaced.includes(gateway.url), 'README.md names package and address otherwise');
+        const shown = { messages: [], onMessages: () => {} };
+        const leave = new AbortController();
+        globalThis.fetch = (url, init) => {
+            const signals = [init.signal, leave.signal].filter((signal) => signal);
+            return plainFetch(url, { ...init, signal: AbortSignal.any(signals) });
+        };
+        globalThis.location = { search: `?thread=${threadId}` };
+        globalThis.document = { body: { style: {} } };
+        globalThis.render = (messages) => {
+            shown.messages = structuredClone(messages);
+            shown.onMessages();
+        };
+        const file = path.join(folder, `${randomUUID()}.mjs`);
+        fs.writeFileSync(file, replaced);
+        const module = await import(pathToFileURL(file));
+        return { ...module, shown, body: globalThis.document.body, leave: () => leave.abort() };
+    }
+
+    /// Resolves once the page shows a text.
+    function text(shown, wanted) {
+        return new Promise((resolve) => {
+            shown.onMessages = () => shown.messages.some((message) => message.content?.includes?.(wanted)) && resolve();
+            shown.onMessages();
+        });
+    }
+
+    const roles = (shown) => shown.messages.map((message) => message.role);
+
+    for (const client of clients) {
+        it(`carries a hand-off to its end, and shows all of it after a reload (${client.name})`, async () => {
+            model.script(key, [{ toolCalls: [green] }, { content: 'It is green.' }, { content: 'You said so.' }]);
+            const first = await page(client);
+            await first.send(key);
+            assert.equal(first.body.style.background, 'green');
+            assert.equal(first.shown.messages.at(-1).content, 'It is green.');
+
+            const second = await page(client);
+            await second.load();
+            assert.deepEqual(roles(second.shown), ['user', 'assistant', 'tool', 'assistant']);
+            await second.send('why?');
+
+            assert.equal(second.shown.messages.at(-1).content, 'You said so.');
+            assert.deepEqual(outline((await model.request(key, 3)).conversation), [
+                `user: ${key}`,
+                'assistant: | change_background({"color":"green"})#call_readme',
+                'tool call_readme: {"status":"ok"}',
+                'assistant: It is green.',
+                'user: why?',
+            ]);
+        });
+
+        it(`answers a tool that fails (${client.name})`, async () => {
+            model.script(key, [
+                { toolCalls: [{ ...green, arguments: '{"color":1}', id: 'call_fails' }] },
+                { content: 'A pity.' },
+            ]);
+            const only = await page(client);
+            Object.defineProperty(only.body.style, 'background', { set: () => { throw new Error('no such colour'); } });
+
+            await only.send(key);
+
+            assert.equal(outline((await model.request(key, 2)).conversation).at(-1), 'tool call_fails: the tool failed\n\nError: no such colour');
+            assert.equal(only.shown.messages.at(-1).content, 'A pity.');
+        });
+
+        it(`stops, keeps what was said, and goes on (${client.name})`, async () => {
+            const never = gate();
+            model.script(key, [{ content: 'A long story.', pauseAfter: 2, resume: never.opened }, { content: 'Another.' }]);
+            const only = await page(client);
+            const story = only.send(key);
+            await text(only.shown, 'A long');
+
+            await only.stop();
+            await story;
+
+            await (await model.request(key, 1)).closed;
+            await only.send('another');
+            assert.equal(only.shown.messages.at(-1).content, 'Another.');
+            const [, said, next] = outline((await model.request(key, 2)).conversation);
+            assert.match(said, /^assistant: A long/);
+            assert.equal(next, 'user: another');
+            never.open();
+        });
+
+        it(`follows the run under way after a reload, and executes the call that it ends with (${client.name})`, async () => {
+            const more = gate();
+            model.script(key, [
+                {
+                    blocks: [{ type: 'text', text: 'I make it green.' }, { type: 'toolCall', ...green, id: 'call_followed' }],
+                    pauseAfter: 2,
+                    resume: more.opened,
+                },
+                { content: 'It is green.' },
+            ]);
+            const first = await page(client);
+            const left = first.send(key).catch(() => {});
+            await text(first.shown, 'I make');
+
+            const second = await page(client);
+            const loaded = second.load();
+            await text(second.shown, 'I make');
+            first.leave();
+            more.open();
+            await Promise.all([loaded, left]);
+
+            assert.equal(second.body.style.background, 'green');
+            assert.equal(second.shown.messages.at(-1).content, 'It is green.');
+        });
+    }
+
+    it('left only valid requests to the model server', () => model.checkRequests());
+});

@@ -1,0 +1,60 @@
+#include "gateway/heap_trim.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define AGUI_OTHER_ALLOCATOR
+#endif
+#endif
+
+namespace agui::gateway {
+namespace {
+
+[[maybe_unused]] std::size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t all = 0;
+    std::size_t resident = 0;
+    file >> all >> resident;
+    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(HeapTrim, GivesBackWhatLiesBetweenPiecesInUse) {
+#if defined(AGUI_OTHER_ALLOCATOR) || !defined(__GLIBC__)
+    GTEST_SKIP() << "the allocator is not glibc's";
+#else
+    constexpr std::size_t pieces = 16'384;
+    constexpr std::size_t piece_bytes = 4096;
+    const heap_trim subject({.period = std::chrono::milliseconds(5), .least = 1U << 20U});
+    std::vector<std::unique_ptr<std::vector<char>>> all;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        all.push_back(std::make_unique<std::vector<char>>(piece_bytes, 'x'));
+    }
+    const std::size_t before = resident_bytes();
+    for (std::size_t i = 0; i < pieces; ++i) {
+        if (i % 64 != 0) {
+            all[i].reset();
+        }
+    }
+
+    // Most of 64 MB.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::yield();
+    }
+    EXPECT_LE(resident_bytes() + (40U << 20U), before);
+#endif
+}
+
+} // namespace
+} // namespace agui::gateway

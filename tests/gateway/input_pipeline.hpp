@@ -1,0 +1,35 @@
+#pragma once
+
+#include "gateway/run_settings.hpp"
+#include "runner/tool_registry.hpp"
+#include "session/store.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace agui::test {
+
+/// What a request goes through until its run begins, without the server around it: read, planned, applied,
+/// stored, and made into the history of a model request.
+class input_pipeline {
+public:
+    input_pipeline(std::unique_ptr<session::store> store, session::history_policy policy);
+
+    /// False: the request was refused. Throws where the store fails.
+    bool post(std::string_view body);
+
+private:
+    [[nodiscard]] boost::asio::awaitable<bool> take(std::string_view body);
+
+    boost::asio::io_context context_{1};
+    std::unique_ptr<session::store> store_;
+    gateway::run_service_settings settings_;
+    gateway::agent_entry agent_;
+    runner::tool_registry tools_;
+    std::size_t requests_ = 0;
+};
+
+} // namespace agui::test

@@ -1,0 +1,280 @@
+#include "tests/gateway/server_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr std::size_t mib = 1U << 20U;
+constexpr int small_window = 4096;
+
+/// A server whose requests, logs and replies together may take 16 MiB.
+class Memory : public server_test {
+protected:
+    Memory() { settings.server.max_memory_bytes = 16 * mib; }
+
+    /// A connection that has announced a body and sent most of it.
+    [[nodiscard]] std::unique_ptr<raw_client>
+    unfinished(std::size_t bytes, const std::string& headers = {}) const {
+        auto client = std::make_unique<raw_client>(port());
+        client->send(
+            "POST /agui HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers +
+            "Content-Length: " + std::to_string(bytes + 65'536) + "\r\n\r\n"
+        );
+        client->send(std::string(bytes, ' '));
+        return client;
+    }
+    /// Waits for what others do.
+    void wait_for_memory(std::size_t least, std::size_t most) const {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (server->memory_used() < least || server->memory_used() > most) {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << server->memory_used();
+            std::this_thread::yield();
+        }
+    }
+    /// An answer of that many bytes in pieces of 64 KiB, then the end, or nothing more.
+    void answer_at_length(std::size_t bytes, bool ends) {
+        constexpr std::size_t piece = 65'536;
+        const std::string frame = say_and_stall(std::string(piece, 'x')).body;
+        answer = ends ? say("Hello") : say_and_stall("Hello");
+        std::string text;
+        for (std::size_t i = 0; i < bytes / piece; ++i) {
+            text += frame;
+        }
+        answer.body.insert(0, text);
+        answer.pace = milliseconds(1); // A model server does not answer in one piece either.
+        if (!ends) {
+            answer.stall_after_frames = bytes / piece + 1;
+        }
+    }
+};
+
+TEST_F(Memory, TwentyUnfinishedBodiesRefuseNoSmallRequest) {
+    answer = say_and_stall("Hello");
+    start();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 20; ++i) {
+        clients.push_back(unfinished(4 * mib - 65'536 - 2));
+    }
+    wait_for_memory(11 * mib, 16 * mib);
+
+    const raw_reply large = ask(post("/agui", run_body("t", "large", std::string(4 * mib, 'x'))));
+    EXPECT_EQ(large.status, 503);
+    EXPECT_EQ(large.header("retry-after"), "2");
+    EXPECT_THAT(large.body, HasSubstr("overloaded"));
+    raw_client client(port());
+    client.send(post("/agui", run_body("t", "r")));
+    EXPECT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
+    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+}
+
+TEST_F(Memory, GivesBackWhatABodyTook) {
+    start();
+    for (int i = 0; i < 5; ++i) {
+        unfinished(10 * mib)->close();
+        wait_for_memory(0, 0);
+    }
+    EXPECT_EQ(
+        ask(post("/agui", run_body("t", "large", std::string(2 * mib, 'x')))).status, 200
+    );
+}
+
+TEST_F(Memory, ABodyThatBringsNothingIsNotWaitedFor) {
+    settings.server.body_idle = milliseconds(50);
+    start();
+
+    const raw_reply reply = unfinished(2 * mib)->read_reply();
+
+    EXPECT_EQ(reply.status, 408);
+    EXPECT_THAT(reply.body, HasSubstr("request_timeout"));
+}
+
+TEST_F(Memory, ABodyThatDripsIsNotWaitedForOnAccountOfWhatItBroughtBefore) {
+    settings.server.body = milliseconds(100);
+    settings.server.body_idle = milliseconds(100);
+    start();
+    const auto client = unfinished(2 * mib);
+    std::thread dripping([&client] {
+        // Ends when the server closes: each byte comes long before the wait for one is over.
+        while (client->send(" ")) {
+            std::this_thread::sleep_for(milliseconds(5));
+        }
+    });
+
+    const raw_reply reply = client->read_reply();
+    EXPECT_EQ(reply.status, 408);
+    dripping.join();
+}
+
+TEST_F(Memory, OneAddressDoesNotHoldWhatOthersNeed) {
+    settings.server.trusted_proxies = {"127.0.0.1"};
+    settings.server.max_unfinished_bytes = 3 * mib;
+    start();
+    const std::string one = "X-Forwarded-For: 198.51.100.1, 203.0.113.1\r\n";
+    const std::string other = "X-Forwarded-For: 203.0.113.1, 203.0.113.2\r\n";
+    const auto first = unfinished(2 * mib, one);
+    wait_for_memory(2 * mib, 16 * mib);
+
+    const std::string large = run_body("t", "large", std::string(2 * mib, 'x'));
+    const raw_reply refused = ask(post("/agui", large, one));
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_THAT(refused.body, HasSubstr("rate_limited"));
+    EXPECT_EQ(ask(post("/agui", run_body("t", "small"), one)).status, 200);
+    EXPECT_EQ(ask(post("/agui", large, other)).status, 200);
+    // Once it has arrived a body counts no more: the same address may send the next one.
+    first->close();
+    wait_for_memory(0, 2 * mib);
+    EXPECT_EQ(ask(post("/agui", large, one)).status, 200);
+    EXPECT_EQ(ask(post("/agui", large, one)).status, 200);
+}
+
+TEST_F(Memory, ReadersOfPlainRepliesShareIt) {
+    const temporary_folder folder;
+    std::ofstream(folder.file("large.txt")) << std::string(4 * mib, 'x');
+    settings.server.static_dir = folder.path();
+    start();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    int refused = 0;
+    for (int i = 0; i < 10; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port(), small_window));
+        clients.back()->send(get("/large.txt"));
+        refused += clients.back()->read_head().status == 503 ? 1 : 0;
+        EXPECT_LE(server->memory_used(), 16 * mib);
+    }
+    EXPECT_EQ(refused, 7) << "three of them fit in what is not kept for small requests";
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+    clients.clear();
+    wait_for_memory(0, 0);
+    EXPECT_EQ(ask(get("/large.txt")).body.size(), 4 * mib);
+}
+
+TEST_F(Memory, ARunWhoseEventsFindNoRoomEnds) {
+    answer_at_length(8 * mib, false);
+    start();
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_TRUE(reply.complete);
+    EXPECT_THAT(reply.body, HasSubstr("token_limit"));
+    EXPECT_LE(server->memory_used(), 16 * mib);
+}
+
+TEST_F(Memory, EndlessRunsThatNobodyReadsLeaveRoomForOthers) {
+    answer_at_length(8 * mib, false);
+    start();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 10; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port(), small_window));
+        clients.back()->send(post("/agui", run_body("t" + std::to_string(i), "r")));
+        EXPECT_EQ(clients.back()->read_head().status, 200);
+    }
+    answer = say("Hello");
+    for (int i = 0; i < 10; ++i) {
+        const raw_reply reply = ask(post("/agui", run_body("s" + std::to_string(i), "r")));
+        EXPECT_THAT(reply.body, HasSubstr("\"RUN_FINISHED\""));
+        EXPECT_THAT(reply.body, Not(HasSubstr("token_limit")));
+    }
+    EXPECT_LE(server->memory_used(), 17 * mib) << "what one read of the model's answer adds";
+}
+
+TEST_F(Memory, LogsReadAgainShareIt) {
+    use_sqlite();
+    answer_at_length(2 * mib, true);
+    start();
+    for (int i = 0; i < 10; ++i) {
+        const raw_reply reply = ask(post("/agui", run_body("t" + std::to_string(i), "r")));
+        ASSERT_THAT(reply.body, Not(HasSubstr("token_limit")));
+    }
+    wait_for_memory(0, 0);
+
+    std::vector<std::unique_ptr<raw_client>> clients;
+    int refused = 0;
+    for (int i = 0; i < 10; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port(), small_window));
+        clients.back()->send(get("/agui/threads/t" + std::to_string(i) + "/runs/r/events"));
+        refused += clients.back()->read_head().status == 503 ? 1 : 0;
+        EXPECT_LE(server->memory_used(), 17 * mib);
+    }
+    EXPECT_GE(refused, 3);
+    EXPECT_LE(refused, 5);
+    clients.clear();
+    wait_for_memory(0, 0);
+}
+
+TEST_F(Memory, LogsThatAreKeptGiveWayToNewOnes) {
+    answer_at_length(mib, true);
+    start();
+    for (int i = 0; i < 10; ++i) {
+        const raw_reply reply = ask(post("/agui", run_body("t" + std::to_string(i), "r")));
+        EXPECT_THAT(reply.body, Not(HasSubstr("token_limit"))) << i;
+    }
+    EXPECT_LE(server->memory_used(), 4 * mib) << "a quarter of it";
+    EXPECT_EQ(ask(get("/agui/threads/t0/runs/r/events")).status, 410);
+    EXPECT_EQ(ask(get("/agui/threads/t9/runs/r/events")).status, 200);
+}
+
+TEST_F(Memory, EphemeralRunsLeaveLittle) {
+    use_sqlite();
+    answer_at_length(mib, true);
+    start();
+    for (int i = 0; i < 10; ++i) {
+        std::string body = run_body("t" + std::to_string(i), "r");
+        const std::string_view props = R"("forwardedProps":{)";
+        body.insert(body.find(props) + props.size(), R"("ephemeral":true)");
+        const raw_reply reply = ask(post("/agui", body));
+        EXPECT_THAT(reply.body, Not(HasSubstr("token_limit"))) << i;
+    }
+    EXPECT_LE(server->memory_used(), 6 * mib) << "a quarter of it for their logs, an eighth for them";
+    EXPECT_EQ(ask(get("/agui/threads/t0/runs/r/events")).status, 404) << "the oldest are gone";
+    EXPECT_EQ(ask(get("/agui/threads/t9/runs/r/events")).status, 200);
+}
+
+TEST_F(Memory, ReadersOfALongConversationShareIt) {
+    settings.server.max_memory_bytes = 24 * mib;
+    answer_at_length(3 * mib, true);
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    const std::size_t before = server->memory_used();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    int refused = 0;
+    for (int i = 0; i < 10; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port(), small_window));
+        clients.back()->send(get("/agui/threads/t/messages"));
+    }
+    for (const auto& client : clients) {
+        refused += client->read_head().status == 503 ? 1 : 0;
+        EXPECT_LE(server->memory_used(), 24 * mib);
+    }
+    EXPECT_GE(refused, 4);
+    EXPECT_LE(refused, 6);
+    clients.clear();
+    wait_for_memory(0, before);
+    EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200);
+}
+
+TEST_F(Memory, LargeBodiesAreReadBesideTheConnections) {
+    settings.server.max_memory_bytes = 1024 * mib;
+    start();
+    std::string zeros = run_body("t", "r");
+    std::string list = "[0";
+    for (std::size_t i = 0; i < mib; ++i) {
+        list += ",0";
+    }
+    zeros.insert(1, "\"unknown\":" + list + "],");
+    EXPECT_EQ(ask(post("/agui", zeros)).status, 200);
+    wait_for_memory(0, mib);
+}
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,64 @@
+#include "tests/gateway/server_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+namespace agui::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+// More than the kernel holds on both sides of a connection.
+constexpr std::size_t large = 4U << 20U;
+constexpr int small_window = 4096;
+
+/// Readers of a large reply that is not a stream.
+class PlainReplies : public server_test {
+protected:
+    void SetUp() override {
+        std::ofstream(folder_.file("large.txt")) << std::string(large, 'x');
+        settings.server.static_dir = folder_.path();
+    }
+    /// Reads `bytes` at a time with a pause after each: what came.
+    [[nodiscard]] raw_reply read_at_leisure(std::size_t bytes, milliseconds pause) const {
+        raw_client client(port(), small_window);
+        client.send(get("/large.txt"));
+        raw_reply reply = client.read_head();
+        client.read_slowly(bytes, pause, static_cast<int>(large / bytes));
+        client.read_body(reply);
+        return reply;
+    }
+
+private:
+    temporary_folder folder_;
+};
+
+TEST_F(PlainReplies, HaveToBeTakenAtSomeRate) {
+    settings.server.stall = milliseconds(500);
+    settings.server.min_reply_rate = 2U << 20U; // The reader takes a fifth of that at the most.
+    start();
+
+    EXPECT_FALSE(read_at_leisure(2048, milliseconds(5)).complete);
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+}
+
+TEST_F(PlainReplies, HaveToBeTakenInTheEnd) {
+    settings.server.min_reply_rate = 1;
+    settings.server.reply = milliseconds(500);
+    settings.server.reply_rate = 1U << 30U;
+    start();
+
+    EXPECT_FALSE(read_at_leisure(2048, milliseconds(5)).complete);
+}
+
+TEST_F(PlainReplies, ReachAReaderThatIsNotFast) {
+    start();
+
+    EXPECT_EQ(read_at_leisure(65'536, milliseconds(5)).body.size(), large);
+}
+
+} // namespace
+} // namespace agui::test

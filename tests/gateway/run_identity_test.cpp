@@ -1,0 +1,177 @@
+// What a run is known by, who holds its thread, and how its stream begins when its own beginning was lost.
+
+#include "session/base/failpoint.hpp"
+#include "session/store.hpp"
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/json/parse.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+boost::json::object error_of(const raw_reply& reply) {
+    boost::system::error_code ec;
+    const boost::json::value body = boost::json::parse(reply.body, ec);
+    const auto* fields = ec ? nullptr : body.if_object();
+    const auto* error = fields == nullptr ? nullptr : fields->if_contains("error");
+    return error == nullptr ? boost::json::object{{"code", "none: " + reply.body}} : error->as_object();
+}
+
+// The JSON of the stream's first event.
+std::string first_event(const raw_reply& stream) {
+    const std::size_t begin = stream.body.find("data: ");
+    return begin == std::string::npos ? stream.body
+                                      : stream.body.substr(begin, stream.body.find("\n\n") - begin);
+}
+
+class RunIdentity : public server_test {
+protected:
+    static std::string ephemeral(std::string body) {
+        const std::string_view none = R"("forwardedProps":{})";
+        return body.replace(body.find(none), none.size(), R"("forwardedProps":{"ephemeral":true})");
+    }
+};
+
+TEST_F(RunIdentity, AConflictNamesWhatItIsAbout) {
+    start();
+    const std::string header = "Idempotency-Key: k1\r\n";
+    ask(post("/agui", run_body("t", "r1"), header));
+
+    const auto by_key = error_of(ask(post("/agui", run_body("t", "r2", "other"), header)));
+    const auto by_run = error_of(ask(post("/agui", run_body("t", "r1", "other"), header)));
+
+    EXPECT_EQ(by_key.at("code").as_string(), "run_id_reused");
+    EXPECT_EQ(by_key.at("path").as_string(), "Idempotency-Key");
+    EXPECT_EQ(by_run.at("code").as_string(), "run_id_reused");
+    EXPECT_EQ(by_run.at("path").as_string(), "runId");
+}
+
+TEST_F(RunIdentity, TheAgentIsAPartOfIt) {
+    gateway::agent_config second = settings.agents.at(0);
+    second.id = "second";
+    settings.agents.push_back(std::move(second));
+    start();
+    const raw_reply first = ask(post("/agui", run_body("t", "r")));
+
+    const raw_reply other = ask(post("/agui/agents/second", run_body("t", "r")));
+    EXPECT_EQ(other.status, 409) << other.body;
+    EXPECT_EQ(error_of(other).at("code").as_string(), "run_id_reused");
+    EXPECT_EQ(ask(post("/agui/agents/default", run_body("t", "r"))).body, first.body)
+        << "the default agent by its name";
+}
+
+TEST_F(RunIdentity, AStreamWhoseBeginningWasLostBeginsAsItWould) {
+    use_sqlite();
+    {
+        // As a process leaves it that is killed right after it has begun the run.
+        const auto store = session::make_sqlite_store({.path = settings.session.sqlite_path});
+        session::run_record run;
+        run.run_id = "r";
+        run.parent_run_id = "parent";
+        run.agent_id = "default";
+        run.protocol = "1.1";
+        run.started_at = 1;
+        boost::asio::io_context context;
+        auto begun = boost::asio::co_spawn(
+            context, store->begin({"", "t"}, run, {}), boost::asio::use_future
+        );
+        context.run();
+        ASSERT_TRUE(begun.get());
+        store->close();
+    }
+    start();
+    const std::string path = "/agui/threads/t/runs/r/events";
+
+    EXPECT_THAT(first_event(ask(get(path))), HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.1")"));
+    EXPECT_THAT(
+        first_event(ask(get(path + "?protocolVersion=1.0"))),
+        HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.0")")
+    );
+    const std::string undeclared = first_event(ask(get(path + "?protocolVersion=")));
+    EXPECT_THAT(undeclared, HasSubstr(R"("parentRunId":"parent")"));
+    EXPECT_THAT(undeclared, Not(HasSubstr("protocolVersion")));
+}
+
+TEST_F(RunIdentity, AnEphemeralConversationIsNotRemovedUnderARun) {
+    start();
+    ask(post("/agui", ephemeral(run_body("held", "first"))));
+    answer = say_and_stall("Hello");
+    raw_client client(port());
+    client.send(post("/agui", ephemeral(run_body("held", "second"))));
+    ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
+    answer = say("Hi");
+    for (int i = 0; i < 1'001; ++i) { // So many are kept: the first is the oldest.
+        ask(post("/agui", ephemeral(run_body("t" + std::to_string(i), "r"))));
+    }
+
+    ask(post("/agui/cancel", R"({"threadId":"held","runId":"second"})"));
+
+    EXPECT_THAT(client.read_until("\r\n0\r\n\r\n"), HasSubstr("user_stop"));
+}
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(RunIdentity, ARunThatCannotStartKeepsNoDrainFromEnding) {
+    start();
+    bool thrown = false;
+    const failpoint_hook hook([&thrown](std::string_view place) {
+        if (place == "launch.registered" && !std::exchange(thrown, true)) {
+            throw std::runtime_error("no memory");
+        }
+    });
+
+    EXPECT_EQ(ask(post("/agui", run_body("t", "r"))).status, 500);
+    EXPECT_TRUE(thrown);
+    EXPECT_THAT(ask(post("/agui", run_body("t", "r2"))).body, HasSubstr("RUN_FINISHED"));
+
+    server->request_stop();
+    EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
+}
+
+TEST_F(RunIdentity, AStreamThatCannotBeStoredBeginsAsItWould) {
+    use_sqlite();
+    settings.session.durability = session::durability::power; // Past the queue it could be stored.
+    start();
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    std::string body = run_body("t", "r");
+    body.insert(1, R"("parentRunId":"parent","protocolVersion":"1.0",)");
+    raw_reply reply;
+    {
+        const failpoint_hook hook([&before](std::string_view place) {
+            if (place == "begin.stored") {
+                rlimit full = before;
+                full.rlim_cur = 1; // Every write fails from here on: a full disk.
+                (void)::setrlimit(RLIMIT_FSIZE, &full);
+            }
+        });
+        reply = ask(post("/agui", body));
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+
+    EXPECT_THAT(reply.body, HasSubstr("store_unavailable"));
+    EXPECT_THAT(first_event(reply), HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.0")"));
+}
+
+#endif
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,126 @@
+#include "tests/gateway/server_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace agui::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A run that goes on until its only reader has left.
+class StreamWatch : public server_test {
+protected:
+    void SetUp() override {
+        answer = say_and_stall("Hello");
+        start();
+    }
+    [[nodiscard]] static std::string request() {
+        return post("/agui", run_body("t", "r"), "X-On-Disconnect: cancel\r\n");
+    }
+    /// The client reads the run's first text.
+    void begin(raw_client& client) const {
+        client.send(request());
+        ASSERT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
+    }
+    /// Reads the same run to its end: nothing but the first reader's leaving ends it.
+    void expect_stopped() const {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (ask(get("/agui/threads/t")).body.find("activeRunId") != std::string::npos) {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the run goes on";
+            std::this_thread::yield();
+        }
+        const raw_reply again = ask(request());
+        EXPECT_TRUE(again.complete);
+        EXPECT_THAT(again.body, HasSubstr("user_stop"));
+    }
+};
+
+TEST_F(StreamWatch, SeesAClientLeave) {
+    raw_client client(port());
+    begin(client);
+
+    client.close();
+
+    expect_stopped();
+}
+
+TEST_F(StreamWatch, SeesAHalfClose) {
+    raw_client client(port());
+    begin(client);
+
+    client.close_sending();
+
+    expect_stopped();
+}
+
+TEST_F(StreamWatch, SeesAClientLeaveThatHasSentAByteBefore) {
+    raw_client client(port());
+    begin(client);
+
+    client.send("G");
+    // The server has taken notice of the byte once a request that came later is answered.
+    ASSERT_EQ(ask(get("/healthz")).status, 200);
+    client.close();
+
+    expect_stopped();
+}
+
+TEST_F(StreamWatch, SeesAHalfCloseAfterAByte) {
+    raw_client client(port());
+    begin(client);
+
+    client.send("G");
+    ASSERT_EQ(ask(get("/healthz")).status, 200);
+    client.close_sending();
+
+    expect_stopped();
+}
+
+TEST_F(StreamWatch, SeesAHalfCloseAfterMoreThanItTakesIn) {
+    raw_client client(port());
+    begin(client);
+
+    client.send(std::string(100'000, 'G'));
+    ASSERT_EQ(ask(get("/healthz")).status, 200);
+    client.close_sending();
+
+    expect_stopped();
+}
+
+TEST_F(StreamWatch, ServesTheRequestThatCameEarly) {
+    raw_client client(port());
+    begin(client);
+
+    client.send(get("/healthz"));
+    ASSERT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
+    EXPECT_THAT(client.read_until("0\r\n\r\n"), HasSubstr("user_stop"));
+
+    EXPECT_EQ(client.read_reply().body, R"({"status":"ok"})");
+}
+
+TEST_F(StreamWatch, HeadOfEventsSendsNoBodyAndReadsNothing) {
+    raw_client client(port());
+    begin(client);
+    raw_client other(port());
+
+    other.send("HEAD /agui/threads/t/runs/r/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const raw_reply head = other.read_reply(true);
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(head.header("content-type"), "text/event-stream; charset=utf-8");
+    // The next bytes are the next answer.
+    other.send(get("/healthz"));
+    EXPECT_EQ(other.read_reply().body, R"({"status":"ok"})");
+    other.send("HEAD /agui/threads/t/runs/r/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(other.read_reply(true).status, 200);
+
+    // Whoever has asked by HEAD is no reader that a run would go on for.
+    client.close();
+    expect_stopped();
+}
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,54 @@
+#include "gateway/turnstile.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using gateway::turnstile;
+
+boost::asio::awaitable<void>
+pass_through(turnstile& gate, int number, std::vector<int>& inside,
+             std::vector<std::unique_ptr<turnstile::pass>>& passes) {
+    auto pass = co_await gate.enter();
+    inside.push_back(number);
+    passes.push_back(std::move(pass));
+}
+
+TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
+    boost::asio::io_context context;
+    turnstile gate(2);
+    std::vector<int> inside;
+    std::vector<std::unique_ptr<turnstile::pass>> passes;
+    for (int i = 1; i <= 4; ++i) {
+        boost::asio::co_spawn(
+            context, pass_through(gate, i, inside, passes), [](const std::exception_ptr&) {}
+        );
+    }
+    context.poll();
+    EXPECT_EQ(inside, (std::vector<int>{1, 2}));
+
+    passes.erase(passes.begin());
+    context.poll();
+    EXPECT_EQ(inside, (std::vector<int>{1, 2, 3}));
+    passes.clear();
+    context.poll();
+    EXPECT_EQ(inside, (std::vector<int>{1, 2, 3, 4}));
+    passes.clear();
+    context.restart();
+    // The places are free again.
+    boost::asio::co_spawn(
+        context, pass_through(gate, 5, inside, passes), [](const std::exception_ptr&) {}
+    );
+    context.poll();
+    EXPECT_EQ(inside.back(), 5);
+}
+
+} // namespace
+} // namespace agui::test

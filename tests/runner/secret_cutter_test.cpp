@@ -1,0 +1,35 @@
+#include "runner/secret_cutter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace agui::runner {
+namespace {
+
+TEST(SecretCutter, CutsEverySecretOutWhereverItIs) {
+    const secret_cutter cutter({"Bearer sk-12345", "", "abc", "query-key"});
+
+    EXPECT_EQ(
+        cutter.cut("no Bearer sk-12345, sk-12345sk-12345 of query-key abc", 1000),
+        "no [secret], [secret][secret] of [secret] abc"
+    );
+}
+
+TEST(SecretCutter, LeavesNoBeginOfASecretWhereTheTextWasCut) {
+    const secret_cutter cutter({"sk-12345"});
+    const std::string text = std::string(20, 'x') + "sk-1234";
+
+    EXPECT_EQ(cutter.cut(text, 26), std::string(20, 'x'));
+    EXPECT_EQ(cutter.cut(text, 27), text); // Not cut: the server's own mask.
+}
+
+TEST(SecretCutter, KeepsTheTextWithinItsBound) {
+    const secret_cutter cutter({"sk-12345"});
+
+    EXPECT_EQ(cutter.cut(std::string(100, 'x'), 10), std::string(10, 'x'));
+    EXPECT_EQ(cutter.cut("a\xFF" "b", 10), "a\xEF\xBF\xBD" "b");
+}
+
+} // namespace
+} // namespace agui::runner

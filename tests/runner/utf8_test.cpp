@@ -1,0 +1,77 @@
+#include "runner/utf8.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+constexpr std::string_view grin = "\xF0\x9F\x98\x80";
+constexpr std::string_view grin_as_pair = "\xED\xA0\xBD\xED\xB8\x80";
+
+TEST(Utf8, TellsTextFromOtherBytes) {
+    for (const std::string_view good : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                                        "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+        SCOPED_TRACE(good);
+        EXPECT_TRUE(is_utf8(good));
+        EXPECT_EQ(to_utf8(good), good);
+    }
+    for (const std::string_view bad : {"\x80", "\xC1\x81", "\xC3", "\xE0\x9F\xBF", "\xED\xA0\x80",
+                                       "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "a\xFF"}) {
+        SCOPED_TRACE(bad);
+        EXPECT_FALSE(is_utf8(bad));
+        EXPECT_TRUE(is_utf8(to_utf8(bad)));
+    }
+}
+
+TEST(Utf8Joiner, JoinsATextThatIsCutAtAnyTwoBytes) {
+    for (const std::string_view whole : {grin, grin_as_pair}) {
+        const std::string text = "a\xC3\xA9" + std::string(whole) + "b";
+        for (std::size_t first = 0; first <= text.size(); ++first) {
+            for (std::size_t second = first; second <= text.size(); ++second) {
+                utf8_joiner joiner;
+                std::string out;
+                joiner.join(std::string_view(text).substr(0, first), out);
+                EXPECT_TRUE(is_utf8(out));
+                joiner.join(std::string_view(text).substr(first, second - first), out);
+                EXPECT_TRUE(is_utf8(out));
+                joiner.join(std::string_view(text).substr(second), out);
+                EXPECT_TRUE(joiner.empty());
+                EXPECT_EQ(out, "a\xC3\xA9" + std::string(grin) + "b");
+            }
+        }
+    }
+}
+
+TEST(Utf8Joiner, HoldsNoMoreThanTheBeginOfACharacter) {
+    utf8_joiner joiner;
+    std::string out;
+
+    joiner.join("abc\xF0", out);
+    EXPECT_EQ(out, "abc");
+    EXPECT_FALSE(joiner.empty());
+    joiner.join("abc", out);
+    EXPECT_EQ(out, "abc\xEF\xBF\xBD" "abc");
+    EXPECT_TRUE(joiner.empty());
+}
+
+TEST(Utf8Joiner, EndsWithAMarkForWhatIsMissing) {
+    for (const std::string_view half : {"\xF0\x9F\x98", "\xED\xA0\xBD", "\xED\xA0\xBD\xED\xB8", "\xC3"}) {
+        SCOPED_TRACE(half);
+        utf8_joiner joiner;
+        std::string out;
+        joiner.join(half, out);
+        EXPECT_EQ(out, "");
+        joiner.finish(out);
+        EXPECT_EQ(out, "\xEF\xBF\xBD");
+        joiner.finish(out);
+        EXPECT_EQ(out, "\xEF\xBF\xBD");
+    }
+}
+
+} // namespace
+} // namespace agui::runner

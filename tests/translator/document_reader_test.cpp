@@ -1,0 +1,190 @@
+#include "translator/document_reader.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace agui::translator {
+namespace {
+
+using ::testing::HasSubstr;
+
+result<document> read(std::string_view text) { return read_document(text, {}); }
+
+std::string path_of(std::string_view text) {
+    const auto read_text = read(text);
+    if (read_text) {
+        return "accepted";
+    }
+    EXPECT_EQ(read_text.error().code, errc::invalid_json);
+    return read_text.error().path;
+}
+
+std::string canonical(std::string_view text) {
+    auto made = read(text);
+    return made ? made->canonical : "refused: " + made.error().detail;
+}
+
+// A document that boost::json takes, with members in the order that `random` gives.
+std::string some_json(std::mt19937& random, int depth, std::mt19937& order) {
+    static const std::array<std::string, 12> scalars{
+        "null", "true", "false", "0", "-1", "1.5", "1e300", "18446744073709551615", R"("")",
+        R"("\u00e9\n\ud83d\ude00")", R"("a\"b\\")", "\"h\xC3\xA9\""};
+    const auto kind = depth == 0 ? 0U : random() % 4;
+    if (kind < 2) {
+        return scalars[random() % scalars.size()];
+    }
+    std::vector<std::string> inner;
+    for (unsigned i = 0; i < random() % 5; ++i) {
+        std::string value = some_json(random, depth - 1, order);
+        inner.push_back(kind == 2 ? value : "\"k" + std::to_string(i) + "\":" + value);
+    }
+    if (kind == 3) {
+        std::ranges::shuffle(inner, order);
+    }
+    std::string text(kind == 2 ? "[" : "{");
+    for (std::size_t i = 0; i < inner.size(); ++i) {
+        text += (i == 0 ? "" : " , ") + inner[i];
+    }
+    return text + (kind == 2 ? "]" : "}");
+}
+
+TEST(DocumentReader, BuildsWhatBoostBuilds) {
+    for (std::mt19937::result_type seed = 1; seed <= 500; ++seed) {
+        std::mt19937 random(seed);
+        std::mt19937 order(seed);
+        const std::string text = some_json(random, 5, order);
+        SCOPED_TRACE(text);
+        const auto made = read(text);
+
+        ASSERT_TRUE(made.has_value()) << made.error().detail;
+        EXPECT_EQ(made->value, boost::json::parse(text));
+        EXPECT_EQ(boost::json::parse(made->canonical), made->value);
+    }
+}
+
+TEST(DocumentReader, MakesEqualTextOfEqualDocuments) {
+    for (std::mt19937::result_type seed = 1; seed <= 500; ++seed) {
+        std::mt19937 first(seed);
+        std::mt19937 second(seed);
+        std::mt19937 one_order(seed);
+        std::mt19937 other_order(seed + 1);
+
+        EXPECT_EQ(
+            canonical(some_json(first, 5, one_order)), canonical(some_json(second, 5, other_order))
+        );
+    }
+}
+
+TEST(DocumentReader, RefusesAMemberGivenTwiceAtEveryLevel) {
+    EXPECT_EQ(path_of(R"({"a":1,"b":2,"a":1,"c":3})"), "a");
+    EXPECT_EQ(path_of(R"({"x":{"a":1,"a":2}})"), "x.a");
+    EXPECT_EQ(path_of(R"({"x":[0,{"y":[{"a":1},{"b":1,"c":1,"b":1}]}]})"), "x[1].y[1].b");
+    EXPECT_EQ(path_of(R"({"x":{"a":1,"\u0061":2}})"), "x.a");
+    EXPECT_EQ(path_of(R"({"a":{"a":{"b":1}},"b":{"a":1}})"), "accepted");
+    const auto twice = read(R"({"x":{"a\n":1,"a\n":2}})");
+    ASSERT_FALSE(twice.has_value());
+    EXPECT_THAT(twice.error().detail, HasSubstr(R"(the member "a\n" twice)"));
+}
+
+TEST(DocumentReader, RefusesNumbersThatNoDoubleHolds) {
+    EXPECT_EQ(path_of(R"({"state":{"a":[1,{"b":1e400}]}})"), "state.a[1].b");
+    EXPECT_EQ(path_of("[0,-1e400]"), "[1]");
+    EXPECT_EQ(path_of("[1e99999999999]"), "[0]");
+    EXPECT_EQ(path_of("{\"n\":" + std::string(400, '9') + "}"), "n");
+    EXPECT_EQ(path_of("[1.7976931348623157e308,-1.7976931348623157e308,1e-400]"), "accepted");
+    EXPECT_EQ(path_of("{\"n\":" + std::string(300, '9') + "}"), "accepted");
+}
+
+TEST(DocumentReader, BuildsOnlyWhatIsWantedAndChecksTheRest) {
+    constexpr std::array<std::string_view, 2> built{"a", "c"};
+    document_rules rules;
+    rules.built = built;
+
+    const auto made = read_document(R"({"x":[1,{"y":2}],"a":[1,{"b":[]}],"z":"s","c":{}})", rules);
+
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(boost::json::serialize(made->value), R"({"a":[1,{"b":[]}],"c":{}})");
+    EXPECT_EQ(made->canonical, R"({"a":[1,{"b":[]}],"c":{},"x":[1,{"y":2}],"z":"s"})");
+    EXPECT_EQ(made->skipped, 2U);
+    EXPECT_FALSE(read_document(R"({"x":{"y":1,"y":1}})", rules).has_value());
+    EXPECT_FALSE(read_document(R"({"x":[1e400]})", rules).has_value());
+    EXPECT_FALSE(read_document("{\"x\":\"\xC3\x28\"}", rules).has_value());
+    for (const std::string_view other : {"[1,2]", "7", "\"a\"", "[]"}) {
+        EXPECT_TRUE(read_document(other, rules)->value.is_null()) << other;
+    }
+}
+
+TEST(DocumentReader, DropsSecretsOfTheMembersThatMayHoldThem) {
+    constexpr std::array<std::string_view, 1> with_secrets{"f"};
+    document_rules rules;
+    rules.with_secrets = with_secrets;
+    rules.is_secret = [](std::string_view key) { return key == "key"; };
+
+    const auto made = read_document(
+        R"({"f":{"key":{"a":[1]},"b":[{"key":1,"c":2}],"d":{"key":[]}},"key":3})", rules
+    );
+
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->canonical, R"({"f":{"b":[{"c":2}],"d":{}},"key":3})");
+    EXPECT_EQ(boost::json::parse(made->canonical), made->value);
+    EXPECT_FALSE(read_document(R"({"f":{"key":1,"key":2}})", rules).has_value());
+    EXPECT_FALSE(read_document(R"({"f":{"key":{"a":1,"a":1}}})", rules).has_value());
+}
+
+TEST(DocumentReader, LeavesUncountedMembersOutOfTheTextOnly) {
+    constexpr std::array<std::string_view, 1> uncounted{"r"};
+    document_rules rules;
+    rules.uncounted = uncounted;
+
+    const auto made = read_document(R"({"a":1,"r":{"x":[1]},"b":{"r":2}})", rules);
+
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->canonical, R"({"a":1,"b":{"r":2}})");
+    EXPECT_EQ(boost::json::serialize(made->value), R"({"a":1,"r":{"x":[1]},"b":{"r":2}})");
+}
+
+std::string zeros(std::string_view member, std::size_t count) {
+    std::string body = "{\"" + std::string(member) + "\":[0";
+    for (std::size_t i = 1; i < count; ++i) {
+        body += ",0";
+    }
+    return body + "]}";
+}
+
+TEST(DocumentReader, TakesOfABudgetAndGivesBack) {
+    constexpr std::array<std::string_view, 1> built{"state"};
+    const std::string unknown = zeros("extra", 500'000); // 1 MB of text.
+    const std::string known = zeros("state", 500'000);
+    memory_budget budget(4U << 20U);
+    document_rules rules;
+    rules.built = built;
+    rules.budget = &budget;
+
+    EXPECT_TRUE(read_document(unknown, rules).has_value());
+    EXPECT_EQ(budget.used(), 0U);
+    const auto refused = read_document(known, rules);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, errc::overloaded);
+    EXPECT_EQ(budget.used(), 0U);
+
+    memory_budget larger(64U << 20U);
+    rules.budget = &larger;
+    {
+        const auto made = read_document(known, rules);
+        ASSERT_TRUE(made.has_value());
+        EXPECT_GT(larger.used(), 500'000U * 16) << "the values count as long as they live";
+    }
+    EXPECT_EQ(larger.used(), 0U);
+}
+
+} // namespace
+} // namespace agui::translator

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace agui::translator {
+
+/// Writes JSON in its canonical form from the events of a parser: keys sorted at every level, strings and
+/// numbers in one form, no spaces. Keeps the text once, and 12 bytes a member of the objects that are open.
+class canonical_writer {
+public:
+    void begin_object();
+    /// Before each member's value. False: it was given before, and duplicate() names it.
+    [[nodiscard]] bool key(std::string_view name);
+    /// False: a member is given twice, and duplicate() names it.
+    [[nodiscard]] bool end_object();
+    void begin_array();
+    void end_array();
+    void string(std::string_view text);
+    void integer(std::int64_t number);
+    void integer(std::uint64_t number);
+    void number(double number); ///< Finite.
+    void literal(std::string_view word); ///< true, false, null
+
+    /// Takes the member that was written last out again; that it was given counts for duplicates.
+    void drop_member();
+
+    /// The name as JSON.
+    [[nodiscard]] const std::string& duplicate() const noexcept { return duplicate_; }
+    /// Where the document stands, the next element in an array: `messages[2].id`.
+    [[nodiscard]] std::string path() const;
+    /// Objects and arrays that are open.
+    [[nodiscard]] std::size_t depth() const noexcept { return frames_.size(); }
+    /// Bytes that it holds, about.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return text_.capacity() + members_.capacity() * sizeof(member);
+    }
+    [[nodiscard]] std::string take() { return std::move(text_); }
+
+private:
+    /// A member `"key":value` in the text.
+    struct member {
+        std::uint32_t begin;
+        std::uint32_t key_end; ///< After the key's quote.
+        std::uint32_t end;
+    };
+    struct frame {
+        bool is_object;
+        std::uint32_t begin;      ///< Of its text.
+        std::size_t first_member; ///< In members_.
+        std::size_t count = 0;    ///< Of an array: elements begun.
+        std::string key;          ///< Of an object: of the member that is being written, decoded.
+        std::unordered_set<std::string> dropped = {};
+    };
+
+    void begin_value();
+    void close_member();
+    [[nodiscard]] std::uint32_t here() const noexcept {
+        return static_cast<std::uint32_t>(text_.size());
+    }
+    [[nodiscard]] std::string_view key_of(const member& of) const noexcept {
+        return std::string_view(text_).substr(of.begin, of.key_end - of.begin);
+    }
+    void sort_members(const frame& of);
+
+    std::string text_;
+    std::vector<member> members_; ///< Of all open objects, innermost last.
+    std::vector<frame> frames_;
+    std::string duplicate_;
+};
+
+} // namespace agui::translator
