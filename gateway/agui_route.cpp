@@ -1,9 +1,11 @@
 #include "gateway/agui_route.hpp"
 
 #include "gateway/http_error.hpp"
+#include "gateway/run_stream.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace agui::gateway {
@@ -52,7 +54,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
             failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key", {}}
         );
     }
-    stream_reply stream;
+    run_stream_request stream;
     stream.projection = input->input.projection;
     what.input = std::move(input->input);
     what.digest = std::move(input->digest);
@@ -63,7 +65,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
         co_return to_reply(started.error());
     }
     stream.log = std::move(*started);
-    co_return stream;
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 
 } // namespace

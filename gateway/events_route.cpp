@@ -2,9 +2,11 @@
 
 #include "gateway/http_error.hpp"
 #include "gateway/query.hpp"
+#include "gateway/run_stream.hpp"
 
 #include <charconv>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +38,7 @@ asio::awaitable<handler_reply> read_again(run_service& runs, http_request& reque
     if (!cursor) {
         co_return to_reply(cursor.error());
     }
-    stream_reply stream;
+    run_stream_request stream;
     stream.after = *cursor;
     const std::string* version = query->find("protocolVersion");
     if (version != nullptr) {
@@ -57,7 +59,7 @@ asio::awaitable<handler_reply> read_again(run_service& runs, http_request& reque
         stream.projection = found->projection;
     }
     stream.log = std::move(found->log);
-    co_return stream;
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 
 } // namespace

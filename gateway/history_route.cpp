@@ -1,7 +1,9 @@
 #include "gateway/history_route.hpp"
 
 #include "gateway/http_error.hpp"
+#include "gateway/run_stream.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace agui::gateway {
@@ -20,11 +22,11 @@ show_history(run_service& runs, input_parser& parser, http_request& request) {
     if (!recorded) {
         co_return to_reply(recorded.error());
     }
-    stream_reply stream;
+    run_stream_request stream;
     stream.projection = input->input.projection;
     stream.log = std::move(recorded->log);
     stream.next = std::move(recorded->live);
-    co_return stream;
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 
 } // namespace

@@ -32,13 +32,12 @@ constexpr std::size_t kept_bytes = 1024;
 // Taken in of a request that comes before the stream in front of it has ended.
 constexpr std::size_t early_bytes = 4096;
 
-// What a peer has to take on an average of the stall limit, so that one that drips does not hold a connection.
+// What a peer has to take on an average of the stall limit, so that one that drips does not hold a
+// connection.
 constexpr std::int64_t least_bytes_per_second = 500;
 
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
-constexpr std::string_view heartbeat = ": keep-alive\n\n";
-constexpr std::string_view cut_off_comment = ": cut off: too far behind; read on from the last id\n\n";
 
 /// The line in front of a chunk's data.
 class chunk_head {
@@ -56,40 +55,28 @@ private:
 
 } // namespace
 
-/// A run's log on its way to the peer: what has been read of it, and what is being written.
+/// A streamed reply on its way to the peer: what has been read of it, and what is being written.
 struct http_connection::event_stream {
-    event_stream(const stream_reply& what, asio::any_io_executor executor, const reply_terms& terms)
-        : log(what.log),
-          token(what.log),
-          next(what.next),
-          waiter(std::move(executor)),
+    event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
+        : source(std::move(what.source)),
           chunked(!terms.http_1_0),
-          head(write_stream_head(terms)) {
-        at.projection = what.projection;
-        at.after = what.after;
-        if (next) {
-            next_token.emplace(next);
-        }
+          head(write_stream_head(source->content_type(), terms)) {
+        source->open(executor);
     }
 
-    /// Reads on and fills `buffers` with all of it, the response head in front of the first. False: there
-    /// is nothing to write yet.
+    /// Reads on and fills `buffers` with all of it, the response head in front of the first. False:
+    /// there is nothing to write yet.
     bool read(std::size_t max_bytes) {
         if (head_sent) {
             std::string().swap(head);
         }
-        if (batch.text.capacity() > kept_bytes) {
-            std::string().swap(batch.text); // A reader that caught up holds no more than others.
+        if (batch.bytes.capacity() > kept_bytes) {
+            std::string().swap(batch.bytes); // A reader that caught up holds no more than others.
         }
-        log->read(at, max_bytes, batch);
-        if (batch.ended && next) {
-            log = std::move(next);
-            at = {at.projection, 0, false};
-            batch.ended = false;
-        }
-        const bool beat = batch.text.empty() && !batch.ended && heartbeat_due;
+        source->read(max_bytes, batch);
+        const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
         heartbeat_due = false;
-        const std::string_view data = beat ? heartbeat : std::string_view(batch.text);
+        const std::string_view data = beat ? source->heartbeat() : std::string_view(batch.bytes);
         buffers.clear();
         buffers.add(asio::buffer(head));
         head_sent = true;
@@ -106,13 +93,8 @@ struct http_connection::event_stream {
         return !buffers.empty() || batch.ended;
     }
 
-    std::shared_ptr<run_log> log;
-    run_log::reader_token token;
-    std::shared_ptr<run_log> next; ///< Follows when the log has ended.
-    std::optional<run_log::reader_token> next_token;
-    run_log::waiter waiter;
-    run_log::cursor at;
-    run_log::batch batch;
+    std::unique_ptr<event_source> source;
+    event_source::batch batch;
     gather buffers;
     chunk_head size_line;
     bool chunked;
@@ -121,7 +103,8 @@ struct http_connection::event_stream {
     bool heartbeat_due = false;
     bool peer_left = false;
 
-    // Since when the reader is too far behind without coming closer, and the least it was behind since.
+    // Since when the reader is too far behind without coming closer, and the least it was behind
+    // since.
     time_point lagging_since;
     std::size_t least_lag = 0; ///< 0: it is not too far behind.
     bool cut_off = false;
@@ -152,11 +135,12 @@ asio::awaitable<bool> http_connection::send_reply() {
     co_return written&& terms_.keep_alive;
 }
 
-// HEAD: what GET would begin with, and no reader of the log.
+// HEAD: what GET would begin with, and no reader of the source.
 asio::awaitable<bool> http_connection::send_stream_head() {
+    const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
-    const std::string head = write_stream_head(terms_);
+    const std::string head = write_stream_head(what.source->content_type(), terms_);
     gather buffers;
     buffers.add(asio::buffer(head));
     const bool written = co_await write_rest(buffers);
@@ -166,13 +150,15 @@ asio::awaitable<bool> http_connection::send_stream_head() {
 
 // True: the stream is complete and the connection may serve another request.
 asio::awaitable<bool> http_connection::send_stream() {
-    const stream_reply what = std::move(std::get<stream_reply>(reply_));
+    stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
-    event_stream stream(what, socket_.get_executor(), terms_);
+    event_stream stream(std::move(what), socket_.get_executor(), terms_);
     // Ends with the stream, whatever ends it: the watch and abort() look at stream_.
     struct current_stream {
-        explicit current_stream(http_connection& owner, event_stream& one) : of(owner) { of.stream_ = &one; }
+        explicit current_stream(http_connection& owner, event_stream& one) : of(owner) {
+            of.stream_ = &one;
+        }
         ~current_stream() { end(); }
         current_stream(const current_stream&) = delete;
         current_stream& operator=(const current_stream&) = delete;
@@ -188,7 +174,7 @@ asio::awaitable<bool> http_connection::send_stream() {
     while (!stream.peer_left && !write_failed_) {
         if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
             phase_ = phase::streaming;
-            co_await stream.log->wait(stream.at, stream.waiter);
+            co_await stream.source->wait();
             continue;
         }
         since_ = now_;
@@ -319,10 +305,11 @@ void http_connection::look_whether_peer_left() {
 void http_connection::peer_left() {
     stream_->peer_left = true;
     close();
-    stream_->log->wake(stream_->waiter);
+    stream_->source->wake();
 }
 
-// The kernel tells of room only when a third of its buffer is free: a slow peer takes bytes long before.
+// The kernel tells of room only when a third of its buffer is free: a slow peer takes bytes long
+// before.
 void http_connection::look_for_progress() {
     int unsent = 0;
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
@@ -337,8 +324,8 @@ void http_connection::look_for_progress() {
     }
 }
 
-// A plain reply is in memory as a whole until its last byte has left: whoever takes it has to take it at
-// some rate all the time, and to be done in the end.
+// A plain reply is in memory as a whole until its last byte has left: whoever takes it has to take
+// it at some rate all the time, and to be done in the end.
 void http_connection::look_for_reply_progress() {
     const connection_limits& limits = services_.limits;
     int unsent = 0;
@@ -346,7 +333,8 @@ void http_connection::look_for_reply_progress() {
         return;
     }
     const std::size_t untaken = plain_->bytes() + static_cast<std::size_t>(unsent);
-    const auto least = static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
+    const auto least =
+        static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
     if (untaken_ - std::min(untaken, untaken_) >= least) {
         untaken_ = untaken;
         since_ = now_;
@@ -358,8 +346,8 @@ void http_connection::look_for_reply_progress() {
     }
 }
 
-// A reader that stays more than its limit behind and comes no closer is too slow for its run (P11). One that
-// reads an old run, or a burst, comes closer.
+// A reader that stays more than its limit behind and comes no closer is too slow for its run (P11).
+// One that reads an old run, or a burst, comes closer.
 void http_connection::look_for_lag() {
     event_stream& stream = *stream_;
     if (stream.cut_off) {
@@ -368,7 +356,7 @@ void http_connection::look_for_lag() {
         }
         return;
     }
-    const std::size_t behind = stream.log->bytes_behind(stream.at);
+    const std::size_t behind = stream.source->bytes_behind();
     if (behind <= services_.limits.reader_buffer_bytes) {
         stream.least_lag = 0;
     } else if (stream.least_lag == 0 || behind < stream.least_lag) {
@@ -387,10 +375,11 @@ asio::awaitable<void> http_connection::send_cut_off() {
         abort(); // Closing is how a body of HTTP/1.0 ends.
         co_return;
     }
+    const std::string_view note = stream_->source->cut_off_note();
     chunk_head size_line;
     gather buffers;
-    buffers.add(size_line.write(cut_off_comment.size()));
-    buffers.add(asio::buffer(cut_off_comment));
+    buffers.add(size_line.write(note.size()));
+    buffers.add(asio::buffer(note));
     buffers.add(asio::buffer(crlf));
     (void)co_await write_rest(buffers); // Nothing follows either way.
 }
@@ -398,7 +387,7 @@ asio::awaitable<void> http_connection::send_cut_off() {
 void http_connection::beat() {
     if (now_ - since_ >= services_.limits.heartbeat) {
         stream_->heartbeat_due = true;
-        stream_->log->wake(stream_->waiter);
+        stream_->source->wake();
     }
 }
 
@@ -408,7 +397,7 @@ void http_connection::abort() {
     close();
     if (stream_ != nullptr) {
         stream_->peer_left = true;
-        stream_->log->wake(stream_->waiter);
+        stream_->source->wake();
     }
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "gateway/run_log.hpp"
+#include "gateway/event_source.hpp"
 #include "session/base/memory_budget.hpp"
-#include "translator/protocol_version.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -26,7 +25,8 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    memory_share memory; ///< What the body counts for; given back by whoever has taken the body out.
+    memory_share
+        memory; ///< What the body counts for; given back by whoever has taken the body out.
     std::string principal; ///< Set by authentication.
 
     /// The first header of that name (lower case), or empty.
@@ -40,12 +40,9 @@ struct http_reply {
     std::string body;
 };
 
-/// Answers 200 text/event-stream with what a run's log holds, from a cursor to its end.
+/// Answers 200 with what the source gives, until it has ended.
 struct stream_reply {
-    std::shared_ptr<run_log> log;
-    translator::projection projection = translator::projection::undeclared;
-    std::uint64_t after = 0;
-    std::shared_ptr<run_log> next; ///< Read from its begin when `log` has ended; null: nothing follows.
+    std::unique_ptr<event_source> source;
 };
 
 using handler_reply = std::variant<http_reply, stream_reply>;

@@ -19,8 +19,8 @@ namespace {
 using runner::stop_class;
 using runner::stop_reason;
 
-// The log's own; the turn's text, with what a string that grows has spare; at the end the message, what is
-// written to the store, and what is on its way there.
+// The log's own; the turn's text, with what a string that grows has spare; at the end the message,
+// what is written to the store, and what is on its way there.
 constexpr std::size_t copies_of_text = 6;
 
 bool is_delta(const runner::runner_event& event) noexcept {
@@ -77,15 +77,25 @@ live_run::live_run(
     conversation_key place, session::run_record record, session::node_index first_own_message,
     settings options
 )
-    : executor_(std::move(executor)), store_(store), time_(time), logger_(log), place_(std::move(place)),
-      record_(std::move(record)), first_own_message_(first_own_message), settings_(options),
-      log_(std::make_shared<run_log>(
+    : executor_(std::move(executor)),
+      store_(store),
+      time_(time),
+      logger_(log),
+      place_(std::move(place)),
+      record_(std::move(record)),
+      first_own_message_(first_own_message),
+      settings_(options),
+      log_(std::make_shared<event_log>(
           executor_,
-          run_log::settings{
+          event_log::settings{
               store.keeps_logs() ? &store : nullptr, record_.number, options.relaxed_durability,
-              options.memory, copies_of_text}
+              options.memory, copies_of_text
+          }
       )),
-      translator_(*log_, settings_.translation), stop_(executor_), timeout_(executor_), detached_timer_(executor_) {}
+      translator_(*log_, settings_.translation),
+      stop_(executor_),
+      timeout_(executor_),
+      detached_timer_(executor_) {}
 
 void live_run::start(
     runner::run_request request, runner::run_services services, handlers told,
@@ -120,7 +130,8 @@ void live_run::start(
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
         [self = shared_from_this()](const std::exception_ptr&) {
-            // run_agent ends every run by itself; what it throws nevertheless must not leave readers waiting.
+            // run_agent ends every run by itself; what it throws nevertheless must not leave
+            // readers waiting.
             if (!self->finished_) {
                 self->end_without_store();
             }
@@ -209,32 +220,29 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
     ended.status = status_of(end.reason);
     ended.end_reason = runner::error_code(end.reason);
     if (ended.end_reason.empty()) {
-        ended.end_reason =
-            end.reason == stop_reason::external_tool ? "external_tool" : "completed";
+        ended.end_reason = end.reason == stop_reason::external_tool ? "external_tool" : "completed";
     }
     ended.ended_at = time_.now();
     ended.last_sequence = log_->last_sequence();
     return ended;
 }
 
-// The exception of P3: the client learns that what it saw last may not be there after a restart; recovery
-// writes the durable end then. What is visible is a stream of its own until that: begun and closed (P1, P2).
+// The exception of P3: the client learns that what it saw last may not be there after a restart;
+// recovery writes the durable end then. What is visible is a stream of its own until that: begun
+// and closed (P1, P2).
 void live_run::end_without_store() {
     finished_ = true;
     told_.on_lost(shared_from_this());
     store_.release(key(), record_.run_id);
 
     lost_run seen;
-    const std::string frames = log_->freeze();
-    std::string_view rest = frames;
-    while (!rest.empty()) {
-        const std::size_t size = std::min(rest.find("\n\n"), rest.size() - 2) + 2;
-        seen.read(rest.substr(0, size));
-        rest.remove_prefix(size);
+    const std::vector<std::string> visible = log_->freeze();
+    for (const std::string& event : visible) {
+        seen.read(event);
     }
     std::vector<std::string> events;
     translator::event_writer writer;
-    if (frames.empty()) {
+    if (visible.empty()) {
         const run_opening_forms forms = write_opening(key().thread_id, record_, time_.now());
         events.push_back(opening_for_first_reader(forms, record_));
     }

@@ -3,7 +3,7 @@
 #include "gateway/completion_event.hpp"
 #include "gateway/conversation_key.hpp"
 #include "gateway/disconnect_policy.hpp"
-#include "gateway/run_log.hpp"
+#include "gateway/event_log.hpp"
 #include "runner/agent_loop.hpp"
 #include "session/store.hpp"
 #include "translator/agui_translator.hpp"
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
     /// As the run began; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
-    [[nodiscard]] const std::shared_ptr<run_log>& log() const noexcept { return log_; }
+    [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
     /// The first message of the thread that the run itself makes; any thread.
     [[nodiscard]] session::node_index first_own_message() const noexcept {
         return first_own_message_;
@@ -103,7 +103,7 @@ private:
     const session::run_record record_;
     const session::node_index first_own_message_;
     settings settings_;
-    std::shared_ptr<run_log> log_;
+    std::shared_ptr<event_log> log_;
     translator::agui_translator translator_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;

@@ -28,14 +28,9 @@ const lost_run::bracket lost_run::kinds[] = {
     {"REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "messageId"},
 };
 
-void lost_run::read(std::string_view frame) {
-    constexpr std::string_view data = "data: ";
-    const auto begin = frame.find(data);
-    if (begin == std::string_view::npos) {
-        return;
-    }
+void lost_run::read(std::string_view json) {
     boost::system::error_code ec;
-    const boost::json::value event = boost::json::parse(frame.substr(begin + data.size()), ec);
+    const boost::json::value event = boost::json::parse(json, ec);
     const boost::json::object* object = ec ? nullptr : event.if_object();
     if (object != nullptr) {
         follow_brackets(text_at(*object, "type"), *object);

@@ -11,17 +11,17 @@
 
 namespace agui::gateway {
 
-/// What can be read from the log of a run whose process has gone: which brackets it left open, and what the
-/// model had said. Reads the frames in order; those that are no events are passed over.
+/// What can be read from the log of a run whose process has gone: which brackets it left open, and
+/// what the model had said. Reads the events in order; what is no JSON object is passed over.
 class lost_run {
 public:
-    void read(std::string_view frame);
+    void read(std::string_view json);
 
     /// The missing ends, innermost first, as JSON.
     void close(translator::event_writer& writer, std::vector<std::string>& out) const;
 
-    /// The reasoning and assistant messages, in the order begun, with what was shown of their text and
-    /// calls. Messages that the run had committed are among them.
+    /// The reasoning and assistant messages, in the order begun, with what was shown of their text
+    /// and calls. Messages that the run had committed are among them.
     [[nodiscard]] const std::vector<session::message>& messages() const noexcept {
         return messages_;
     }

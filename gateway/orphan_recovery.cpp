@@ -1,7 +1,7 @@
 #include "gateway/orphan_recovery.hpp"
 
+#include "gateway/event_log.hpp"
 #include "gateway/lost_run.hpp"
-#include "gateway/run_log.hpp"
 #include "gateway/run_opening.hpp"
 #include "runner/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
@@ -51,7 +51,8 @@ public:
         if (readable) {
             keep_what_was_said();
         }
-        // A log with a hole cannot be ended so that it could be read: its record is ended alone (410 then).
+        // A log with a hole cannot be ended so that it could be read: its record is ended alone
+        // (410 then).
         std::optional<session::log_slice> slice;
         if (readable) {
             const std::vector<std::string> events = last_events();
@@ -76,7 +77,7 @@ private:
                 co_return result<void>();
             }
             for (const session::log_entry& entry : *page) {
-                said_.read(entry.frame);
+                said_.read(entry.json);
             }
             after = page->back().sequence;
         }
@@ -142,7 +143,8 @@ private:
             writer.member("timestamp", now_);
         };
         if (orphan_.last_sequence == 0) {
-            // The crash came before RUN_STARTED was durable; a stream begins with it all the same (P1).
+            // The crash came before RUN_STARTED was durable; a stream begins with it all the same
+            // (P1).
             opening_ = write_opening(orphan_.key.thread_id, orphan_.run, now_);
             events.push_back(opening_->v1_1);
         }
@@ -167,13 +169,12 @@ private:
         slice.run_number = orphan_.run.number;
         slice.first_sequence = orphan_.last_sequence + 1;
         for (std::size_t i = 0; i < events.size(); ++i) {
-            slice.frames += "id: " + std::to_string(slice.first_sequence + i) + "\ndata: " +
-                            events[i] + "\n\n";
-            slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
+            slice.events += events[i];
+            slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
         }
         if (opening_) {
             slice.variants.emplace_back(
-                0U, run_log::write_variants(slice.first_sequence, opening_->v1_0, opening_->undeclared)
+                0U, event_log::write_variants(opening_->v1_0, opening_->undeclared)
             );
         }
         return slice;

@@ -68,9 +68,9 @@ std::string write_reply_head(const http_reply& reply, const reply_terms& terms) 
     return head;
 }
 
-std::string write_stream_head(const reply_terms& terms) {
+std::string write_stream_head(std::string_view content_type, const reply_terms& terms) {
     std::string head = begin_head(200, terms);
-    add(head, "Content-Type", "text/event-stream; charset=utf-8");
+    add(head, "Content-Type", content_type);
     add(head, "Cache-Control", "no-cache, no-store, no-transform");
     add(head, "X-Accel-Buffering", "no");
     if (!terms.http_1_0) {

@@ -15,7 +15,8 @@ struct run_opening_forms {
     std::string undeclared;
 };
 
-/// The beginning of the stream of a run whose own was lost, as the run itself had written it, but for the time.
+/// The beginning of the stream of a run whose own was lost, as the run itself had written it, but
+/// for the time.
 [[nodiscard]] run_opening_forms
 write_opening(std::string_view thread_id, const session::run_record& run, unix_ms now);
 

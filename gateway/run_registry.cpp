@@ -74,15 +74,15 @@ void run_registry::keep_log(const live_run& run) {
     if (is_new) {
         kept_in_order_.push_back(place);
     }
-    while (!kept_in_order_.empty() && (kept_in_order_.front()->second.until <= now ||
-                                       kept_bytes_ > limits_.kept_bytes)) {
+    while (!kept_in_order_.empty() &&
+           (kept_in_order_.front()->second.until <= now || kept_bytes_ > limits_.kept_bytes)) {
         kept_bytes_ -= kept_in_order_.front()->second.bytes;
         kept_.erase(kept_in_order_.front());
         kept_in_order_.pop_front();
     }
 }
 
-std::shared_ptr<run_log>
+std::shared_ptr<event_log>
 run_registry::find_log(const conversation_key& place, const std::string& run_id) const {
     const std::lock_guard lock(mutex_);
     const auto found = kept_.find(run_name{place, run_id});
@@ -91,13 +91,13 @@ run_registry::find_log(const conversation_key& place, const std::string& run_id)
     return is_kept ? found->second.log : nullptr;
 }
 
-void run_registry::share_log(std::int64_t run_number, const std::shared_ptr<run_log>& log) {
+void run_registry::share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log) {
     const std::lock_guard lock(mutex_);
     std::erase_if(shared_logs_, [](const auto& one) { return one.second.expired(); });
     shared_logs_[run_number] = log;
 }
 
-std::shared_ptr<run_log> run_registry::find_shared_log(std::int64_t run_number) const {
+std::shared_ptr<event_log> run_registry::find_shared_log(std::int64_t run_number) const {
     const std::lock_guard lock(mutex_);
     const auto found = shared_logs_.find(run_number);
     return found == shared_logs_.end() ? nullptr : found->second.lock();
@@ -192,8 +192,8 @@ void run_registry::forget_early_stop(const conversation_key& place, const std::s
     (void)take_early_stop({place, run_id}); // It may be none any more.
 }
 
-std::vector<std::shared_ptr<change_signal>>
-run_registry::watching(const conversation_key& place) const {
+std::vector<std::shared_ptr<change_signal>> run_registry::watching(const conversation_key& place
+) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<change_signal>> told;
     const auto [begin, end] = watches_.equal_range(place);
@@ -304,7 +304,8 @@ bool run_registry::draining() const {
     return draining_;
 }
 
-// A run that goes on, null if there is none. With `admitted`: what to wait for before there may be one.
+// A run that goes on, null if there is none. With `admitted`: what to wait for before there may be
+// one.
 std::shared_ptr<live_run> run_registry::any_run(std::shared_ptr<completion_event>& admitted) {
     const std::lock_guard lock(mutex_);
     if (!runs_.empty()) {

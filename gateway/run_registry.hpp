@@ -25,9 +25,9 @@
 
 namespace agui::gateway {
 
-/// What goes on in this process: the runs under way, the requests that are on their way to one, and the
-/// logs of ended runs that no store keeps. All functions may be called from any thread; the lock is never
-/// held across an await.
+/// What goes on in this process: the runs under way, the requests that are on their way to one, and
+/// the logs of ended runs that no store keeps. All functions may be called from any thread; the
+/// lock is never held across an await.
 class run_registry {
 public:
     struct limits {
@@ -35,9 +35,10 @@ public:
         std::size_t max_detached_runs = 1'000; ///< Runs that nobody reads any more.
         std::chrono::seconds replay{600};      ///< How long keep_log() keeps.
         std::size_t kept_bytes = 256U << 20U;  ///< Of the logs kept: the oldest go first.
-        /// A stop that comes before its request is kept this long: a body takes no longer to arrive, mostly.
+        /// A stop that comes before its request is kept this long: a body takes no longer to
+        /// arrive, mostly.
         std::chrono::seconds early_stop{60};
-        std::size_t early_stops = 1'000;       ///< So many, the oldest go first.
+        std::size_t early_stops = 1'000; ///< So many, the oldest go first.
     };
 
     explicit run_registry(limits bounds) : limits_(bounds) {}
@@ -55,30 +56,32 @@ public:
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
 
-    /// Notes that nobody reads the run any more. What it returns has been without a reader for longest
-    /// and is one too many: the caller stops it. Null: the bound holds.
+    /// Notes that nobody reads the run any more. What it returns has been without a reader for
+    /// longest and is one too many: the caller stops it. Null: the bound holds.
     [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
 
     // Logs of ended runs.
 
     void keep_log(const live_run& run);
-    [[nodiscard]] std::shared_ptr<run_log>
+    [[nodiscard]] std::shared_ptr<event_log>
     find_log(const conversation_key& place, const std::string& run_id) const;
 
-    /// A log that was read from the store, for as long as somebody reads it: readers of one run share it.
-    void share_log(std::int64_t run_number, const std::shared_ptr<run_log>& log);
-    [[nodiscard]] std::shared_ptr<run_log> find_shared_log(std::int64_t run_number) const;
+    /// A log that was read from the store, for as long as somebody reads it: readers of one run
+    /// share it.
+    void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
+    [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
 
     // Requests on their way in.
 
-    /// Notes that a request is on its way to a run, from when its runId is known; it goes with the result. A stop
-    /// that came shortly before it counts for it.
+    /// Notes that a request is on its way to a run, from when its runId is known; it goes with the
+    /// result. A stop that came shortly before it counts for it.
     [[nodiscard]] std::unique_ptr<arrival> arrive(conversation_key place, std::string run_id);
 
     /// Whom a stop has reached.
     class stopping;
-    /// Stops the conversation's run, or the requests on their way to one: of that runId, or if none is given the run,
-    /// or else all requests. A runId that nothing here has is kept for the request that may be arriving.
+    /// Stops the conversation's run, or the requests on their way to one: of that runId, or if none
+    /// is given the run, or else all requests. A runId that nothing here has is kept for the
+    /// request that may be arriving.
     [[nodiscard]] stopping
     stop(const conversation_key& place, const std::optional<std::string>& run_id);
     /// The run of that id was not to come: it has been.
@@ -96,8 +99,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
     take_turn(conversation_key place, std::string run_id);
 
-    /// Tells of what the runs of a conversation do while it exists: a run's end, its last reader leaving, the end of
-    /// an arrival that has held the thread and become no run.
+    /// Tells of what the runs of a conversation do while it exists: a run's end, its last reader
+    /// leaving, the end of an arrival that has held the thread and become no run.
     class watch;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, boost::asio::any_io_executor executor);
@@ -105,12 +108,12 @@ public:
     // The way down.
 
     void begin_drain();
-    /// Drains, and takes every run for one too many: those under way are returned, add() says so of later
-    /// ones.
+    /// Drains, and takes every run for one too many: those under way are returned, add() says so of
+    /// later ones.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
     [[nodiscard]] bool draining() const;
-    /// Returns once there is no run and, when draining, none can come. Also waits for runs that are added
-    /// meanwhile.
+    /// Returns once there is no run and, when draining, none can come. Also waits for runs that are
+    /// added meanwhile.
     [[nodiscard]] boost::asio::awaitable<void> wait_until_empty();
 
 private:
@@ -118,7 +121,7 @@ private:
     using detached_list = std::list<std::shared_ptr<live_run>>;
 
     struct kept_log {
-        std::shared_ptr<run_log> log;
+        std::shared_ptr<event_log> log;
         std::size_t bytes = 0;
         std::chrono::steady_clock::time_point until;
     };
@@ -133,28 +136,31 @@ private:
     void end_turn(const run_name& name);
     void forget_detached(const live_run* run);
     [[nodiscard]] bool take_early_stop(const run_name& name);
-    [[nodiscard]] std::vector<std::shared_ptr<change_signal>>
-    watching(const conversation_key& place) const;
+    [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
+    ) const;
     void tell(const conversation_key& place) const;
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
     const limits limits_;
     mutable std::mutex mutex_;
-    /// A run whose end is committed stays here for a moment, while its thread may have the next one.
+    /// A run whose end is committed stays here for a moment, while its thread may have the next
+    /// one.
     std::unordered_set<std::shared_ptr<live_run>> runs_;
     std::map<conversation_key, std::shared_ptr<live_run>> by_place_; ///< The newest of each.
-    detached_list detached_; ///< Without a reader for longest first; readers may have come back since.
+    detached_list
+        detached_; ///< Without a reader for longest first; readers may have come back since.
     std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
     std::map<run_name, kept_log> kept_;
     std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
     std::size_t kept_bytes_ = 0;
-    std::map<std::int64_t, std::weak_ptr<run_log>> shared_logs_; ///< By run number.
+    std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_; ///< By run number.
     std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_;
     std::deque<early_stop> early_stops_; ///< Oldest first.
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
-    std::shared_ptr<completion_event> no_admissions_; ///< Set once there are none; null: nobody waits.
+    std::shared_ptr<completion_event>
+        no_admissions_; ///< Set once there are none; null: nobody waits.
     bool draining_ = false;
     bool stopping_ = false;
 };

@@ -15,8 +15,7 @@ constexpr std::size_t log_page_entries = 1024;
 } // namespace
 
 boost::asio::awaitable<result<std::optional<known_run>>> find_run(
-    session::store& store, const run_registry& registry, conversation_key place,
-    std::string run_id
+    session::store& store, const run_registry& registry, conversation_key place, std::string run_id
 ) {
     if (const auto live = registry.active(place); live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log()};
@@ -32,8 +31,7 @@ boost::asio::awaitable<result<std::optional<known_run>>> find_run(
     co_return known_run{std::move(**stored), std::move(kept)};
 }
 
-boost::asio::awaitable<result<std::shared_ptr<run_log>>>
-log_of(
+boost::asio::awaitable<result<std::shared_ptr<event_log>>> log_of(
     session::store& store, run_registry& registry, const known_run& run, bool join_deltas,
     memory_budget* budget
 ) {
@@ -52,7 +50,7 @@ log_of(
         co_return shared;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
-    const auto log = run_log::begin_restored(executor, budget, join_deltas);
+    const auto log = event_log::begin_restored(executor, budget, join_deltas);
     std::uint64_t last = 0;
     for (;;) {
         const auto page = co_await store.read_log(run.record.number, last, log_page_entries);
@@ -65,7 +63,9 @@ log_of(
         log->restore(*page);
         last = page->back().sequence;
         if (log->outgrown(SIZE_MAX)) {
-            co_return failure{errc::overloaded, "there is no memory for the events of this run", {}, {}};
+            co_return failure{
+                errc::overloaded, "there is no memory for the events of this run", {}, {}
+            };
         }
     }
     if (last == 0 || last != run.record.last_sequence) {

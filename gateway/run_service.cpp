@@ -47,7 +47,8 @@ bool ends_in_user_message(const translator::run_input& input) {
 // One line a request, however much of it was left out.
 void log_notes(logger& log, const translator::run_input& input) {
     const std::initializer_list<log_field> where = {
-        {"thread", input.thread_id}, {"run", input.run_id}};
+        {"thread", input.thread_id}, {"run", input.run_id}
+    };
     if (!input.notes.empty()) {
         std::string text = "left out of the request: " + input.notes.front();
         if (input.notes.size() > 1) {
@@ -64,7 +65,8 @@ void log_notes(logger& log, const translator::run_input& input) {
 
 struct run_service::shared {
     shared(run_services_refs refs, run_service_settings options)
-        : services(refs), settings(std::move(options)),
+        : services(refs),
+          settings(std::move(options)),
           registry(
               {settings.max_runs, settings.max_detached_runs, settings.replay,
                bytes_to_keep(refs.memory)}
@@ -91,11 +93,11 @@ struct run_service::shared {
     find_repeated(const conversation_key& place, const request& what);
     [[nodiscard]] boost::asio::awaitable<result<void>>
     take_thread(const conversation_key& place, const translator::run_input& input);
-    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>> begin_run(
+    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> begin_run(
         const conversation_key& place, run_registry::arrival& arrival, const request& what,
         const agent_entry& agent, std::string digest, admission_view seen
     );
-    [[nodiscard]] std::shared_ptr<run_log> launch(
+    [[nodiscard]] std::shared_ptr<event_log> launch(
         boost::asio::any_io_executor executor, const conversation_key& place,
         run_registry::arrival& arrival, session::run_record record, const request& what,
         runner::run_request run, runner::model_provider& model
@@ -105,7 +107,7 @@ struct run_service::shared {
     [[nodiscard]] boost::asio::awaitable<bool> settle_lost(conversation_key place);
     [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
     find_known(conversation_key place, std::string run_id);
-    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<run_log>>>
+    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
     log_of_known(const conversation_key& place, const known_run& run);
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
@@ -118,13 +120,13 @@ struct run_service::shared {
     const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
     std::mutex lost_mutex;
     std::set<conversation_key> lost; ///< Threads with a run whose end could not be stored.
-    bool orphans_listed = true; ///< False: any thread may have one that a former process left.
+    bool orphans_listed = true;      ///< False: any thread may have one that a former process left.
     ephemeral_threads not_kept;
     std::weak_ptr<shared> self;
 };
 
 // `key` and `run` must outlive the await.
-boost::asio::awaitable<result<std::shared_ptr<run_log>>>
+boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 run_service::shared::log_of_known(const conversation_key& place, const known_run& run) {
     using std::chrono::milliseconds;
     const auto period = std::chrono::duration_cast<milliseconds>(settings.replay).count();
@@ -137,7 +139,8 @@ void run_service::shared::add_lost(const conversation_key& place) {
     lost.insert(place);
 }
 
-// Ends what is left of runs whose end could not be stored; the caller holds the thread. False: it still cannot.
+// Ends what is left of runs whose end could not be stored; the caller holds the thread. False: it
+// still cannot.
 boost::asio::awaitable<bool> run_service::shared::end_lost(conversation_key place) {
     {
         const std::lock_guard lock(lost_mutex);
@@ -225,8 +228,9 @@ run_service::shared::find_repeated(const conversation_key& place, const request&
     co_return found;
 }
 
-// Takes the thread for the run. A new user message finds a way: its sender may have just left the run that it
-// answers to, and the server may not have seen it yet. A run that nobody reads gives way to it.
+// Takes the thread for the run. A new user message finds a way: its sender may have just left the
+// run that it answers to, and the server may not have seen it yet. A run that nobody reads gives
+// way to it.
 boost::asio::awaitable<result<void>> run_service::shared::take_thread(
     const conversation_key& place, const translator::run_input& input
 ) {
@@ -255,7 +259,7 @@ boost::asio::awaitable<result<void>> run_service::shared::take_thread(
     co_return taken;
 }
 
-boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::begin_run(
+boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::shared::begin_run(
     const conversation_key& place, run_registry::arrival& arrival, const request& what,
     const agent_entry& agent, std::string digest, admission_view seen
 ) {
@@ -286,8 +290,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     if (const auto sends = what.client_history ? what.client_history : agent.client_history) {
         policy.client_history = *sends;
     }
-    auto plan =
-        session::plan_history(thread, history_of(settings, services.tools, input), policy);
+    auto plan = session::plan_history(thread, history_of(settings, services.tools, input), policy);
     if (!plan) {
         co_return plan.error();
     }
@@ -306,7 +309,9 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
             errc::body_too_large,
             "the thread would have more than " + std::to_string(settings.max_thread_bytes) +
                 " bytes of messages: begin another one",
-            "messages", {}};
+            "messages",
+            {}
+        };
     }
     const unix_ms now = services.time.now();
     complete_change(*plan, input, thread, agent, policy, now);
@@ -342,7 +347,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::shared::be
     co_return launch(executor, place, arrival, std::move(record), what, std::move(run), *model);
 }
 
-std::shared_ptr<run_log> run_service::shared::launch(
+std::shared_ptr<event_log> run_service::shared::launch(
     boost::asio::any_io_executor executor, const conversation_key& place,
     run_registry::arrival& arrival, session::run_record record, const request& what,
     runner::run_request run, runner::model_provider& model
@@ -363,8 +368,14 @@ std::shared_ptr<run_log> run_service::shared::launch(
         grown_ephemerally(*live, what.body_bytes);
     }
     runner::run_services parts{
-        model, services.tools, services.ids, services.time, services.log,
-        settings.max_result_bytes, settings.max_thread_bytes};
+        model,
+        services.tools,
+        services.ids,
+        services.time,
+        services.log,
+        settings.max_result_bytes,
+        settings.max_thread_bytes
+    };
     live_run::handlers handlers;
     handlers.on_detached = [weak = self](const std::shared_ptr<live_run>& left) {
         if (const auto owner = weak.lock()) {
@@ -432,7 +443,8 @@ void run_service::shared::grown_ephemerally(const live_run& run, std::size_t byt
 boost::asio::awaitable<void> run_service::shared::forget_ephemeral(thread_key key) {
     const auto taken = co_await ephemeral_store->acquire(key, std::string(no_run));
     if (taken) {
-        (void)co_await ephemeral_store->remove(key); // There may be none: nothing is to be done then.
+        (void)co_await ephemeral_store->remove(key
+        ); // There may be none: nothing is to be done then.
         ephemeral_store->release(key, no_run);
     }
 }
@@ -444,7 +456,7 @@ run_service::run_service(run_services_refs services, run_service_settings settin
 
 run_service::~run_service() = default;
 
-boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(request what) {
+boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(request what) {
     const std::shared_ptr<shared> self = shared_;
     const agent_entry* agent = self->find_agent(what.agent_id);
     if (agent == nullptr) {
@@ -452,14 +464,16 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
     }
     log_notes(self->services.log, what.input);
     const conversation_key place{
-        {what.principal, what.input.thread_id}, what.input.forwarded.ephemeral};
+        {what.principal, what.input.thread_id}, what.input.forwarded.ephemeral
+    };
     // The first moment at which a stop finds it by its runId.
     const auto arrival = self->registry.arrive(place, what.input.run_id);
     check_failpoint("admission.arrived");
     std::string digest =
         what.digest.empty() ? input_digest(what.input.canonical) : std::move(what.digest);
     std::string().swap(what.input.canonical);
-    // First the key's turn, then the runId's: always in this order, so that nobody waits in a circle.
+    // First the key's turn, then the runId's: always in this order, so that nobody waits in a
+    // circle.
     std::unique_ptr<run_registry::turn> key_turn;
     if (!what.idempotency_key.empty()) {
         key_turn = co_await self->registry.take_turn(place, "key " + what.idempotency_key);
@@ -475,11 +489,10 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         const session::run_record& first = seen->repeated->record;
         if (first.input_digest != digest || first.agent_id != agent->settings.id) {
             co_return seen->by_key
-                ? failure{
-                      errc::run_id_reused, "the key was used with another request",
-                      "Idempotency-Key", {}}
+                ? failure{errc::run_id_reused, "the key was used with another request", "Idempotency-Key", {}}
                 : failure{
-                      errc::run_id_reused, "the runId was used with another request", "runId", {}};
+                      errc::run_id_reused, "the runId was used with another request", "runId", {}
+                  };
         }
         co_return co_await self->log_of_known(place, *seen->repeated);
     }
@@ -493,7 +506,7 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         co_return taken.error();
     }
     arrival->holds_thread();
-    result<std::shared_ptr<run_log>> begun = failure{errc::internal, {}, {}, {}};
+    result<std::shared_ptr<event_log>> begun = failure{errc::internal, {}, {}, {}};
     std::exception_ptr thrown;
     try {
         check_failpoint("admission.thread_taken");
@@ -501,7 +514,8 @@ boost::asio::awaitable<result<std::shared_ptr<run_log>>> run_service::start(requ
         check_failpoint("admission.settled");
         if (!settled) {
             begun = failure{
-                errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}};
+                errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}
+            };
         } else {
             begun = co_await self->begin_run(
                 place, *arrival, what, *agent, std::move(digest), std::move(*seen)
@@ -548,13 +562,14 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     const std::uint64_t end = run->record.last_sequence;
     if (!log && log.error().code == errc::run_expired && after != end) {
         co_return failure{
-            errc::cursor_expired, "the events of this run are gone", "after", {}, end};
+            errc::cursor_expired, "the events of this run are gone", "after", {}, end
+        };
     }
     if (!log && log.error().code != errc::run_expired) {
         co_return log.error();
     }
     attachment found;
-    found.log = log ? *log : run_log::empty_at(co_await boost::asio::this_coro::executor, end);
+    found.log = log ? *log : event_log::empty_at(co_await boost::asio::this_coro::executor, end);
     if (after > found.log->visible_sequence()) {
         co_return failure{errc::bad_cursor, "the run has no such event", "after", {}};
     }
@@ -569,7 +584,8 @@ run_service::history(std::string principal, const translator::run_input& input) 
     const thread_key key{std::move(principal), input.thread_id};
     session::thread_record thread;
     std::shared_ptr<live_run> live;
-    // The run is looked at before and after, so that the thread is that of its begin and no later one's.
+    // The run is looked at before and after, so that the thread is that of its begin and no later
+    // one's.
     for (;;) {
         live = input.forwarded.follow ? self->registry.active({key, false}) : nullptr;
         auto loaded = co_await self->services.store.load(key);
@@ -582,9 +598,9 @@ run_service::history(std::string principal, const translator::run_input& input) 
         }
     }
     recording out;
-    run_log::settings options;
+    event_log::settings options;
     options.budget = self->services.memory;
-    out.log = std::make_shared<run_log>(co_await boost::asio::this_coro::executor, options);
+    out.log = std::make_shared<event_log>(co_await boost::asio::this_coro::executor, options);
     write_history(
         thread, live ? live->first_own_message() : session::no_node,
         {input.thread_id, input.run_id, input.parent_run_id}, self->services.time.now(), *out.log
@@ -617,8 +633,7 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     for (std::size_t i = 0; i < std::size(places) && !any; ++i) {
         session::store& store = self->store_of(places[i]);
         const auto latest = co_await (
-            run_id ? store.find_run(places[i].thread, *run_id)
-                   : store.latest_run(places[i].thread)
+            run_id ? store.find_run(places[i].thread, *run_id) : store.latest_run(places[i].thread)
         );
         any = latest && latest->has_value();
         stopped = any && (*latest)->status == session::run_status::cancelled;
@@ -646,10 +661,11 @@ boost::asio::awaitable<void> run_service::recover() {
     }
 }
 
-void run_service::begin_drain() { shared_->registry.begin_drain(); }
+void run_service::begin_drain() {
+    shared_->registry.begin_drain();
+}
 
-boost::asio::awaitable<void>
-run_service::drain(std::chrono::steady_clock::time_point deadline) {
+boost::asio::awaitable<void> run_service::drain(std::chrono::steady_clock::time_point deadline) {
     const std::shared_ptr<shared> self = shared_;
     begin_drain();
     pass_failpoint("drain.begun");
@@ -667,8 +683,12 @@ run_service::drain(std::chrono::steady_clock::time_point deadline) {
     timer.cancel();
 }
 
-bool run_service::draining() const { return shared_->registry.draining(); }
+bool run_service::draining() const {
+    return shared_->registry.draining();
+}
 
-std::size_t run_service::active_runs() const { return shared_->registry.size(); }
+std::size_t run_service::active_runs() const {
+    return shared_->registry.size();
+}
 
 } // namespace agui::gateway

@@ -22,7 +22,8 @@ namespace agui::gateway {
 struct agent_entry {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
-    std::optional<session::client_history> client_history; ///< Of the agent; nothing: of the session.
+    std::optional<session::client_history>
+        client_history; ///< Of the agent; nothing: of the session.
     context_place context = context_place::user;
     bool titles = true; ///< `title = "first_message"`: its new threads get a title.
     std::set<std::string, std::less<>> overridable; ///< Names of forwardedProps that take effect.
@@ -48,13 +49,15 @@ struct run_service_settings {
     std::size_t max_detached_runs = 1'000;
     std::size_t max_run_bytes = 64U << 20U;
     std::size_t max_result_bytes = 1U << 20U;
-    std::uint64_t max_thread_bytes = 64U << 20U; ///< A request that would make a thread longer is refused.
+    std::uint64_t max_thread_bytes =
+        64U << 20U; ///< A request that would make a thread longer is refused.
     bool relaxed_durability = false;
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
     /// How long a user message waits for a busy thread's run to end, or to be left by who reads it.
     std::chrono::milliseconds busy_wait{500};
     translator::translator_settings translation;
-    std::map<std::string, agent_entry, std::less<>> agents; ///< By id; "default" answers POST /agui.
+    std::map<std::string, agent_entry, std::less<>>
+        agents; ///< By id; "default" answers POST /agui.
     std::string default_agent = "default";
 };
 

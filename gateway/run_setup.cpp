@@ -85,8 +85,11 @@ result<std::vector<runner::tool_definition>> external_tools(
         if (server_tools.contains(tool.name)) {
             if (settings.reject_name_clash && input.tools) {
                 return failure{
-                    errc::tool_name_clash, "a tool of the server has this name",
-                    "tools[" + std::to_string(i) + "].name", {}};
+                    errc::tool_name_clash,
+                    "a tool of the server has this name",
+                    "tools[" + std::to_string(i) + "].name",
+                    {}
+                };
             }
             log.log(
                 log_level::warning, "a client tool with the name of a server tool was ignored",
@@ -126,14 +129,15 @@ session::history_input history_of(
     return history;
 }
 
-std::pair<runner::agent_settings, runner::model_provider*>
-agent_of(
-    const agent_entry& agent, const translator::run_input& input,
-    const boost::json::array& context, logger& log
+std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+    const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
+    logger& log
 ) {
     runner::agent_settings chosen = agent.settings;
     runner::model_provider* model = agent.model;
-    const auto may_set = [&](std::string_view key) { return agent.overridable.contains(key); };
+    const auto may_set = [&](std::string_view key) {
+        return agent.overridable.contains(key);
+    };
     const translator::forwarded_settings& asked = input.forwarded;
     if (asked.model && may_set("model")) {
         // By the name in the config, or as clients know it: by the model server's name for it.
@@ -166,8 +170,8 @@ agent_of(
     if (asked.reasoning_effort && may_set("reasoning_effort")) {
         parameters.reasoning_effort = asked.reasoning_effort;
     }
-    // What the application tells about itself is data (P10): it is delimited, and not system text unless
-    // the configuration says so.
+    // What the application tells about itself is data (P10): it is delimited, and not system text
+    // unless the configuration says so.
     if (agent.context == context_place::user) {
         chosen.context = runner::context_text(context);
     } else if (agent.context == context_place::system && !context.empty()) {

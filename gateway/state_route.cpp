@@ -51,11 +51,10 @@ route make_state_route(
     return {
         .method = "PATCH",
         .pattern = "/agui/threads/{threadId}/state",
-        .handler =
-            [&store, &time, max_json_depth, budget](http_request& request) {
-                return change_state(store, time, max_json_depth, budget, request);
-            },
-        .json = true};
+        .handler = [&store, &time, max_json_depth, budget](http_request& request
+                   ) { return change_state(store, time, max_json_depth, budget, request); },
+        .json = true
+    };
 }
 
 } // namespace agui::gateway

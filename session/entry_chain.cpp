@@ -11,16 +11,13 @@ namespace agui::session {
 
 namespace {
 
-// What deltas share is a type and an id or two; a state or a history in between costs no more memory.
+// What deltas share is a type and an id or two; a state or a history in between costs no more
+// memory.
 constexpr std::size_t compared_bytes_max = 512;
 
 // Flags below the number of shared bytes.
 constexpr std::uint64_t has_variants = 1;
-constexpr std::uint64_t is_verbatim = 2; // No frame of the usual form.
-constexpr unsigned flag_bits = 2;
-
-constexpr std::string_view data_field = "\ndata: ";
-constexpr std::string_view frame_end = "\n\n";
+constexpr unsigned flag_bits = 2; // The second is 0.
 
 bool take_bytes(std::string_view& bytes, std::string_view& taken) {
     std::uint64_t size = 0;
@@ -31,22 +28,6 @@ bool take_bytes(std::string_view& bytes, std::string_view& taken) {
     bytes.remove_prefix(size);
     return true;
 }
-
-// `id: 7\ndata: `
-class frame_begin {
-public:
-    explicit frame_begin(std::uint64_t sequence) {
-        char* end = std::ranges::copy(std::string_view("id: "), text_.data()).out;
-        end = std::to_chars(end, text_.data() + text_.size(), sequence).ptr;
-        end = std::ranges::copy(data_field, end).out;
-        size_ = static_cast<std::size_t>(end - text_.data());
-    }
-    [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
-
-private:
-    std::array<char, 40> text_{}; // Holds every 64-bit number.
-    std::size_t size_ = 0;
-};
 
 // Eight bytes at a time: the texts of deltas agree in a hundred.
 std::size_t common_prefix(std::string_view one, std::string_view other) noexcept {
@@ -65,22 +46,10 @@ std::size_t common_prefix(std::string_view one, std::string_view other) noexcept
 
 } // namespace
 
-void entry_chain::encode(
-    std::uint64_t sequence, std::string_view frame, std::string_view variants, std::string& bytes
-) {
-    const frame_begin begin(sequence);
-    const bool usual = frame.size() >= begin.text().size() + frame_end.size() &&
-                       frame.starts_with(begin.text()) && frame.ends_with(frame_end);
-    if (usual) {
-        frame.remove_prefix(begin.text().size());
-        frame.remove_suffix(frame_end.size());
-    }
-    const std::size_t shared = common_prefix(frame, last_);
-    const std::string_view own = frame.substr(shared);
-    put_leb128(
-        bytes, std::uint64_t{shared} << flag_bits | (usual ? 0 : is_verbatim) |
-                   (variants.empty() ? 0 : has_variants)
-    );
+void entry_chain::encode(std::string_view json, std::string_view variants, std::string& bytes) {
+    const std::size_t shared = common_prefix(json, last_);
+    const std::string_view own = json.substr(shared);
+    put_leb128(bytes, std::uint64_t{shared} << flag_bits | (variants.empty() ? 0 : has_variants));
     put_leb128(bytes, own.size());
     bytes += own;
     if (!variants.empty()) {
@@ -104,17 +73,9 @@ bool entry_chain::decode(std::uint64_t sequence, std::string_view& bytes, log_en
     if ((head & has_variants) != 0 && !take_bytes(bytes, variants)) {
         return false;
     }
-    const bool usual = (head & is_verbatim) == 0;
     entry.sequence = sequence;
     entry.variants = variants;
-    entry.frame.clear();
-    if (usual) {
-        entry.frame += frame_begin(sequence).text();
-    }
-    entry.frame.append(last_, 0, shared).append(own);
-    if (usual) {
-        entry.frame += frame_end;
-    }
+    entry.json.assign(last_, 0, shared).append(own);
     remember(shared, own);
     return true;
 }
@@ -133,14 +94,14 @@ void encode_entries(const log_slice& slice, entry_chain& chain, std::string& byt
     std::size_t begin = 0;
     auto variant = slice.variants.begin();
     for (std::uint32_t i = 0; i < slice.ends.size(); ++i) {
-        const std::string_view frame =
-            std::string_view(slice.frames).substr(begin, slice.ends[i] - begin);
+        const std::string_view json =
+            std::string_view(slice.events).substr(begin, slice.ends[i] - begin);
         std::string_view variants;
         if (variant != slice.variants.end() && variant->first == i) {
             variants = variant->second;
             ++variant;
         }
-        chain.encode(slice.first_sequence + i, frame, variants, bytes);
+        chain.encode(json, variants, bytes);
         begin = slice.ends[i];
     }
 }

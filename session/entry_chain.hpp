@@ -9,19 +9,17 @@
 
 namespace agui::session {
 
-/// The entries of one run's log as bytes, one after the other, each without what it shares with the one
-/// before it: the deltas of a message differ in little but their text, so that a token takes some 30 bytes
-/// instead of 150 (session/README.md, "Log bytes"). Encoding and decoding keep the same state: who has
-/// decoded a chain can go on encoding it.
+/// The entries of one run's log as bytes, one after the other, each without what it shares with the
+/// one before it: the deltas of a message differ in little but their text, so that a token takes
+/// some 30 bytes instead of 150 (session/README.md, "Log bytes"). Encoding and decoding keep the
+/// same state: who has decoded a chain can go on encoding it.
 class entry_chain {
 public:
     /// Appends the next entry to `bytes`.
-    void encode(
-        std::uint64_t sequence, std::string_view frame, std::string_view variants, std::string& bytes
-    );
+    void encode(std::string_view json, std::string_view variants, std::string& bytes);
 
-    /// Takes the next entry off the front of `bytes`. False: these are not the bytes of an entry that can
-    /// follow; `entry`, `bytes` and this are then of no more use.
+    /// Takes the next entry off the front of `bytes`. False: these are not the bytes of an entry
+    /// that can follow; `entry`, `bytes` and this are then of no more use.
     [[nodiscard]] bool decode(std::uint64_t sequence, std::string_view& bytes, log_entry& entry);
 
     /// The next entry is encoded whole. A decoder need not know.
@@ -35,7 +33,8 @@ private:
     std::string last_; ///< Of the last entry, as far as the next one is compared with it.
 };
 
-/// About after how many bytes a chain is restarted: what a reader from the middle has to read at least.
+/// About after how many bytes a chain is restarted: what a reader from the middle has to read at
+/// least.
 inline constexpr std::size_t chain_bytes_max = 64U << 10U;
 
 /// Appends all entries of the slice.

@@ -39,9 +39,9 @@ std::uint64_t last_sequence(const log_slice& slice) noexcept {
 void append_entries(log_slice& slice, const log_slice& next) {
     assert(slice.run_number == next.run_number);
     assert(slice.first_sequence + slice.ends.size() == next.first_sequence);
-    const auto bytes_before = static_cast<std::uint32_t>(slice.frames.size());
+    const auto bytes_before = static_cast<std::uint32_t>(slice.events.size());
     const auto entries_before = static_cast<std::uint32_t>(slice.ends.size());
-    slice.frames += next.frames;
+    slice.events += next.events;
     for (const std::uint32_t end : next.ends) {
         slice.ends.push_back(bytes_before + end);
     }

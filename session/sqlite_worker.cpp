@@ -42,8 +42,8 @@ sqlite_worker::~sqlite_worker() {
 void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
     {
         const std::lock_guard lock(mutex_);
-        if (!closing_ && queued_bytes_ + slice.frames.size() <= queued_bytes_max) {
-            queued_bytes_ += slice.frames.size();
+        if (!closing_ && queued_bytes_ + slice.events.size() <= queued_bytes_max) {
+            queued_bytes_ += slice.events.size();
             if (writes_.empty()) {
                 oldest_write_ = std::chrono::steady_clock::now();
             }
@@ -51,7 +51,7 @@ void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observ
             const bool follows = back != nullptr && !back->job && back->observer == observer &&
                                  back->entries.run_number == slice.run_number &&
                                  last_sequence(back->entries) + 1 == slice.first_sequence &&
-                                 back->entries.frames.size() < merged_bytes_max;
+                                 back->entries.events.size() < merged_bytes_max;
             if (follows) {
                 append_entries(back->entries, slice);
             } else {

@@ -16,16 +16,18 @@
 
 namespace agui::session {
 
-/// One event of a run's log as the store keeps it. `frame` is what readers are sent; a reader of an
-/// older protocol version gets another frame for the few events that differ, or none.
+/// One event of a run's log as the store keeps it; readers of an older protocol version get other
+/// JSON for the few events that differ, or none.
 struct log_entry {
     std::uint64_t sequence = 0; ///< Dense from 1 in its run.
-    std::string frame;
-    std::string variants; ///< The frames of older projections, in a form the gateway chooses; often empty.
+    std::string json;
+    std::string
+        variants; ///< For older protocol versions, in a form the gateway chooses; often empty.
 };
 
-/// Told how far a run's log is durable. Called on a thread of the store or inline from append_log, in
-/// order; must not block and must not throw. Kept alive by the store until its last call has returned.
+/// Told how far a run's log is durable. Called on a thread of the store or inline from append_log,
+/// in order; must not block and must not throw. Kept alive by the store until its last call has
+/// returned.
 class log_observer {
 public:
     virtual ~log_observer() = default;
@@ -35,12 +37,12 @@ public:
     virtual void on_failed() noexcept = 0;
 };
 
-/// Entries appended at once: `frames` holds the frames of `count` entries in a row, without separator,
-/// ends[i] being the offset behind the i-th.
+/// Entries appended at once: `events` holds their JSON in a row, without separator; ends[i] is
+/// where the i-th ends.
 struct log_slice {
     std::int64_t run_number = 0;
     std::uint64_t first_sequence = 0;
-    std::string frames;
+    std::string events;
     std::vector<std::uint32_t> ends;
     /// (index within the slice, variants) of the entries that have any, in order.
     std::vector<std::pair<std::uint32_t, std::string>> variants;
@@ -84,20 +86,21 @@ struct thread_page {
     std::string next_cursor; ///< Empty: this was the last page.
 };
 
-/// Where conversations live. All functions may be called from any thread; awaitables complete on the
-/// caller's executor. Cancellation of the caller does not undo what was asked for: a commit that was
-/// started is carried out. Input-dependent failures are `failure`s; a store that cannot work answers
-/// errc::store_unavailable and stays usable for later calls.
+/// Where conversations live. All functions may be called from any thread; awaitables complete on
+/// the caller's executor. Cancellation of the caller does not undo what was asked for: a commit
+/// that was started is carried out. Input-dependent failures are `failure`s; a store that cannot
+/// work answers errc::store_unavailable and stays usable for later calls.
 ///
 /// Order: calls made by one coroutine one after the other take effect in that order; append_log
-/// entries of a run become durable in sequence, and before or together with a commit that follows them.
+/// entries of a run become durable in sequence, and before or together with a commit that follows
+/// them.
 class store {
 public:
     virtual ~store() = default;
 
     /// Reserves the thread for a run: at most one holder (P7). Fails with errc::thread_busy
-    /// (active_run_id set) while another run holds it. Held until commit(…, release) or release(). An empty id
-    /// holds it for the server itself: nobody is told of a run then.
+    /// (active_run_id set) while another run holds it. Held until commit(…, release) or release().
+    /// An empty id holds it for the server itself: nobody is told of a run then.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     acquire(thread_key key, std::string run_id) = 0;
 
@@ -125,7 +128,7 @@ public:
 
     /// What a new run has to know, in one call.
     struct view {
-        std::optional<run_record> run;       ///< The one of that id, if the thread has it. Otherwise:
+        std::optional<run_record> run; ///< The one of that id, if the thread has it. Otherwise:
         std::optional<thread_record> thread; ///< as load(),
         std::uint64_t as_of = 0;             ///< as long as is_current() says so.
     };
@@ -134,19 +137,20 @@ public:
     /// False if anything may have been written to any thread since. Never blocks.
     [[nodiscard]] virtual bool is_current(std::uint64_t as_of) const noexcept = 0;
 
-    /// What the caller of begin() has seen of the thread after it had acquired it, or before and is_current() has
-    /// said so since; and it has seen no run of that id or idempotency key.
+    /// What the caller of begin() has seen of the thread after it had acquired it, or before and
+    /// is_current() has said so since; and it has seen no run of that id or idempotency key.
     struct basis {
         std::uint64_t as_of = 0; ///< Of the view.
         bool thread_exists = false;
         thread_size size;
     };
 
-    /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread if
-    /// it is new. errc::run_id_reused if the thread has a run of that id or idempotency key. With `seen`, a store
-    /// may do without looking at the thread again.
-    [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt) = 0;
+    /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread
+    /// if it is new. errc::run_id_reused if the thread has a run of that id or idempotency key.
+    /// With `seen`, a store may do without looking at the thread again.
+    [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
+        thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt
+    ) = 0;
 
     /// Durable when it returns. With `log`, the entries are part of the same transaction. With
     /// `release_run_id`, the thread is free before this returns, also when it fails.
@@ -155,8 +159,8 @@ public:
         std::string release_run_id = {}
     ) = 0;
 
-    /// Makes log entries durable; observer->on_durable follows, or has been called when this returns. Cheap:
-    /// at most one system call on the caller's path, to wake the store.
+    /// Makes log entries durable; observer->on_durable follows, or has been called when this
+    /// returns. Cheap: at most one system call on the caller's path, to wake the store.
     virtual void
     append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) = 0;
 
@@ -188,7 +192,8 @@ public:
     /// Removes the thread, its runs, logs and journal. False if there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
-    /// An active run that does not hold its thread: a former process left it, or its end could not be stored.
+    /// An active run that does not hold its thread: a former process left it, or its end could not
+    /// be stored.
     struct orphan {
         thread_key key;
         run_record run;
@@ -200,8 +205,9 @@ public:
 
     /// Which logs of ended runs drop_logs() leaves.
     struct log_limits {
-        unix_ms ended_since = 0;     ///< Those of runs that ended earlier go.
-        std::uint64_t max_bytes = 0; ///< Then those that ended first go until about so much is left; 0: no limit.
+        unix_ms ended_since = 0; ///< Those of runs that ended earlier go.
+        std::uint64_t max_bytes =
+            0; ///< Then those that ended first go until about so much is left; 0: no limit.
     };
     /// Drops logs of ended runs. Their records stay.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
@@ -219,10 +225,12 @@ enum class durability { relaxed, process, power };
 struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
-    std::chrono::microseconds group_window{1000}; ///< Log entries wait at most this long for company.
-    /// What live runs have committed past the queue waits at most about this long until it is brought into the tables.
+    std::chrono::microseconds group_window{1000
+    }; ///< Log entries wait at most this long for company.
+    /// What live runs have committed past the queue waits at most about this long until it is
+    /// brought into the tables.
     std::chrono::milliseconds apply_window{1000};
-    agui::logger* logger = nullptr;               ///< Failures and damage; null: nobody. Outlives the store.
+    agui::logger* logger = nullptr; ///< Failures and damage; null: nobody. Outlives the store.
 };
 
 /// SQLite in WAL mode with a thread of its own and group commit; the file is created or migrated.

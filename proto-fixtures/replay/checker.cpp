@@ -62,7 +62,7 @@ public:
     [[nodiscard]] std::vector<std::string> take_report() { return std::move(report_); }
 
 private:
-    using outcome = result<std::shared_ptr<gateway::run_log>>;
+    using outcome = result<std::shared_ptr<gateway::event_log>>;
 
     asio::awaitable<void> play(const step& next, bool nested) {
         stage_.time().advance(std::chrono::seconds(1));
@@ -127,7 +127,7 @@ private:
     }
 
     asio::awaitable<void> compare_stream(
-        const request_step& request, std::shared_ptr<gateway::run_log> log,
+        const request_step& request, std::shared_ptr<gateway::event_log> log,
         translator::projection own, const std::string& label
     ) {
         bool interrupted = false;

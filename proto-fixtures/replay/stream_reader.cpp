@@ -88,31 +88,32 @@ private:
 } // namespace
 
 asio::awaitable<read_stream> read_log(
-    std::shared_ptr<gateway::run_log> log, translator::projection projection,
+    std::shared_ptr<gateway::event_log> log, translator::projection projection,
     progress_handler progress
 ) {
     read_stream out;
     frame_decoder decoder(projection, out);
-    gateway::run_log::cursor at;
-    at.projection = projection;
-    gateway::run_log::waiter who(co_await asio::this_coro::executor);
-    gateway::run_log::reader_token reading(log);
-    gateway::run_log::batch batch;
+    gateway::run_stream_request what;
+    what.log = std::move(log);
+    what.projection = projection;
+    gateway::run_stream stream(std::move(what));
+    stream.open(co_await asio::this_coro::executor);
+    gateway::event_source::batch batch;
     while (true) {
-        log->read(at, std::size_t{64} << 10U, batch);
-        decoder.feed(batch.text);
+        stream.read(std::size_t{64} << 10U, batch);
+        decoder.feed(batch.bytes);
         if (batch.ended) {
             out.ended = true;
             decoder.finish();
             co_return out;
         }
-        if (!batch.text.empty()) {
+        if (!batch.bytes.empty()) {
             if (progress && !co_await progress(out.events.size())) {
                 co_return out;
             }
             continue;
         }
-        co_await log->wait(at, who);
+        co_await stream.wait();
     }
 }
 

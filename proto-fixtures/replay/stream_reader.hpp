@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/run_log.hpp"
+#include "gateway/run_stream.hpp"
 #include "translator/protocol_version.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -26,9 +26,9 @@ struct read_stream {
 /// Called after each batch with the number of events read so far; false: read no further.
 using progress_handler = std::function<boost::asio::awaitable<bool>(std::size_t)>;
 
-/// Reads a log from its begin to its end, as a connection does.
+/// Reads a log from its start to its end, as a connection does.
 [[nodiscard]] boost::asio::awaitable<read_stream> read_log(
-    std::shared_ptr<gateway::run_log> log, translator::projection projection,
+    std::shared_ptr<gateway::event_log> log, translator::projection projection,
     progress_handler progress = {}
 );
 

@@ -13,10 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-void read(lost_run& run, std::string_view json) {
-    run.read("id: 1\ndata: " + std::string(json) + "\n\n");
-}
-
 std::vector<std::string> closing(const lost_run& run) {
     translator::event_writer writer;
     std::vector<std::string> events;
@@ -26,10 +22,10 @@ std::vector<std::string> closing(const lost_run& run) {
 
 TEST(LostRun, ClosesWhatIsOpenInnermostFirst) {
     lost_run run;
-    read(run, R"({"type":"REASONING_START","messageId":"r"})");
-    read(run, R"({"type":"REASONING_MESSAGE_START","messageId":"r","role":"reasoning"})");
-    read(run, R"({"type":"TOOL_CALL_START","toolCallId":"c1","toolCallName":"f"})");
-    read(run, R"({"type":"TOOL_CALL_END","toolCallId":"c1"})");
+    run.read(R"({"type":"REASONING_START","messageId":"r"})");
+    run.read(R"({"type":"REASONING_MESSAGE_START","messageId":"r","role":"reasoning"})");
+    run.read(R"({"type":"TOOL_CALL_START","toolCallId":"c1","toolCallName":"f"})");
+    run.read(R"({"type":"TOOL_CALL_END","toolCallId":"c1"})");
 
     EXPECT_THAT(
         closing(run), ElementsAre(
@@ -41,14 +37,18 @@ TEST(LostRun, ClosesWhatIsOpenInnermostFirst) {
 
 TEST(LostRun, RebuildsWhatWasSaid) {
     lost_run run;
-    read(run, R"({"type":"REASONING_MESSAGE_CONTENT","messageId":"r","delta":"hm"})");
-    read(run, R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Lo"})");
-    read(run, R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"ok"})");
-    read(run, R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})");
-    read(run, R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":"})");
+    run.read(R"({"type":"REASONING_MESSAGE_CONTENT","messageId":"r","delta":"hm"})");
+    run.read(R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Lo"})");
+    run.read(R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"ok"})");
+    run.read(
+        R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})"
+    );
+    run.read(R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":"})");
     // Text in the middle of a call: the call is begun again, to go on (S9).
-    read(run, R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})");
-    read(run, R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"1}"})");
+    run.read(
+        R"({"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f","parentMessageId":"m"})"
+    );
+    run.read(R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"1}"})");
 
     ASSERT_EQ(run.messages().size(), 2U);
     EXPECT_EQ(run.messages()[0].role, session::role::reasoning);
@@ -63,10 +63,10 @@ TEST(LostRun, RebuildsWhatWasSaid) {
 TEST(LostRun, PassesOverWhatIsNoEvent) {
     lost_run run;
     run.read("");
-    run.read(": comment\n\n");
-    run.read("id: 1\ndata: not json\n\n");
-    run.read("id: 2\ndata: [1]\n\n");
-    run.read("id: 3\ndata: {\"type\":7}\n\n");
+    run.read("{\"type\":");
+    run.read("not json");
+    run.read("[1]");
+    run.read("{\"type\":7}");
 
     EXPECT_TRUE(closing(run).empty());
     EXPECT_TRUE(run.messages().empty());

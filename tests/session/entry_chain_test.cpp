@@ -7,10 +7,6 @@
 namespace agui::session {
 namespace {
 
-std::string frame(std::uint64_t sequence, std::string_view json) {
-    return "id: " + std::to_string(sequence) + "\ndata: " + std::string(json) + "\n\n";
-}
-
 std::string delta(std::string_view text) {
     return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_0123456789","delta":")" +
            std::string(text) + R"("})";
@@ -19,31 +15,31 @@ std::string delta(std::string_view text) {
 // Numbered from 1, some of them with variants.
 std::vector<log_entry> conversation() {
     return {
-        {1, frame(1, R"({"type":"RUN_STARTED"})"), "old"},
-        {2, frame(2, delta("Hel")), ""},
-        {3, frame(3, delta("lo")), ""},
-        {4, frame(4, delta("")), ""},
-        {5, "id: 4\ndata: of another number\n\n", "x"},
+        {1, R"({"type":"RUN_STARTED"})", "old"},
+        {2, delta("Hel"), ""},
+        {3, delta("lo"), ""},
+        {4, delta(""), ""},
+        {5, "{\"another\":1}", "x"},
         {6, "", ""},
-        {7, "no frame", ""},
-        {8, frame(8, ""), ""},
-        {9, frame(9, std::string(100'000, 's')), std::string(300, 'v')},
-        {10, frame(10, std::string(100'000, 's')), ""},
-        {11, frame(11, R"({"type":"RUN_FINISHED"})"), ""},
+        {7, "no JSON", ""},
+        {8, "{}", ""},
+        {9, std::string(100'000, 's'), std::string(300, 'v')},
+        {10, std::string(100'000, 's'), ""},
+        {11, R"({"type":"RUN_FINISHED"})", ""},
     };
 }
 
 std::string encoded(const std::vector<log_entry>& entries, entry_chain chain = {}) {
     std::string bytes;
     for (const log_entry& entry : entries) {
-        chain.encode(entry.sequence, entry.frame, entry.variants, bytes);
+        chain.encode(entry.json, entry.variants, bytes);
     }
     return bytes;
 }
 
 void expect_same(const log_entry& left, const log_entry& right) {
     EXPECT_EQ(left.sequence, right.sequence);
-    EXPECT_EQ(left.frame, right.frame);
+    EXPECT_EQ(left.json, right.json);
     EXPECT_EQ(left.variants, right.variants);
 }
 
@@ -62,9 +58,8 @@ TEST(EntryChain, GivesBackWhatWasEncoded) {
 }
 
 TEST(EntryChain, ADeltaTakesItsTextAndAFewBytes) {
-    const std::string one = encoded({{1, frame(1, delta("Hello")), ""}});
-    const std::string two =
-        encoded({{1, frame(1, delta("Hello")), ""}, {2, frame(2, delta("World")), ""}});
+    const std::string one = encoded({{1, delta("Hello"), ""}});
+    const std::string two = encoded({{1, delta("Hello"), ""}, {2, delta("World"), ""}});
 
     EXPECT_LE(two.size() - one.size(), 10U);
 }
@@ -74,7 +69,7 @@ TEST(EntryChain, WhoHasDecodedGoesOnEncoding) {
     entry_chain writer;
     std::string whole;
     for (const log_entry& entry : given) {
-        writer.encode(entry.sequence, entry.frame, entry.variants, whole);
+        writer.encode(entry.json, entry.variants, whole);
     }
 
     for (std::size_t cut = 0; cut <= given.size(); ++cut) {
@@ -88,7 +83,7 @@ TEST(EntryChain, WhoHasDecodedGoesOnEncoding) {
             ASSERT_TRUE(chain.decode(entry.sequence, rest, read));
         }
         for (std::size_t i = cut; i < given.size(); ++i) {
-            chain.encode(given[i].sequence, given[i].frame, given[i].variants, bytes);
+            chain.encode(given[i].json, given[i].variants, bytes);
         }
         EXPECT_EQ(bytes, whole);
     }
@@ -97,12 +92,12 @@ TEST(EntryChain, WhoHasDecodedGoesOnEncoding) {
 TEST(EntryChain, AfterARestartAnEntryIsReadWithoutThoseBefore) {
     entry_chain chain;
     std::string before;
-    chain.encode(1, frame(1, delta("Hello")), "", before);
+    chain.encode(delta("Hello"), "", before);
     std::string dependent;
-    chain.encode(2, frame(2, delta("World")), "", dependent);
+    chain.encode(delta("World"), "", dependent);
     chain.restart();
     std::string whole;
-    chain.encode(3, frame(3, delta("!")), "", whole);
+    chain.encode(delta("!"), "", whole);
 
     EXPECT_TRUE(entry_chain::begins_with_whole_entry(before));
     EXPECT_FALSE(entry_chain::begins_with_whole_entry(dependent));
@@ -111,13 +106,13 @@ TEST(EntryChain, AfterARestartAnEntryIsReadWithoutThoseBefore) {
     log_entry read;
     std::string_view rest = whole;
     EXPECT_TRUE(entry_chain().decode(3, rest, read));
-    EXPECT_EQ(read.frame, frame(3, delta("!")));
+    EXPECT_EQ(read.json, delta("!"));
     rest = dependent;
     EXPECT_FALSE(entry_chain().decode(2, rest, read));
 }
 
 TEST(EntryChain, BytesThatAreNoEntriesAreRefused) {
-    const std::string bytes = encoded({{1, frame(1, delta("Hello")), "variants"}});
+    const std::string bytes = encoded({{1, delta("Hello"), "variants"}});
     log_entry read;
 
     for (std::size_t size = 0; size < bytes.size(); ++size) {

@@ -84,19 +84,19 @@ TEST(LogPage, SlicesAreJoined) {
     log_slice joined;
     joined.run_number = 7;
     joined.first_sequence = 3;
-    joined.frames = "three4";
+    joined.events = "three4";
     joined.ends = {5, 6};
     log_slice next;
     next.run_number = 7;
     next.first_sequence = 5;
-    next.frames = "fiveseven";
+    next.events = "fiveseven";
     next.ends = {4, 4, 9};
     next.variants = {{0, "old five"}, {2, ""}};
 
     append_entries(joined, next);
 
     EXPECT_EQ(last_sequence(joined), 7U);
-    EXPECT_EQ(joined.frames, "three4fiveseven");
+    EXPECT_EQ(joined.events, "three4fiveseven");
     EXPECT_EQ(joined.ends, (std::vector<std::uint32_t>{5, 6, 10, 10, 15}));
     EXPECT_EQ(joined.variants, (std::vector<std::pair<std::uint32_t, std::string>>{{2, "old five"}, {4, ""}}));
 }

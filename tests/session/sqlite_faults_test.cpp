@@ -25,8 +25,8 @@ struct promises {
 
 // Most of it is shared with the one before, as of a token.
 std::string frame_of(std::uint64_t sequence) {
-    return "id: " + std::to_string(sequence) + "\ndata: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" +
-           std::to_string(sequence * 7919) + "\"}\n\n";
+    return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" +
+           std::to_string(sequence * 7919) + "\"}";
 }
 
 class SqliteStoreFaults : public SqliteStore,
@@ -84,7 +84,7 @@ protected:
         const auto entries = get(subject.read_log(made.run_number, 0, 100));
         EXPECT_GE(entries.size(), made.durable);
         for (std::size_t i = 0; i < entries.size(); ++i) {
-            EXPECT_EQ(entries[i].frame, frame_of(i + 1));
+            EXPECT_EQ(entries[i].json, frame_of(i + 1));
         }
     }
 

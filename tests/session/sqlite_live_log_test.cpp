@@ -36,7 +36,7 @@ protected:
         ASSERT_EQ(entries.size(), count);
         for (std::uint64_t i = 0; i < count; ++i) {
             ASSERT_EQ(entries[i].sequence, i + 1);
-            ASSERT_EQ(entries[i].frame, frame(i + 1));
+            ASSERT_EQ(entries[i].json, frame(i + 1));
         }
     }
 

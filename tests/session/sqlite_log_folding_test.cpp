@@ -44,10 +44,10 @@ protected:
             ASSERT_EQ(entries.size(), entries_of_each);
             for (std::uint64_t i = 0; i < entries_of_each; ++i) {
                 EXPECT_EQ(entries[i].sequence, i + 1);
-                EXPECT_EQ(entries[i].frame, frame(number, i + 1));
+                EXPECT_EQ(entries[i].json, frame(number, i + 1));
                 EXPECT_EQ(entries[i].variants, number == one_ ? "v" + std::to_string(i + 1) : "");
             }
-            EXPECT_EQ(get(subject.read_log(number, 57, 2)).at(1).frame, frame(number, 59));
+            EXPECT_EQ(get(subject.read_log(number, 57, 2)).at(1).json, frame(number, 59));
         }
     }
 
@@ -118,8 +118,8 @@ TEST_F(SqliteLogFolding, LosesNothingWhenKilledAtAnyStep) {
 
 TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
     const auto delta = [](std::int64_t run_number, std::uint64_t sequence) {
-        return "id: " + std::to_string(sequence) + "\ndata: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"msg_" +
-               std::to_string(run_number) + "\",\"delta\":\" word " + std::to_string(sequence * 7919) + "\"}\n\n";
+        return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"msg_" +
+               std::to_string(run_number) + "\",\"delta\":\" word " + std::to_string(sequence * 7919) + "\"}";
     };
     constexpr std::uint64_t entries = 20'000;
     constexpr std::uint64_t slice_entries = 25;
@@ -146,9 +146,9 @@ TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
             const std::vector<log_entry> all = get(read.read_log(run_number, 0, 2 * entries));
             ASSERT_EQ(all.size(), entries);
             for (const log_entry& entry : all) {
-                ASSERT_EQ(entry.frame, delta(run_number, entry.sequence));
+                ASSERT_EQ(entry.json, delta(run_number, entry.sequence));
             }
-            EXPECT_EQ(get(read.read_log(run_number, 15'000, 1)).at(0).frame, delta(run_number, 15'001));
+            EXPECT_EQ(get(read.read_log(run_number, 15'000, 1)).at(0).json, delta(run_number, 15'001));
         }
     };
     expect_deltas(*subject);
@@ -158,7 +158,7 @@ TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
     expect_deltas(*after);
     // A run goes on where its pages ended.
     done(after->commit(key_of("two"), {}, slice_of(two, entries + 1, {delta(two, entries + 1)})));
-    EXPECT_EQ(get(after->read_log(two, entries, 10)).at(0).frame, delta(two, entries + 1));
+    EXPECT_EQ(get(after->read_log(two, entries, 10)).at(0).json, delta(two, entries + 1));
 }
 
 TEST_F(SqliteLogFolding, ADamagedRowIsAHoleInItsRunOnly) {

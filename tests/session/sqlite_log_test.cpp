@@ -153,7 +153,7 @@ TEST_F(SqliteLog, TakesEntriesFromManyThreads) {
         EXPECT_TRUE(observers[i]->in_order());
         const std::vector<log_entry> all = get(subject->read_log(numbers[i], 0, 1000));
         ASSERT_EQ(all.size(), entries);
-        EXPECT_EQ(all.back().frame, std::to_string(entries));
+        EXPECT_EQ(all.back().json, std::to_string(entries));
     }
 }
 

@@ -676,7 +676,7 @@ protected:
                 const auto log = get(subject.read_log(found->number, 0, 1000));
                 ASSERT_EQ(log.size(), entries + 1);
                 for (const log_entry& entry : log) {
-                    ASSERT_EQ(entry.frame, frame(entry.sequence));
+                    ASSERT_EQ(entry.json, frame(entry.sequence));
                 }
             }
         }

@@ -61,7 +61,7 @@ TEST_P(SqliteSchemas, LogsAreThereOrSaidToBeGone) {
     if (GetParam() == 3 || GetParam() == 5) {
         ASSERT_TRUE(log);
         ASSERT_EQ(log->size(), 8U);
-        EXPECT_NE(log->back().frame.find("RUN_FINISHED"), std::string::npos);
+        EXPECT_NE(log->back().json.find("RUN_FINISHED"), std::string::npos);
     } else {
         // Version 3 writes logs in another form, version 5 the ring: those that there were are dropped.
         ASSERT_FALSE(log);

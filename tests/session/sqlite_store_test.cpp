@@ -127,7 +127,7 @@ TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
     end.run->last_sequence = 4;
     done(after->commit(thread_1, end, slice_of(first, 4, {"lost"})));
     EXPECT_EQ(get(after->orphans()).size(), 1U);
-    EXPECT_EQ(get(after->read_log(first, 3, 10)).at(0).frame, "lost");
+    EXPECT_EQ(get(after->read_log(first, 3, 10)).at(0).json, "lost");
 }
 
 TEST_F(SqliteStore, LeavesOutAMessageThatCannotBeRead) {

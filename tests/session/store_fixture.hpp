@@ -129,8 +129,8 @@ inline session::log_slice slice_of(
     slice.run_number = run_number;
     slice.first_sequence = first_sequence;
     for (const std::string& frame : frames) {
-        slice.frames += frame;
-        slice.ends.push_back(static_cast<std::uint32_t>(slice.frames.size()));
+        slice.events += frame;
+        slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
     }
     return slice;
 }
@@ -139,7 +139,7 @@ inline std::vector<std::string> frames_of(const std::vector<session::log_entry>&
     std::vector<std::string> frames;
     frames.reserve(entries.size());
     for (const session::log_entry& entry : entries) {
-        frames.push_back(entry.frame);
+        frames.push_back(entry.json);
     }
     return frames;
 }

@@ -1,4 +1,4 @@
-#include "gateway/run_log.hpp"
+#include "gateway/event_log.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 
@@ -27,7 +27,8 @@ constexpr std::string_view text_end = R"({"type":"TEXT_MESSAGE_END","messageId":
 constexpr std::string_view finished = R"({"type":"RUN_FINISHED","threadId":"t","runId":"r"})";
 
 std::string delta(std::string_view text) {
-    return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":")" + std::string(text) + "\"}";
+    return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":")" + std::string(text) +
+           "\"}";
 }
 
 std::string frame(std::uint64_t sequence, std::string_view json) {
@@ -45,8 +46,7 @@ public:
     std::vector<appended_slice> log;
 
     void append_log(
-        const session::log_slice& slice,
-        const std::shared_ptr<session::log_observer>& observer
+        const session::log_slice& slice, const std::shared_ptr<session::log_observer>& observer
     ) override {
         log.push_back({slice, observer});
     }
@@ -57,16 +57,16 @@ public:
     boost::asio::awaitable<result<void>> acquire(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::optional<session::thread_record>>>
-    load(session::thread_key) override {
+    boost::asio::awaitable<result<std::optional<session::thread_record>>> load(session::thread_key
+    ) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<std::optional<session::thread_summary>>>
     summary(session::thread_key) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::optional<boost::json::value>>>
-    state(session::thread_key) override {
+    boost::asio::awaitable<result<std::optional<boost::json::value>>> state(session::thread_key
+    ) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<std::optional<std::vector<session::pending_call>>>>
@@ -86,7 +86,8 @@ public:
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<session::begun_run>>
-    begin(session::thread_key, session::run_record, session::changes, std::optional<basis>) override {
+    begin(session::thread_key, session::run_record, session::changes, std::optional<basis>)
+        override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<void>> commit(
@@ -125,11 +126,11 @@ public:
     }
 };
 
-class RunLog : public test::coroutine_test {
+class EventLog : public test::coroutine_test {
 protected:
-    std::shared_ptr<run_log> make(session::store* store = nullptr, bool relaxed = false) {
-        return std::make_shared<run_log>(
-            context().get_executor(), run_log::settings{store, 7, relaxed}
+    std::shared_ptr<event_log> make(session::store* store = nullptr, bool relaxed = false) {
+        return std::make_shared<event_log>(
+            context().get_executor(), event_log::settings{store, 7, relaxed}
         );
     }
 
@@ -139,27 +140,26 @@ protected:
         context().poll();
     }
 
-    static void add(run_log& log, std::string_view json) { log.on_event({json, {}, {}, false}); }
-    static void add_terminal(run_log& log, std::string_view json) {
+    static void add(event_log& log, std::string_view json) { log.on_event({json, {}, {}, false}); }
+    static void add_terminal(event_log& log, std::string_view json) {
         log.on_event({json, {}, {}, true});
     }
 
-    static std::string read_all(run_log& log, run_log::cursor& at, std::size_t most = 1U << 20U) {
+    static std::string
+    read_all(event_log& log, event_log::cursor& at, std::size_t most = 1U << 20U) {
         std::string text;
-        run_log::batch batch;
-        for (;;) {
-            log.read(at, most, batch);
-            if (batch.text.empty()) {
-                return text;
-            }
-            text += batch.text;
+        for (std::string next = " "; !next.empty();) {
+            next.clear();
+            (void)log.read(at, sse_form(), most, next);
+            text += next;
         }
+        return text;
     }
 };
 
-TEST_F(RunLog, ShowsEventsOnceTheHandlerThatAppendedThemHasReturned) {
+TEST_F(EventLog, ShowsEventsOnceTheHandlerThatAppendedThemHasReturned) {
     const auto log = make();
-    run_log::cursor at;
+    event_log::cursor at;
     add(*log, started);
 
     EXPECT_EQ(read_all(*log, at), "");
@@ -167,28 +167,26 @@ TEST_F(RunLog, ShowsEventsOnceTheHandlerThatAppendedThemHasReturned) {
     EXPECT_EQ(read_all(*log, at), frame(1, started));
 }
 
-TEST_F(RunLog, KeepsTheTerminalUntilItIsPublished) {
+TEST_F(EventLog, KeepsTheTerminalUntilItIsPublished) {
     const auto log = make();
-    run_log::cursor at;
+    event_log::cursor at;
     add(*log, started);
     add_terminal(*log, finished);
     settle();
 
-    run_log::batch batch;
-    log->read(at, 100, batch);
-    EXPECT_FALSE(batch.ended);
+    std::string rest;
+    EXPECT_FALSE(log->read(at, sse_form(), 100, rest));
     EXPECT_EQ(read_all(*log, at), "");
 
     log->publish_end();
     EXPECT_EQ(read_all(*log, at), frame(1, started) + frame(2, finished));
-    log->read(at, 100, batch);
-    EXPECT_TRUE(batch.ended);
+    EXPECT_TRUE(log->read(at, sse_form(), 100, rest));
 }
 
-TEST_F(RunLog, ShowsNothingBeforeItIsDurable) {
+TEST_F(EventLog, ShowsNothingBeforeItIsDurable) {
     log_only_store store;
     const auto log = make(&store);
-    run_log::cursor at;
+    event_log::cursor at;
     add(*log, started);
     add(*log, text_start);
     settle();
@@ -201,17 +199,17 @@ TEST_F(RunLog, ShowsNothingBeforeItIsDurable) {
     EXPECT_EQ(read_all(*log, at), frame(2, text_start));
 }
 
-TEST_F(RunLog, RelaxedShowsDeltasBeforeTheyAreDurable) {
+TEST_F(EventLog, RelaxedShowsDeltasBeforeTheyAreDurable) {
     log_only_store store;
     const auto log = make(&store, true);
-    run_log::cursor at;
+    event_log::cursor at;
     add(*log, started);
     settle();
 
     EXPECT_EQ(read_all(*log, at), frame(1, started));
 }
 
-TEST_F(RunLog, HandsTheStoreEachEntryOnce) {
+TEST_F(EventLog, HandsTheStoreEachEntryOnce) {
     log_only_store store;
     const auto log = make(&store);
     add(*log, started);
@@ -227,20 +225,21 @@ TEST_F(RunLog, HandsTheStoreEachEntryOnce) {
     EXPECT_EQ(store.log[0].slice.first_sequence, 1U);
     EXPECT_EQ(store.log[1].slice.first_sequence, 2U);
     EXPECT_EQ(store.log[1].slice.run_number, 7);
-    EXPECT_EQ(store.log[1].slice.frames, frame(2, text_start) + frame(3, delta("a")));
+    EXPECT_EQ(store.log[1].slice.events, std::string(text_start) + delta("a"));
     EXPECT_EQ(
         store.log[1].slice.ends,
         (std::vector<std::uint32_t>{
-            static_cast<std::uint32_t>(frame(2, text_start).size()),
-            static_cast<std::uint32_t>(frame(2, text_start).size() + frame(3, delta("a")).size())})
+            static_cast<std::uint32_t>(text_start.size()),
+            static_cast<std::uint32_t>(text_start.size() + delta("a").size())
+        })
     );
     EXPECT_EQ(terminal.first_sequence, 4U);
-    EXPECT_EQ(terminal.frames, frame(4, text_end) + frame(5, finished));
+    EXPECT_EQ(terminal.events, std::string(text_end) + std::string(finished));
     settle();
     EXPECT_EQ(store.log.size(), 2U) << "what take_staged returned is not queued again";
 }
 
-TEST_F(RunLog, GivesOlderReadersTheirOwnFrames) {
+TEST_F(EventLog, GivesOlderReadersTheirOwnEvents) {
     const auto log = make();
     log->on_event({started, {}, started_older, false});
     add(*log, text_start);
@@ -248,15 +247,15 @@ TEST_F(RunLog, GivesOlderReadersTheirOwnFrames) {
     add_terminal(*log, finished);
     log->publish_end();
 
-    run_log::cursor newest;
-    run_log::cursor oldest;
+    event_log::cursor newest;
+    event_log::cursor oldest;
     oldest.projection = projection::undeclared;
     const std::string rest = frame(2, text_start) + frame(3, text_end) + frame(4, finished);
     EXPECT_EQ(read_all(*log, newest), frame(1, started) + rest);
     EXPECT_EQ(read_all(*log, oldest), frame(1, started_older) + rest);
 }
 
-TEST_F(RunLog, ReadsFromAnySequence) {
+TEST_F(EventLog, ReadsFromAnySequence) {
     const auto log = make();
     add(*log, started);
     add(*log, text_start);
@@ -266,12 +265,12 @@ TEST_F(RunLog, ReadsFromAnySequence) {
     add(*log, text_end);
     add_terminal(*log, finished);
     log->publish_end();
-    run_log::cursor whole;
+    event_log::cursor whole;
     const std::string all = read_all(*log, whole, 900);
 
     for (std::uint64_t after = 0; after <= 304; ++after) {
         SCOPED_TRACE(after);
-        run_log::cursor at;
+        event_log::cursor at;
         at.after = after;
         const std::string rest = read_all(*log, at);
         ASSERT_TRUE(all.ends_with(rest));
@@ -282,37 +281,35 @@ TEST_F(RunLog, ReadsFromAnySequence) {
     }
 }
 
-TEST_F(RunLog, EndsWithUnnumberedEventsWhenTheStoreIsLost) {
+TEST_F(EventLog, EndsWithUnnumberedEventsWhenTheStoreIsLost) {
     log_only_store store;
     const auto log = make(&store);
-    run_log::cursor at;
+    event_log::cursor at;
     add(*log, started);
     settle();
     store.log.at(0).observer->on_durable(1);
     add(*log, text_start);
     settle();
 
-    EXPECT_EQ(log->freeze(), frame(1, started));
+    EXPECT_EQ(log->freeze(), std::vector<std::string>{std::string(started)});
     store.log.at(1).observer->on_durable(2);
     log->end_without_store({R"({"type":"X"})", R"({"type":"RUN_ERROR","message":"x"})"});
 
     EXPECT_EQ(
-        read_all(*log, at), frame(1, started) + "data: {\"type\":\"X\"}\n\n"
+        read_all(*log, at), frame(1, started) +
+                                "data: {\"type\":\"X\"}\n\n"
                                 "data: {\"type\":\"RUN_ERROR\",\"message\":\"x\"}\n\n"
     );
-    run_log::batch batch;
-    log->read(at, 100, batch);
-    EXPECT_TRUE(batch.ended);
+    std::string rest;
+    EXPECT_TRUE(log->read(at, sse_form(), 100, rest));
 }
 
-TEST_F(RunLog, WakesReadersOnTheirOwnExecutors) {
+TEST_F(EventLog, WakesReadersOnTheirOwnExecutors) {
     const auto log = make();
     boost::asio::io_context elsewhere{1};
-    run_log::waiter waiter(elsewhere.get_executor());
-    run_log::cursor at;
-    auto woken = boost::asio::co_spawn(
-        elsewhere, log->wait(at, waiter), boost::asio::use_future
-    );
+    event_log::waiter waiter(elsewhere.get_executor());
+    event_log::cursor at;
+    auto woken = boost::asio::co_spawn(elsewhere, log->wait(at, waiter), boost::asio::use_future);
     std::thread other([&] { elsewhere.run(); });
 
     add(*log, started);
@@ -323,22 +320,21 @@ TEST_F(RunLog, WakesReadersOnTheirOwnExecutors) {
     EXPECT_EQ(read_all(*log, at), frame(1, started));
 }
 
-TEST_F(RunLog, AWaitWithSomethingToReadEndsAtOnce) {
+TEST_F(EventLog, AWaitWithSomethingToReadEndsAtOnce) {
     const auto log = make();
-    run_log::waiter waiter(context().get_executor());
-    const run_log::cursor at;
+    event_log::waiter waiter(context().get_executor());
+    const event_log::cursor at;
     add(*log, started);
     settle();
 
     run(log->wait(at, waiter));
 }
 
-TEST_F(RunLog, WakeEndsAWaitWithoutAReason) {
+TEST_F(EventLog, WakeEndsAWaitWithoutAReason) {
     const auto log = make();
-    run_log::waiter waiter(context().get_executor());
-    const run_log::cursor at;
-    auto woken =
-        boost::asio::co_spawn(context(), log->wait(at, waiter), boost::asio::use_future);
+    event_log::waiter waiter(context().get_executor());
+    const event_log::cursor at;
+    auto woken = boost::asio::co_spawn(context(), log->wait(at, waiter), boost::asio::use_future);
     settle();
     ASSERT_EQ(woken.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 
@@ -349,14 +345,14 @@ TEST_F(RunLog, WakeEndsAWaitWithoutAReason) {
     log->wake(waiter); // Nobody waits: no effect.
 }
 
-TEST_F(RunLog, TellsWhenTheLastReaderHasLeft) {
+TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {
     const auto log = make();
     int told = 0;
     log->set_last_reader_handler([&] { ++told; });
     {
-        const run_log::reader_token first(log);
+        const event_log::reader_token first(log);
         {
-            const run_log::reader_token second(log);
+            const event_log::reader_token second(log);
             EXPECT_EQ(log->reader_count(), 2U);
         }
         settle();
@@ -366,7 +362,7 @@ TEST_F(RunLog, TellsWhenTheLastReaderHasLeft) {
     EXPECT_EQ(told, 1);
 }
 
-TEST_F(RunLog, TellsOnceThatTheStoreHasLostIt) {
+TEST_F(EventLog, TellsOnceThatTheStoreHasLostIt) {
     const auto log = make();
     int told = 0;
     log->set_failure_handler([&] { ++told; });
@@ -377,7 +373,7 @@ TEST_F(RunLog, TellsOnceThatTheStoreHasLostIt) {
     EXPECT_EQ(told, 1);
 }
 
-TEST_F(RunLog, ARestoredLogGivesTheSameBytes) {
+TEST_F(EventLog, ARestoredLogGivesTheSameBytes) {
     log_only_store store;
     const auto log = make(&store);
     log->on_event({started, {}, started_older, false});
@@ -389,19 +385,19 @@ TEST_F(RunLog, ARestoredLogGivesTheSameBytes) {
     std::vector<session::log_entry> entries;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < slice.ends.size(); ++i) {
-        entries.push_back({i + 1, slice.frames.substr(begin, slice.ends[i] - begin), {}});
+        entries.push_back({i + 1, slice.events.substr(begin, slice.ends[i] - begin), {}});
         begin = slice.ends[i];
     }
     ASSERT_EQ(slice.variants.size(), 1U);
     entries.at(slice.variants[0].first).variants = slice.variants[0].second;
 
-    const auto restored = run_log::restored(context().get_executor(), entries);
+    const auto restored = event_log::restored(context().get_executor(), entries);
 
     for (const projection seen : {projection::v1_1, projection::v1_0, projection::undeclared}) {
         SCOPED_TRACE(static_cast<int>(seen));
-        run_log::cursor live;
+        event_log::cursor live;
         live.projection = seen;
-        run_log::cursor again;
+        event_log::cursor again;
         again.projection = seen;
         EXPECT_EQ(read_all(*restored, again), read_all(*log, live));
     }
@@ -412,84 +408,111 @@ TEST_F(RunLog, ARestoredLogGivesTheSameBytes) {
 std::vector<session::log_entry> stored(const std::vector<std::string>& events) {
     std::vector<session::log_entry> entries;
     for (const std::string& json : events) {
-        const std::uint64_t sequence = entries.size() + 1;
-        entries.push_back({sequence, frame(sequence, json), {}});
+        entries.push_back({entries.size() + 1, json, {}});
     }
     return entries;
 }
 
-TEST_F(RunLog, JoinsDeltasThatFollowEachOther) {
-    const std::string other = R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\"})";
+TEST_F(EventLog, ReadsTheOlderFormsThatStoresUpToSchema5Have) {
+    std::vector<session::log_entry> entries = stored({std::string(started), std::string(finished)});
+    entries[0].variants = boost::json::serialize(
+        boost::json::object{{"1.0", ""}, {"undeclared", frame(1, started_older)}}
+    );
+    const auto log = event_log::restored(context().get_executor(), entries);
+
+    event_log::cursor at;
+    at.projection = projection::undeclared;
+    EXPECT_EQ(read_all(*log, at), frame(1, started_older) + frame(2, finished));
+    event_log::cursor other;
+    other.projection = projection::v1_0;
+    EXPECT_EQ(read_all(*log, other), frame(2, finished));
+}
+
+TEST_F(EventLog, JoinsDeltasThatFollowEachOther) {
+    const std::string other =
+        R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\"})";
     const std::string more = R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"\"}"})";
     const std::vector<std::string> events = {
-        std::string(started), std::string(text_start), delta("One "), delta("tw\\\"o"), delta(""),
-        delta("\\n three"), std::string(text_end), other, more, std::string(finished)
+        std::string(started),
+        std::string(text_start),
+        delta("One "),
+        delta("tw\\\"o"),
+        delta(""),
+        delta("\\n three"),
+        std::string(text_end),
+        other,
+        more,
+        std::string(finished)
     };
-    const auto log = run_log::restored(context().get_executor(), stored(events), true);
+    const auto log = event_log::restored(context().get_executor(), stored(events), true);
 
-    run_log::cursor at;
+    event_log::cursor at;
     EXPECT_EQ(
-        read_all(*log, at), frame(1, started) + frame(2, text_start) +
-                                frame(6, delta("One tw\\\"o\\n three")) + frame(7, text_end) +
-                                frame(9, R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\\"}"})") +
-                                frame(10, finished)
+        read_all(*log, at),
+        frame(1, started) + frame(2, text_start) + frame(6, delta("One tw\\\"o\\n three")) +
+            frame(7, text_end) +
+            frame(9, R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\\"}"})") +
+            frame(10, finished)
     );
-    run_log::cursor inside;
+    event_log::cursor inside;
     inside.after = 4;
     EXPECT_EQ(
         read_all(*log, inside).substr(0, frame(6, delta("\\n three")).size()),
         frame(6, delta("\\n three"))
     );
     // A text that is longer than a read comes in several events.
-    run_log::cursor bit_by_bit;
+    event_log::cursor bit_by_bit;
     EXPECT_EQ(
-        read_all(*log, bit_by_bit, 6),
-        frame(1, started) + frame(2, text_start) + frame(4, delta("One tw\\\"o")) +
-            frame(6, delta("\\n three")) + frame(7, text_end) + frame(8, other) + frame(9, more) +
-            frame(10, finished)
+        read_all(*log, bit_by_bit, 6), frame(1, started) + frame(2, text_start) +
+                                           frame(4, delta("One tw\\\"o")) +
+                                           frame(6, delta("\\n three")) + frame(7, text_end) +
+                                           frame(8, other) + frame(9, more) + frame(10, finished)
     );
 }
 
-TEST_F(RunLog, JoinedDeltasStaySmallAndDoNotCountForMoreThanTheirText) {
+TEST_F(EventLog, JoinedDeltasStaySmallAndDoNotCountForMoreThanTheirText) {
     std::vector<std::string> events(3'000, delta("word "));
     events.insert(events.begin(), std::string(started));
     events.push_back(std::string(finished));
-    const auto log = run_log::restored(context().get_executor(), stored(events), true);
+    const auto log = event_log::restored(context().get_executor(), stored(events), true);
 
-    run_log::cursor at;
-    EXPECT_LT(log->bytes_behind(at), 3'000U * 8U);
+    event_log::cursor at;
+    EXPECT_LT(log->bytes_behind(at, sse_form()), 3'000U * 8U);
     std::size_t largest = 0;
-    run_log::batch batch;
-    for (log->read(at, 1, batch); !batch.text.empty(); log->read(at, 1, batch)) {
-        EXPECT_EQ(std::count(batch.text.begin(), batch.text.end(), '\n'), 3);
-        largest = std::max(largest, batch.text.size());
+    bool ended = false;
+    for (std::string one; !ended;) {
+        one.clear();
+        ended = log->read(at, sse_form(), 1, one);
+        EXPECT_EQ(std::ranges::count(one, '\n'), 3);
+        largest = std::max(largest, one.size());
     }
-    EXPECT_TRUE(batch.ended);
-    run_log::cursor again;
-    log->read(again, 20'000, batch);
-    EXPECT_LT(batch.text.size(), 26'000U);
     EXPECT_LT(largest, 5'000U);
+    event_log::cursor again;
+    std::string more;
+    EXPECT_TRUE(log->read(again, sse_form(), 20'000, more));
+    EXPECT_LT(more.size(), 26'000U);
 }
 
-TEST_F(RunLog, JoinsNothingThatIsMoreThanATextOrOfAnotherMessage) {
+TEST_F(EventLog, JoinsNothingThatIsMoreThanATextOrOfAnotherMessage) {
     const std::string with_more =
         R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a","timestamp":1})";
     const std::string custom = R"({"type":"CUSTOM","name":"n","value":{"delta":"a"}})";
-    const std::string of_another =
-        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"a"})";
-    const std::vector<std::string> events = {with_more, with_more, custom, custom, delta("a"),
-                                             of_another, delta("b"), std::string(finished)};
+    const std::string of_another = R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"a"})";
+    const std::vector<std::string> events = {with_more,  with_more,
+                                             custom,     custom,
+                                             delta("a"), of_another,
+                                             delta("b"), std::string(finished)};
     std::vector<session::log_entry> entries = stored(events);
-    entries.push_back({9, frame(9, delta("x")), R"({"1.0":""})"});
-    entries.push_back({10, frame(10, delta("y")), R"({"1.0":""})"});
+    entries.push_back({9, delta("x"), R"({"1.0":""})"});
+    entries.push_back({10, delta("y"), R"({"1.0":""})"});
     std::string all;
     for (const session::log_entry& entry : entries) {
-        all += entry.frame;
+        all += frame(entry.sequence, entry.json);
     }
 
-    const auto log = run_log::restored(context().get_executor(), entries, true);
+    const auto log = event_log::restored(context().get_executor(), entries, true);
 
-    run_log::cursor at;
+    event_log::cursor at;
     EXPECT_EQ(read_all(*log, at), all);
 }
 

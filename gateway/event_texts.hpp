@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::gateway {
+
+/// The JSON of the events of one run, numbered from 1, in little memory: a delta is kept without
+/// what it has in common with the deltas before it (type and id), so that a token takes its text
+/// and a few bytes. What is read is what was appended, byte for byte. Not synchronised.
+class event_texts {
+public:
+    /// Returns by how many bytes the memory that it holds has grown: mostly 0.
+    std::size_t append(std::string_view json);
+
+    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+    /// Of memory, about.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return bytes_ + entries_.size() * sizeof(entry);
+    }
+    /// About the bytes of the events after `from` up to `to`, and `around` for each; `joined`: what
+    /// deltas share is read once for many. from < to <= size().
+    [[nodiscard]] std::size_t bytes_between(
+        std::uint64_t from, std::uint64_t to, bool joined, std::size_t around
+    ) const noexcept;
+
+    /// Appends the JSON of an event to `out`.
+    void write(std::uint64_t sequence, std::string& out) const;
+
+    /// The last event may be read as one with deltas of the same message before and after it.
+    void let_last_join();
+    [[nodiscard]] bool joins(std::uint64_t sequence) const noexcept {
+        return entries_[sequence - 1].joins != 0;
+    }
+    /// The last of the events from `sequence` to `last` that are read as one: deltas of one
+    /// message, until they are `max_bytes` of text.
+    [[nodiscard]] std::uint64_t
+    last_joined(std::uint64_t sequence, std::uint64_t last, std::size_t max_bytes) const noexcept;
+    /// Appends the JSON of all of them as one delta.
+    void write_joined(std::uint64_t from, std::uint64_t to, std::string& out) const;
+
+private:
+    /// A piece of the bytes of all events.
+    struct block {
+        std::unique_ptr<char[]> bytes;
+        std::size_t begin = 0; ///< Offset of its first byte.
+        std::size_t size = 0;
+        std::size_t capacity = 0;
+    };
+    /// Where an event's own bytes end, and what stands before them.
+    struct entry {
+        std::uint32_t end;
+        std::uint32_t prefix : 31; ///< Index into prefixes_ plus one; 0: nothing.
+        std::uint32_t joins : 1;
+    };
+
+    [[nodiscard]] std::size_t append_bytes(std::string_view bytes);
+    [[nodiscard]] std::size_t begin_of(std::uint64_t sequence) const noexcept {
+        return sequence == 1 ? 0 : entries_[sequence - 2].end;
+    }
+    void copy_bytes(std::size_t from, std::size_t to, std::string& out) const;
+    [[nodiscard]] bool is_plain_delta(std::uint64_t sequence) const;
+
+    std::vector<block> blocks_;
+    std::size_t bytes_ = 0;
+    std::vector<entry> entries_; ///< entries_[i]: event i + 1.
+    std::vector<std::string> prefixes_;
+};
+
+} // namespace agui::gateway
