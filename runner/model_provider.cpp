@@ -1,5 +1,4 @@
 #include "runner/model_provider.hpp"
-#include "runner/model_transport.hpp"
 
 #include <boost/assert/source_location.hpp>
 
@@ -24,24 +23,6 @@ std::string_view name_of(model_failure::kind kind) noexcept {
         return "cancelled";
     }
     return "unavailable";
-}
-
-std::string_view name_of(transport_failure::kind kind) noexcept {
-    switch (kind) {
-    case transport_failure::kind::connect:
-        return "connect";
-    case transport_failure::kind::tls:
-        return "tls";
-    case transport_failure::kind::timeout:
-        return "timeout";
-    case transport_failure::kind::lost:
-        return "lost";
-    case transport_failure::kind::protocol:
-        return "protocol";
-    case transport_failure::kind::cancelled:
-        return "cancelled";
-    }
-    return "connect";
 }
 
 } // namespace
@@ -72,13 +53,6 @@ tool_choice tool_choice_from_string(std::string_view text) {
 void throw_exception_from_error(const model_failure& error, const boost::source_location& where) {
     (void)where; // The text is for a log; the position of value() says nothing about the cause.
     throw std::runtime_error("model " + std::string(name_of(error.what)) + ": " + error.detail);
-}
-
-void throw_exception_from_error(
-    const transport_failure& error, const boost::source_location& where
-) {
-    (void)where;
-    throw std::runtime_error("transport " + std::string(name_of(error.what)) + ": " + error.detail);
 }
 
 } // namespace agui::runner
