@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gateway/config.hpp"
-#include "runner/scripted_transport.hpp"
+#include "gateway/config/config.hpp"
+#include "runner/http/scripted_transport.hpp"
 
 #include <string>
 

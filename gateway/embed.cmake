@@ -12,7 +12,7 @@ foreach(name IN LISTS names)
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by gateway/embed.cmake.
-#include \"gateway/static_files.hpp\"
+#include \"gateway/http/static_files.hpp\"
 
 namespace agui::gateway {
 namespace {

@@ -1,7 +1,7 @@
 // The command line of agui-gateway. Exit status: 0 served and stopped, 1 failed while running, 2
 // the command line or the configuration is wrong.
 
-#include "gateway/config.hpp"
+#include "gateway/config/config.hpp"
 #include "gateway/demo.hpp"
 #include "gateway/heap_trim.hpp"
 #include "gateway/server.hpp"

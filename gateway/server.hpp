@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gateway/config.hpp"
-#include "runner/scripted_transport.hpp"
-#include "runner/tool_registry.hpp"
+#include "gateway/config/config.hpp"
+#include "runner/http/scripted_transport.hpp"
+#include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
 
 #include <chrono>

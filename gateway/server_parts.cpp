@@ -1,8 +1,8 @@
 #include "gateway/server_parts.hpp"
 
-#include "runner/http_transport.hpp"
-#include "runner/openai_provider.hpp"
-#include "runner/webhook_tool.hpp"
+#include "runner/http/http_transport.hpp"
+#include "runner/openai/openai_provider.hpp"
+#include "runner/tools/webhook_tool.hpp"
 
 #include <algorithm>
 #include <stdexcept>

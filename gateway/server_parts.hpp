@@ -1,12 +1,12 @@
 #pragma once
 
-#include "gateway/config.hpp"
-#include "gateway/http_connection.hpp"
-#include "gateway/run_settings.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/http/http_connection.hpp"
+#include "gateway/runs/run_settings.hpp"
 #include "gateway/server.hpp"
-#include "runner/model_provider.hpp"
-#include "runner/tool_registry.hpp"
-#include "session/store.hpp"
+#include "runner/base/model_provider.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/store/store.hpp"
 
 #include <map>
 #include <memory>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The layers of the project: session <- runner <- translator <- gateway. Fails, naming them, if an include points
-# upward, or if the translator, which is pure, includes Asio or a clock. Use: layers.sh PROJECT
+# The layers of the project: session <- runner <- translator <- gateway, and the rooms in them. Fails, naming them, if an
+# include points upward, if a room includes one that it may not, or if the translator, which is pure, includes Asio or a
+# clock. Use: layers.sh PROJECT
 set -u
 cd "${1:?the folder of the project}" || exit 2
 wrong=0
@@ -15,4 +16,41 @@ forbid session 'runner/|translator/|gateway/|proto-fixtures/|tests/|examples/'
 forbid runner 'translator/|gateway/|proto-fixtures/|tests/|examples/'
 forbid translator 'gateway/|proto-fixtures/|tests/|examples/|boost/asio|boost/beast|chrono>'
 forbid gateway 'proto-fixtures/|tests/|examples/'
+
+# Rooms, the sub-folders of a layer: each may include itself and the rooms of its layer that are named.
+# allow LAYER ROOM [ROOM...]
+allow() {
+    local layer=$1 room=$2 file
+    shift 2
+    [ -d "$layer/$room" ] || { echo "there is no folder $layer/$room"; wrong=1; return; }
+    local allowed="$layer/($room"
+    for other in "$@"; do allowed+="|$other"; done
+    allowed+=")/"
+    if grep -rnE --include='*.?pp' "^ *# *include *\"$layer/" "$layer/$room" | grep -vE "\"$allowed"; then wrong=1; fi
+}
+
+allow session base
+allow session conversation base
+allow session history conversation base
+allow session store conversation base
+allow session sqlite store conversation base
+allow runner base
+allow runner http base
+allow runner openai http base
+allow runner tools http base
+allow runner loop tools base
+allow translator agui
+allow translator input agui
+allow translator verifier
+allow gateway base
+allow gateway http base
+allow gateway runs base
+allow gateway routes http runs base
+allow gateway config http runs base
+
+# A room that is not named above has no rules.
+for folder in session/*/ runner/*/ translator/*/ gateway/*/; do
+    room=${folder%/}
+    grep -qE "^allow ${room%/*} ${room#*/}( |$)" "$0" || { echo "$room has no rule in layers.sh"; wrong=1; }
+done
 exit $wrong

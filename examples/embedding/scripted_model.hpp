@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/scripted_transport.hpp"
+#include "runner/http/scripted_transport.hpp"
 
 namespace embedding {
 

@@ -1,11 +1,11 @@
 #include "proto-fixtures/replay/checker.hpp"
 
-#include "gateway/http_error.hpp"
+#include "gateway/http/http_error.hpp"
 #include "proto-fixtures/replay/placeholders.hpp"
 #include "proto-fixtures/replay/stage.hpp"
 #include "proto-fixtures/replay/stream_reader.hpp"
-#include "session/message_json.hpp"
-#include "translator/run_input.hpp"
+#include "session/conversation/message_json.hpp"
+#include "translator/input/run_input.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "gateway/config.hpp"
-#include "gateway/run_service.hpp"
-#include "runner/scripted_transport.hpp"
-#include "runner/tool_registry.hpp"
-#include "translator/protocol_version.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/runs/run_service.hpp"
+#include "runner/http/scripted_transport.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "translator/agui/protocol_version.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "gateway/config.hpp"
-#include "gateway/run_service.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/runs/run_service.hpp"
 #include "gateway/server_parts.hpp"
 #include "proto-fixtures/replay/fixture.hpp"
-#include "runner/tool_registry.hpp"
+#include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/id.hpp"
 #include "session/base/log.hpp"
-#include "session/store.hpp"
+#include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

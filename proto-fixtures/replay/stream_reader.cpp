@@ -1,6 +1,6 @@
 #include "proto-fixtures/replay/stream_reader.hpp"
 
-#include "translator/verifier.hpp"
+#include "translator/verifier/verifier.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/parse.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gateway/run_stream.hpp"
-#include "translator/protocol_version.hpp"
+#include "gateway/runs/run_stream.hpp"
+#include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>

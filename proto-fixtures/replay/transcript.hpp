@@ -1,8 +1,8 @@
 #pragma once
 
 #include "proto-fixtures/replay/fixture.hpp"
-#include "runner/model_transport.hpp"
-#include "runner/scripted_transport.hpp"
+#include "runner/http/model_transport.hpp"
+#include "runner/http/scripted_transport.hpp"
 
 #include <cstddef>
 #include <map>

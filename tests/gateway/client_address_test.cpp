@@ -1,4 +1,4 @@
-#include "gateway/client_address.hpp"
+#include "gateway/http/client_address.hpp"
 
 #include <gtest/gtest.h>
 

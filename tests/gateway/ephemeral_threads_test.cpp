@@ -1,4 +1,4 @@
-#include "gateway/ephemeral_threads.hpp"
+#include "gateway/runs/ephemeral_threads.hpp"
 
 #include <gmock/gmock.h>
 

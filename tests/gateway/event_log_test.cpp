@@ -1,4 +1,4 @@
-#include "gateway/event_log.hpp"
+#include "gateway/runs/event_log.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 

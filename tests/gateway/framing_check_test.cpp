@@ -1,4 +1,4 @@
-#include "gateway/framing_check.hpp"
+#include "gateway/http/framing_check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include "tests/gateway/input_pipeline.hpp"
 
-#include "gateway/run_setup.hpp"
-#include "session/model_history.hpp"
-#include "translator/run_input.hpp"
+#include "gateway/runs/run_setup.hpp"
+#include "session/history/model_history.hpp"
+#include "translator/input/run_input.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gateway/run_settings.hpp"
-#include "runner/tool_registry.hpp"
-#include "session/store.hpp"
+#include "gateway/runs/run_settings.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/store/store.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -1,4 +1,4 @@
-#include "gateway/log_interval.hpp"
+#include "gateway/base/log_interval.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gateway/lost_run.hpp"
+#include "gateway/runs/lost_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

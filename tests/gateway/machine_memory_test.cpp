@@ -1,4 +1,4 @@
-#include "gateway/machine_memory.hpp"
+#include "gateway/config/machine_memory.hpp"
 
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,7 +1,7 @@
 // What a run is known by, who holds its thread, and how its stream begins when its own beginning was lost.
 
 #include "session/base/failpoint.hpp"
-#include "session/store.hpp"
+#include "session/store/store.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/asio/co_spawn.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/config.hpp"
+#include "gateway/config/config.hpp"
 #include "gateway/server.hpp"
 #include "tests/gateway/raw_client.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "gateway/turnstile.hpp"
+#include "gateway/http/turnstile.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

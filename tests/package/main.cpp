@@ -1,6 +1,6 @@
 // Starts a gateway on a free port and stops it again.
 
-#include "gateway/config.hpp"
+#include "gateway/config/config.hpp"
 #include "gateway/demo.hpp"
 #include "gateway/server.hpp"
 

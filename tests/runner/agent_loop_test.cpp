@@ -1,6 +1,6 @@
-#include "runner/agent_loop.hpp"
+#include "runner/loop/agent_loop.hpp"
 
-#include "session/model_history.hpp"
+#include "session/history/model_history.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -1,4 +1,4 @@
-#include "runner/connect_race.hpp"
+#include "runner/http/connect_race.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 

@@ -1,4 +1,4 @@
-#include "runner/context_part.hpp"
+#include "runner/loop/context_part.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "runner/http_response_reader.hpp"
+#include "runner/http/http_response_reader.hpp"
 
 #include <gtest/gtest.h>
 

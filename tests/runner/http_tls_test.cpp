@@ -1,4 +1,4 @@
-#include "runner/http_transport.hpp"
+#include "runner/http/http_transport.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 

@@ -1,4 +1,4 @@
-#include "runner/http_transport.hpp"
+#include "runner/http/http_transport.hpp"
 
 #include "tests/runner/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"

@@ -1,6 +1,6 @@
-#include "runner/name_lookup.hpp"
+#include "runner/http/name_lookup.hpp"
 
-#include "runner/http_transport.hpp"
+#include "runner/http/http_transport.hpp"
 #include "tests/runner/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"
 

@@ -1,4 +1,4 @@
-#include "runner/openai_chat.hpp"
+#include "runner/openai/openai_chat.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,7 +1,7 @@
-#include "runner/openai_provider.hpp"
+#include "runner/openai/openai_provider.hpp"
 
-#include "runner/http_transport.hpp"
-#include "runner/scripted_transport.hpp"
+#include "runner/http/http_transport.hpp"
+#include "runner/http/scripted_transport.hpp"
 #include "tests/runner/http_test_server.hpp"
 #include "tests/runner/recording_model_sink.hpp"
 #include "tests/support/coroutine_test.hpp"

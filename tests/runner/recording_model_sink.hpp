@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/model_provider.hpp"
+#include "runner/base/model_provider.hpp"
 
 #include <string>
 #include <string_view>

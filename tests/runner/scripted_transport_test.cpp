@@ -1,4 +1,4 @@
-#include "runner/scripted_transport.hpp"
+#include "runner/http/scripted_transport.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 

@@ -1,4 +1,4 @@
-#include "runner/secret_cutter.hpp"
+#include "runner/base/secret_cutter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runner/sse_parser.hpp"
+#include "runner/http/sse_parser.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runner/stop_source.hpp"
+#include "runner/base/stop_source.hpp"
 
 #include <boost/asio/io_context.hpp>
 

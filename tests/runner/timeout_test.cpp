@@ -1,4 +1,4 @@
-#include "runner/timeout.hpp"
+#include "runner/base/timeout.hpp"
 
 #include "tests/support/coroutine_test.hpp"
 

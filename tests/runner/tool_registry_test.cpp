@@ -1,4 +1,4 @@
-#include "runner/tool_registry.hpp"
+#include "runner/tools/tool_registry.hpp"
 
 #include <gtest/gtest.h>
 

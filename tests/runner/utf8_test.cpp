@@ -1,4 +1,4 @@
-#include "runner/utf8.hpp"
+#include "runner/base/utf8.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runner/webhook_tool.hpp"
+#include "runner/tools/webhook_tool.hpp"
 
 #include "tests/runner/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"

@@ -1,7 +1,7 @@
 // Design section 4: what the answers in a request do.
-#include "session/history_plan.hpp"
+#include "session/history/history_plan.hpp"
 
-#include "session/model_history.hpp"
+#include "session/history/model_history.hpp"
 #include "tests/support/history_request.hpp"
 
 namespace agui::session {

@@ -1,7 +1,7 @@
 // Whole conversations of the kinds of clients, and of client mode.
-#include "session/history_plan.hpp"
+#include "session/history/history_plan.hpp"
 
-#include "session/model_history.hpp"
+#include "session/history/model_history.hpp"
 #include "tests/support/history_request.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "session/history_ids.hpp"
+#include "session/history/history_ids.hpp"
 
 #include "tests/support/history_request.hpp"
 

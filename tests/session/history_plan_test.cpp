@@ -1,5 +1,5 @@
 // Design section 5, "History": where a conversation goes on.
-#include "session/history_plan.hpp"
+#include "session/history/history_plan.hpp"
 
 #include "tests/support/history_request.hpp"
 

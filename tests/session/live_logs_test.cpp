@@ -1,4 +1,4 @@
-#include "session/live_logs.hpp"
+#include "session/sqlite/live_logs.hpp"
 #include "tests/session/store_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "session/log_page.hpp"
+#include "session/sqlite/log_page.hpp"
 
 #include <gtest/gtest.h>
 

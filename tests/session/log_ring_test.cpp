@@ -1,4 +1,4 @@
-#include "session/log_ring.hpp"
+#include "session/sqlite/log_ring.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "session/message_json.hpp"
+#include "session/conversation/message_json.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>

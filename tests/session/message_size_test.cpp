@@ -1,6 +1,6 @@
-#include "session/message_size.hpp"
+#include "session/conversation/message_size.hpp"
 
-#include "session/message_json.hpp"
+#include "session/conversation/message_json.hpp"
 
 #include <boost/json/serialize.hpp>
 

@@ -1,4 +1,4 @@
-#include "session/model_history.hpp"
+#include "session/history/model_history.hpp"
 
 #include "tests/support/thread_builder.hpp"
 

@@ -1,4 +1,4 @@
-#include "session/redo_record.hpp"
+#include "session/sqlite/redo_record.hpp"
 #include "tests/session/store_fixture.hpp"
 
 #include <gtest/gtest.h>

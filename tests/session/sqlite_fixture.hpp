@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/sqlite_db.hpp"
+#include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/store_fixture.hpp"
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // Log entries past the queue: durable at once, whatever becomes of process and files.
-#include "session/log_ring.hpp"
+#include "session/sqlite/log_ring.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // From pages to rows, while entries come and the process may be killed.
-#include "session/sqlite_db.hpp"
+#include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <algorithm>

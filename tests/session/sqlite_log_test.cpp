@@ -1,6 +1,6 @@
 // The durable log: pages, folding, and damage that stays where it is.
-#include "session/log_ring.hpp"
-#include "session/sqlite_db.hpp"
+#include "session/sqlite/log_ring.hpp"
+#include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <algorithm>

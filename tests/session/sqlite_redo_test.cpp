@@ -1,9 +1,9 @@
 // Begins and commits past the queue: durable at once, in the tables later, and never twice.
 #include "session/base/failpoint.hpp"
-#include "session/log_ring.hpp"
-#include "session/sqlite_db.hpp"
-#include "session/sqlite_log.hpp"
-#include "session/sqlite_schema.hpp"
+#include "session/sqlite/log_ring.hpp"
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/sqlite/sqlite_log.hpp"
+#include "session/sqlite/sqlite_schema.hpp"
 #include "tests/session/failing_vfs.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 

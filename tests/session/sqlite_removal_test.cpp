@@ -1,8 +1,8 @@
 // A removed thread is gone at once; its rows go in steps, also if the process ends in between.
 #include "session/base/failpoint.hpp"
-#include "session/sqlite_removal.hpp"
-#include "session/sqlite_runs.hpp"
-#include "session/sqlite_schema.hpp"
+#include "session/sqlite/sqlite_removal.hpp"
+#include "session/sqlite/sqlite_runs.hpp"
+#include "session/sqlite/sqlite_schema.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // What SQLite adds to the contract: what survives, and what is refused.
-#include "session/sqlite_db.hpp"
-#include "session/sqlite_schema.hpp"
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/sqlite/sqlite_schema.hpp"
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "session/sqlite_db.hpp"
+#include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/failing_vfs.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/store.hpp"
+#include "session/store/store.hpp"
 #include "tests/support/coroutine_test.hpp"
 #include "tests/support/temporary_folder.hpp"
 

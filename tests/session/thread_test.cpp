@@ -1,4 +1,4 @@
-#include "session/thread.hpp"
+#include "session/conversation/thread.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "session/title.hpp"
+#include "session/history/title.hpp"
 
 #include "tests/support/history_request.hpp"
 

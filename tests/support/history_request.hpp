@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/history_plan.hpp"
+#include "session/history/history_plan.hpp"
 #include "tests/support/thread_builder.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "tests/support/thread_builder.hpp"
 
-#include "session/message_json.hpp"
+#include "session/conversation/message_json.hpp"
 
 #include <boost/json/serialize.hpp>
 

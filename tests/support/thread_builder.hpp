@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/thread.hpp"
+#include "session/conversation/thread.hpp"
 
 #include <string>
 #include <string_view>

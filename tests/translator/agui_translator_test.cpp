@@ -1,4 +1,4 @@
-#include "translator/agui_translator.hpp"
+#include "translator/agui/agui_translator.hpp"
 
 #include "tests/translator/recorded_stream.hpp"
 

@@ -1,4 +1,4 @@
-#include "translator/document_reader.hpp"
+#include "translator/input/document_reader.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "translator/event_writer.hpp"
+#include "translator/agui/event_writer.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,4 +1,4 @@
-#include "translator/protocol_version.hpp"
+#include "translator/agui/protocol_version.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "translator/agui_translator.hpp"
-#include "translator/protocol_version.hpp"
-#include "translator/verifier.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/agui/protocol_version.hpp"
+#include "translator/verifier/verifier.hpp"
 
 #include <gtest/gtest.h>
 

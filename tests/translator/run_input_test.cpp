@@ -1,6 +1,6 @@
-#include "translator/run_input.hpp"
+#include "translator/input/run_input.hpp"
 
-#include "translator/document_reader.hpp"
+#include "translator/input/document_reader.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

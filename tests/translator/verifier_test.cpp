@@ -1,4 +1,4 @@
-#include "translator/verifier.hpp"
+#include "translator/verifier/verifier.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,6 +1,6 @@
 // Writes what stands in README.md and dies as a killed process does. Linked with the session
 // library of a commit.
-#include "session/store.hpp"
+#include "session/store/store.hpp"
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <iostream>

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "gateway/base/resumption.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// Something that happens once. Waiters of any executor go on, each on its own, when it has happened.
+/// Safe to use from any thread. A wait cannot be cancelled: whoever waits for the end of something must
+/// also be the one that makes it end.
+class completion_event {
+public:
+    void set() {
+        std::vector<resumption> waiters;
+        {
+            const std::lock_guard lock(mutex_);
+            happened_ = true;
+            waiters.swap(waiters_);
+        }
+        for (resumption& one : waiters) {
+            std::move(one).post();
+        }
+    }
+
+    [[nodiscard]] boost::asio::awaitable<void> wait() {
+        const auto executor = co_await boost::asio::this_coro::executor;
+        co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+            [this, &executor](auto handler) {
+                resumption one(executor, std::move(handler));
+                {
+                    const std::lock_guard lock(mutex_);
+                    if (!happened_) {
+                        waiters_.push_back(std::move(one));
+                        return;
+                    }
+                }
+                std::move(one).post();
+            },
+            boost::asio::use_awaitable
+        );
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<resumption> waiters_;
+    bool happened_ = false;
+};
+
+} // namespace agui::gateway

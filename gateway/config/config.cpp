@@ -1,0 +1,275 @@
+#include "gateway/config/config.hpp"
+
+#include "gateway/config/config_reader.hpp"
+#include "gateway/config/config_sections.hpp"
+#include "gateway/config/machine_memory.hpp"
+#include "gateway/http/listener.hpp"
+
+#include <boost/throw_exception.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+namespace agui::gateway {
+namespace {
+
+using problem_list = std::vector<std::string>;
+
+/// A TOML basic string with that content.
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+            result += c;
+        } else if (c == '\n') {
+            result += "\\n";
+        } else {
+            result += c;
+        }
+    }
+    return result + "\"";
+}
+
+std::optional<toml::table> parse_value(const std::string& text) {
+    try {
+        return toml::parse("value = " + text, std::string_view("--set"));
+    } catch (const toml::parse_error&) {
+        return std::nullopt;
+    }
+}
+
+/// The value of an override: TOML, or else a string as it stands, so that a shell needs no quotes.
+std::optional<toml::table> parse_override(std::string_view text) {
+    auto parsed = parse_value(std::string(text));
+    if (!parsed || parsed->size() != 1) {
+        parsed = parse_value(quoted(text));
+    }
+    return parsed;
+}
+
+std::optional<std::size_t> as_index(std::string_view text) {
+    std::size_t index = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), index);
+    return ec == std::errc{} && end == text.data() + text.size() ? std::optional(index)
+                                                                 : std::nullopt;
+}
+
+/// The table or array below `at`, made if it is missing; nullptr if something else stands there.
+toml::node* descend(toml::node& at, std::string_view key, bool next_is_index) {
+    if (toml::table* table = at.as_table()) {
+        if (!table->contains(key)) {
+            if (next_is_index) {
+                table->insert(key, toml::array{});
+            } else {
+                table->insert(key, toml::table{});
+            }
+        }
+        return table->get(key);
+    }
+    toml::array* array = at.as_array();
+    const auto index = as_index(key);
+    if (array == nullptr || !index || *index > array->size()) {
+        return nullptr;
+    }
+    if (*index == array->size()) {
+        array->push_back(toml::table{});
+    }
+    return array->get(*index);
+}
+
+void apply_override(toml::table& document, std::string_view text, problem_list& problems) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+        problems.push_back("--set: " + std::string(text) + ": must have the form key.path=value");
+        return;
+    }
+    const std::string key(text.substr(0, equals));
+    auto parsed = parse_override(text.substr(equals + 1));
+    if (!parsed) {
+        problems.push_back("--set: " + key + ": the value holds characters that TOML cannot have");
+        return;
+    }
+    toml::node* at = &document;
+    std::string_view rest = key;
+    while (at != nullptr && rest.find('.') != std::string_view::npos) {
+        const std::string_view segment = rest.substr(0, rest.find('.'));
+        rest.remove_prefix(segment.size() + 1);
+        at = descend(*at, segment, as_index(rest.substr(0, rest.find('.'))).has_value());
+    }
+    toml::table* table = at == nullptr ? nullptr : at->as_table();
+    if (table == nullptr || rest.empty()) {
+        problems.push_back("--set: " + key + ": there is no such place");
+        return;
+    }
+    parsed->get("value")->visit([table, rest](auto& value) {
+        table->insert_or_assign(rest, std::move(value));
+    });
+}
+
+std::optional<toml::table> read_document(const config_sources& sources, problem_list& problems) {
+    std::string text = sources.text;
+    std::string name = "config";
+    if (!sources.file.empty()) {
+        name = sources.file;
+        std::ifstream stream(sources.file, std::ios::binary);
+        if (!stream) {
+            problems.push_back(sources.file + ": cannot be read");
+            return std::nullopt;
+        }
+        text.assign(std::istreambuf_iterator<char>(stream), {});
+    }
+    try {
+        return toml::parse(text, name);
+    } catch (const toml::parse_error& error) {
+        problems.push_back(position_of(error.source()) + std::string(error.description()));
+        return std::nullopt;
+    }
+}
+
+/// Reads a table of the document, if it is there.
+template <class Target, class Read>
+bool read_table(config_reader& root, std::string_view key, Target& target, Read read) {
+    const toml::table* found = root.table(key);
+    if (found == nullptr) {
+        return false;
+    }
+    config_reader table = root.sub(*found, key);
+    read(table, target);
+    table.report_unknown();
+    return true;
+}
+
+void read_models(config_reader& root, config& all) {
+    const toml::table* found = root.table("models");
+    if (found == nullptr || found->empty()) {
+        root.problem("models", "at least one model is needed, as in [models.main]");
+        return;
+    }
+    config_reader models = root.sub(*found, "models");
+    for (const std::string& name : models.keys()) {
+        model_config model;
+        model.name = name;
+        read_table(models, name, model, read_model);
+        all.models.push_back(std::move(model));
+    }
+}
+
+void read_agents(config_reader& root, config& all) {
+    std::set<std::string> ids;
+    for (const toml::table* entry : root.tables("agents")) {
+        config_reader table = root.sub(*entry, "agents");
+        agent_config agent;
+        read_agent(table, agent);
+        table.report_unknown();
+        if (!ids.insert(agent.id).second) {
+            table.problem("id", "is used twice");
+        }
+        if (!agent.model.empty() &&
+            std::ranges::find(all.models, agent.model, &model_config::name) == all.models.end()) {
+            table.problem("models", "there is no [models." + agent.model + "]");
+        }
+        all.agents.push_back(std::move(agent));
+    }
+    if (!root.has("agents") && all.models.size() == 1) {
+        agent_config agent;
+        agent.model = all.models.front().name;
+        all.agents.push_back(std::move(agent));
+    } else if (all.agents.empty() && all.models.size() > 1) {
+        root.problem("agents", "at least one [[agents]] is needed");
+    }
+}
+
+void check_tool_names(config_reader& root, const tools_config& tools) {
+    std::set<std::string> names;
+    const auto check = [&](const runner::tool_definition& tool) {
+        if (!names.insert(tool.name).second) {
+            root.problem("tools", "two tools have the name \"" + tool.name + "\"");
+        }
+    };
+    for (const external_tool_config& tool : tools.external) {
+        check(tool.definition);
+    }
+    for (const webhook_config& tool : tools.webhooks) {
+        check(tool.definition);
+    }
+}
+
+bool listens_on_loopback(const server_config& server) {
+    try {
+        return parse_endpoint(server.listen).address().is_loopback();
+    } catch (const std::invalid_argument&) {
+        return true; // Reported where the key was read.
+    }
+}
+
+} // namespace
+
+void throw_exception_from_error(
+    const config_problems& problems, const boost::source_location& where
+) {
+    const std::string text = problems.lines.empty() ? "configuration" : problems.lines.front();
+    boost::throw_exception(std::runtime_error(text), where);
+}
+
+config_result<config> load_config(const config_sources& sources) {
+    config_problems problems;
+    auto document = read_document(sources, problems.lines);
+    if (!document) {
+        return problems;
+    }
+    for (const std::string& text : sources.overrides) {
+        apply_override(*document, text, problems.lines);
+    }
+
+    config all;
+    config_reader root(*document, {}, problems.lines);
+    read_table(root, "server", all.server, read_server);
+    auth_config auth;
+    if (read_table(root, "auth", auth, read_auth)) {
+        all.auth = std::move(auth);
+    }
+    read_table(root, "session", all.session, read_session);
+    read_table(root, "tools", all.tools, [&all](config_reader& table, tools_config& tools) {
+        read_tools(table, tools, all.session.history);
+    });
+    read_models(root, all);
+    read_agents(root, all);
+    root.unsupported("mcp_servers");
+    root.report_unknown();
+
+    check_tool_names(root, all.tools);
+    if (!all.auth && !listens_on_loopback(all.server)) {
+        root.problem(
+            "auth", "a table [auth] is needed where server.listen is not a loopback address "
+                    "(mode = \"none\" says aloud that everybody is let in)"
+        );
+    }
+    if (!problems.lines.empty()) {
+        return problems;
+    }
+    return all;
+}
+
+std::size_t effective_memory(const server_config& server) {
+    return server.max_memory_bytes > 0 ? server.max_memory_bytes : usable_memory() / 2;
+}
+
+std::vector<std::string> effective_hosts(const server_config& server) {
+    if (!server.allowed_hosts.empty() || !listens_on_loopback(server)) {
+        return server.allowed_hosts;
+    }
+    const auto address = parse_endpoint(server.listen).address();
+    std::vector<std::string> hosts{"localhost", "127.0.0.1", "[::1]"};
+    const std::string own = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
+    if (std::ranges::find(hosts, own) == hosts.end()) {
+        hosts.push_back(own);
+    }
+    return hosts;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,193 @@
+#pragma once
+
+#include "gateway/runs/context_place.hpp"
+#include "gateway/runs/disconnect_policy.hpp"
+#include "runner/base/model_provider.hpp"
+#include "session/base/log.hpp"
+#include "session/history/history_plan.hpp"
+#include "session/store/store.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/input/run_input.hpp"
+
+#include <boost/assert/source_location.hpp>
+#include <boost/json/object.hpp>
+#include <boost/system/result.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
+/// A value from the environment or a file, and where it came from. Only the source is ever printed.
+struct secret {
+    std::string value;
+    std::string environment; ///< Name of the variable; empty: not from there.
+    std::string file;        ///< Path; empty: not from there.
+};
+
+struct server_config {
+    std::string listen = "127.0.0.1:8080";
+    std::uint32_t threads = 0; ///< 0: one per core.
+    std::string base_path;
+    std::string static_dir;
+    bool spa = false; ///< Paths without a file are the page's own: they get index.html.
+    std::optional<std::string> csp; ///< Of the files of static_dir; nullopt: the default one. Empty: none.
+    std::vector<std::string> cors_origins;
+    bool cors_credentials = false;
+    std::vector<std::string> allowed_hosts; ///< Empty: see effective_hosts().
+    disconnect_policy on_disconnect;
+    std::chrono::milliseconds heartbeat{15'000};
+    std::chrono::milliseconds header{10'000};
+    std::chrono::milliseconds body{60'000};
+    std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
+    std::chrono::milliseconds reply{60'000}; ///< For a plain reply, plus what the rate allows; has no key.
+    std::size_t reply_rate = 32'768;         ///< Bytes a second; has no key.
+    std::size_t min_reply_rate = 8'192;      ///< Of a plain reply, over each `stall`; has no key.
+    std::chrono::milliseconds lag{10'000};   ///< One that stays behind this long; has no key.
+    std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
+    std::chrono::seconds run_timeout{3600};
+    std::chrono::seconds drain{25};
+    std::chrono::seconds detached{3600};
+    std::size_t max_body_bytes = 33'554'432;
+    std::size_t max_memory_bytes = 0; ///< Of bodies, logs and replies together; 0: see effective_memory().
+    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing this long; has no key.
+    std::size_t max_unfinished_bytes = 0; ///< Of one client's bodies; 0: four of the largest; has no key.
+    std::vector<std::string> trusted_proxies; ///< Addresses and networks.
+    std::size_t max_header_bytes = 32'768;
+    std::size_t max_connections = 20'000;
+    std::size_t max_runs = 10'000;
+    std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, after which it is ended.
+    std::size_t max_detached_runs = 1'000;
+    std::size_t reader_buffer_bytes = 1'048'576;
+    translator::input_limits input;
+    translator::translator_settings::usage_detail usage =
+        translator::translator_settings::usage_detail::full;
+    agui::log_level log_level = agui::log_level::info;
+};
+
+struct auth_config {
+    enum class mode { none, bearer };
+    mode kind = mode::none;
+    secret token;
+};
+
+struct session_config {
+    enum class store_kind { memory, sqlite };
+    store_kind store = store_kind::sqlite;
+    std::string sqlite_path = "agui.db";
+    session::durability durability = session::durability::process;
+    session::history_policy history; ///< on_partial and on_abandoned come from [tools].
+    bool supersede_detached = true;
+    std::chrono::milliseconds busy_wait{500}; ///< Of a user message on a busy thread.
+    std::chrono::seconds replay{600};
+    std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages of one thread.
+    std::uint64_t log_max_bytes = 0;    ///< Of all logs, about; those that ended first go. 0: no limit.
+};
+
+struct external_tool_config {
+    runner::tool_definition definition;
+    bool always = true; ///< `when = "always"`; otherwise only if the request lists it too.
+};
+
+struct webhook_config {
+    runner::tool_definition definition;
+    std::string url;
+    header_list headers;                          ///< Values are taken for secrets.
+    std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
+    std::chrono::seconds timeout{30};
+};
+
+struct tools_config {
+    bool reject_name_clash = false;
+    std::size_t max_result_bytes = 1'048'576;
+    std::vector<external_tool_config> external;
+    std::vector<webhook_config> webhooks;
+};
+
+struct model_config {
+    enum class provider_kind { openai, scripted };
+    std::string name; ///< Of its table: `[models.main]`.
+    provider_kind provider = provider_kind::openai;
+    std::string base_url;
+    std::string script; ///< File or folder of a scripted model.
+    secret api_key;
+    header_list headers;
+    std::string ca_file;
+    runner::model_parameters parameters;
+    boost::json::object extra_body;
+    std::vector<std::string> media_urls = {"https"};
+    bool file_sources = false;
+    bool merge_roles = false; ///< User messages in a row are sent as one.
+    std::chrono::seconds connect{10};
+    std::chrono::seconds first_byte{60};
+    std::chrono::seconds idle{60};
+};
+
+struct agent_config {
+    std::string id = "default";
+    std::string model;
+    std::string instructions;
+    std::vector<std::string> tools; ///< Patterns; empty: all.
+    std::uint32_t max_rounds = 10;
+    std::uint32_t max_parallel_tools = 8;
+    std::vector<std::string> overridable;
+    std::optional<session::client_history> client_history; ///< Nothing: session.client_history.
+    context_place context = context_place::user;
+    bool titles = true;                                    ///< `title = "first_message"`
+};
+
+/// The whole configuration, validated, with secrets resolved (design section 7).
+struct config {
+    server_config server;
+    std::optional<auth_config> auth;
+    session_config session;
+    tools_config tools;
+    std::vector<model_config> models;
+    std::vector<agent_config> agents;
+};
+
+/// Everything that is wrong with a configuration, one line each: `FILE:LINE:COLUMN: key: what is
+/// wrong`. Never holds a secret.
+struct config_problems {
+    std::vector<std::string> lines;
+};
+
+[[noreturn]] void
+throw_exception_from_error(const config_problems& problems, const boost::source_location& where);
+
+template <class T>
+using config_result = boost::system::result<T, config_problems>;
+
+/// Where the configuration comes from, later ones over earlier ones.
+struct config_sources {
+    std::string file; ///< Path; empty: none.
+    std::string text; ///< TOML, where there is no file; for tests and programs.
+    std::vector<std::string>
+        overrides; ///< `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
+};
+
+/// Reads, overrides, validates, and resolves secrets. Relative paths in it are relative to the
+/// working directory. Reports all problems at once.
+[[nodiscard]] config_result<config> load_config(const config_sources& sources);
+
+/// The configuration with every default spelled out, as TOML; secrets and header values masked.
+[[nodiscard]] std::string print_config(const config& what);
+
+/// Bytes of the process's memory budget: as configured, or half of what the process may use.
+[[nodiscard]] std::size_t effective_memory(const server_config& server);
+
+/// The Host names that are served: those configured, or the loopback names and the listen address
+/// while listening on loopback. Empty: any.
+[[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
+
+} // namespace agui::gateway

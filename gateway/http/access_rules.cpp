@@ -1,0 +1,187 @@
+#include "gateway/http/access_rules.hpp"
+
+#include "gateway/http/http_error.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+
+namespace agui::gateway {
+namespace {
+
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::string_view trim(std::string_view text) noexcept {
+    const std::size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+std::string_view without_port(std::string_view host) noexcept {
+    const std::size_t bracket = host.rfind(']');
+    const std::size_t colon = host.rfind(':');
+    if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) {
+        return host;
+    }
+    return host.substr(0, colon);
+}
+
+/// Calls `visit` with each trimmed element of a list separated by `separator`.
+template <class Visitor>
+void for_each_element(std::string_view list, char separator, Visitor visit) {
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(separator), list.size());
+        const std::string_view element = trim(list.substr(0, end));
+        if (!element.empty()) {
+            visit(element);
+        }
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+}
+
+bool origin_listed(std::string_view origin, const std::vector<std::string>& origins) {
+    return std::ranges::any_of(origins, [origin](const std::string& listed) {
+        return equal_ignoring_case(listed, origin);
+    });
+}
+
+bool is_header_list(std::string_view text) noexcept {
+    return text.size() <= 2048 && std::ranges::all_of(text, [](char c) {
+               return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+                      c == '_' || c == ',' || c == ' ';
+           });
+}
+
+/// True if a media range's parameters say q=0, in any of its spellings.
+bool refused_by_weight(std::string_view parameters) {
+    bool refused = false;
+    for_each_element(parameters, ';', [&refused](std::string_view parameter) {
+        if (parameter.size() > 2 && lower(parameter[0]) == 'q' && parameter[1] == '=') {
+            const std::string_view weight = parameter.substr(2);
+            refused = weight.front() == '0' &&
+                      weight.find_first_of("123456789") == std::string_view::npos;
+        }
+    });
+    return refused;
+}
+
+} // namespace
+
+bool equal_ignoring_case(std::string_view left, std::string_view right) noexcept {
+    return std::ranges::equal(left, right, {}, lower, lower);
+}
+
+bool host_allowed(std::string_view host, const std::vector<std::string>& allowed) {
+    const std::string_view name = without_port(host);
+    return std::ranges::any_of(allowed, [host, name](const std::string& entry) {
+        const bool any_port = without_port(entry).size() == entry.size();
+        return equal_ignoring_case(entry, any_port ? name : host);
+    });
+}
+
+bool bearer_accepted(std::string_view authorization, std::string_view token) noexcept {
+    constexpr std::string_view scheme = "bearer ";
+    if (authorization.size() < scheme.size() ||
+        !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+        return false;
+    }
+    const std::string_view given = trim(authorization.substr(scheme.size()));
+    // Digests have one length, so that the comparison tells nothing about the token's.
+    using digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+    const auto digest_of = [](std::string_view text) {
+        digest result;
+        SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), result.data());
+        return result;
+    };
+    const digest left = digest_of(given);
+    const digest right = digest_of(token);
+    return CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+std::vector<std::pair<std::string, std::string>>
+cors_headers(const http_request& request, const access_settings& access) {
+    if (access.cors_origins.empty()) {
+        return {};
+    }
+    std::vector<std::pair<std::string, std::string>> headers{{"Vary", "Origin"}};
+    const std::string_view origin = request.header("origin");
+    if (!origin.empty() && origin_listed(origin, access.cors_origins)) {
+        headers.emplace_back("Access-Control-Allow-Origin", origin);
+        if (access.cors_credentials) {
+            headers.emplace_back("Access-Control-Allow-Credentials", "true");
+        }
+        headers.emplace_back("Access-Control-Expose-Headers", "Retry-After");
+    }
+    return headers;
+}
+
+http_reply preflight_reply(
+    const http_request& request, const std::vector<std::string>& origins, std::string_view methods
+) {
+    const bool is_preflight = !request.header("access-control-request-method").empty();
+    if (is_preflight && !origin_listed(request.header("origin"), origins)) {
+        return to_reply(http_errc::forbidden, "This origin is not listed in server.cors_origins.");
+    }
+    http_reply reply;
+    reply.status = 204;
+    reply.content_type.clear();
+    reply.headers.emplace_back("Allow", methods);
+    if (is_preflight) {
+        reply.headers.emplace_back("Access-Control-Allow-Methods", methods);
+        const std::string_view wanted = request.header("access-control-request-headers");
+        if (!wanted.empty() && is_header_list(wanted)) {
+            reply.headers.emplace_back("Access-Control-Allow-Headers", wanted);
+        }
+        reply.headers.emplace_back("Access-Control-Max-Age", "600");
+    }
+    return reply;
+}
+
+bool is_json(const http_request& request) {
+    std::size_t count = 0;
+    bool json = false;
+    for (const auto& [name, value] : request.headers) {
+        if (name != "content-type") {
+            continue;
+        }
+        ++count;
+        const std::size_t end = std::min(value.find(';'), value.size());
+        json =
+            equal_ignoring_case(trim(std::string_view(value).substr(0, end)), "application/json");
+        for_each_element(
+            std::string_view(value).substr(end), ';',
+            [&json](std::string_view parameter) {
+                json = json && (equal_ignoring_case(parameter, "charset=utf-8") ||
+                                equal_ignoring_case(parameter, "charset=\"utf-8\""));
+            }
+        );
+    }
+    return count == 1 && json && request.header("content-encoding").empty();
+}
+
+bool accepts_event_stream(const http_request& request) {
+    bool named = false;
+    bool accepted = false;
+    for (const auto& [name, value] : request.headers) {
+        if (name != "accept") {
+            continue;
+        }
+        for_each_element(value, ',', [&](std::string_view range) {
+            named = true;
+            const std::size_t end = std::min(range.find(';'), range.size());
+            const std::string_view type = trim(range.substr(0, end));
+            const bool covers = equal_ignoring_case(type, "text/event-stream") ||
+                                equal_ignoring_case(type, "text/*") || type == "*/*";
+            accepted = accepted || (covers && !refused_by_weight(range.substr(end)));
+        });
+    }
+    return accepted || !named;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,128 @@
+#include "gateway/http/client_address.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+namespace agui::gateway {
+namespace ip = boost::asio::ip;
+
+namespace {
+
+// An IPv4 address that came over an IPv6 socket is the same address.
+ip::address plain(const ip::address& address) {
+    if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+        return ip::make_address_v4(ip::v4_mapped, address.to_v6());
+    }
+    return address;
+}
+
+std::optional<ip::address> address_in(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    text = text.substr(0, text.find_last_not_of(" \t") + 1);
+    // Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    if (text.starts_with('[')) {
+        text = text.substr(1, std::min(text.find(']'), text.size()) - 1);
+    } else if (std::ranges::count(text, ':') == 1) {
+        text = text.substr(0, text.find(':'));
+    }
+    boost::system::error_code ec;
+    const ip::address address = ip::make_address(std::string(text), ec);
+    return ec ? std::nullopt : std::optional(plain(address));
+}
+
+bool same_start(const unsigned char* left, const unsigned char* right, unsigned bits) {
+    const unsigned whole = bits / 8;
+    if (!std::equal(left, left + whole, right)) {
+        return false;
+    }
+    const unsigned rest = bits % 8;
+    const auto mask = static_cast<unsigned char>(0xff00U >> rest);
+    return rest == 0 || (left[whole] & mask) == (right[whole] & mask);
+}
+
+std::string name_of(const ip::address& address) {
+    if (address.is_v4()) {
+        return address.to_string();
+    }
+    ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
+    std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
+    return ip::address_v6(bytes).to_string();
+}
+
+bool is_trusted(const ip::address& address, const std::vector<network>& proxies) {
+    return std::ranges::any_of(proxies, [&address](const network& one) {
+        return one.contains(address);
+    });
+}
+
+} // namespace
+
+std::optional<network> network::parse(std::string_view text) {
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    boost::system::error_code ec;
+    const ip::address base = ip::make_address(std::string(text.substr(0, slash)), ec);
+    if (ec) {
+        return std::nullopt;
+    }
+    network found;
+    found.base_ = plain(base);
+    const unsigned most = found.base_.is_v4() ? 32 : 128;
+    found.bits_ = most;
+    if (slash < text.size()) {
+        const char* end = text.data() + text.size();
+        const auto [rest, problem] = std::from_chars(text.data() + slash + 1, end, found.bits_);
+        if (problem != std::errc{} || rest != end || found.bits_ > most) {
+            return std::nullopt;
+        }
+    }
+    return found;
+}
+
+bool network::contains(const ip::address& given) const {
+    const ip::address address = plain(given);
+    if (address.is_v4() != base_.is_v4()) {
+        return false;
+    }
+    if (address.is_v4()) {
+        const auto left = address.to_v4().to_bytes();
+        const auto right = base_.to_v4().to_bytes();
+        return same_start(left.data(), right.data(), bits_);
+    }
+    const auto left = address.to_v6().to_bytes();
+    const auto right = base_.to_v6().to_bytes();
+    return same_start(left.data(), right.data(), bits_);
+}
+
+std::string client_of(
+    const ip::address& peer, const http_request& request,
+    const std::vector<network>& trusted_proxies
+) {
+    const ip::address direct = plain(peer);
+    if (!is_trusted(direct, trusted_proxies)) {
+        return direct.is_loopback() ? std::string() : name_of(direct);
+    }
+    // Each proxy adds the peer that it saw at the end; what stands in front of the last one that is not
+    // ours anybody can have written.
+    for (auto field = request.headers.rbegin(); field != request.headers.rend(); ++field) {
+        if (field->first != "x-forwarded-for") {
+            continue;
+        }
+        std::string_view rest = field->second;
+        while (!rest.empty()) {
+            const std::size_t comma = rest.rfind(',');
+            const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
+            const auto hop = address_in(rest.substr(begin));
+            if (!hop) {
+                return {};
+            }
+            if (!is_trusted(*hop, trusted_proxies)) {
+                return name_of(*hop);
+            }
+            rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
+        }
+    }
+    return {};
+}
+
+} // namespace agui::gateway

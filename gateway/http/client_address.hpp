@@ -1,0 +1,34 @@
+#pragma once
+
+#include "gateway/http/http_message.hpp"
+
+#include <boost/asio/ip/address.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::gateway {
+
+/// An address, or a network: `10.0.0.0/8`, `fd00::/8`.
+class network {
+public:
+    /// Nullopt: the text is neither an address nor a network.
+    [[nodiscard]] static std::optional<network> parse(std::string_view text);
+    [[nodiscard]] bool contains(const boost::asio::ip::address& address) const;
+
+private:
+    boost::asio::ip::address base_;
+    unsigned bits_ = 0;
+};
+
+/// For whom a request counts: the peer's address, or where a trusted proxy is the peer the last address
+/// of X-Forwarded-For that is no trusted proxy. Of IPv6 the first 64 bits, which one customer has. Empty: for
+/// nobody, because loopback and a proxy that does not say stand for any number of people.
+[[nodiscard]] std::string client_of(
+    const boost::asio::ip::address& peer, const http_request& request,
+    const std::vector<network>& trusted_proxies
+);
+
+} // namespace agui::gateway

@@ -1,0 +1,381 @@
+#include "gateway/http/http_connection.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t head_read_bytes = 4096;
+// Of a plain reply, without a part in the budget.
+constexpr std::size_t uncounted_reply_bytes = 65'536;
+
+/// True if a Connection header lists the option.
+bool lists_option(const http_request& request, std::string_view option) {
+    for (const auto& [name, value] : request.headers) {
+        if (name != "connection") {
+            continue;
+        }
+        std::string_view rest = value;
+        while (!rest.empty()) {
+            const std::size_t end = std::min(rest.find(','), rest.size());
+            std::string_view token = rest.substr(0, end);
+            while (token.starts_with(' ') || token.starts_with('\t')) {
+                token.remove_prefix(1);
+            }
+            while (token.ends_with(' ') || token.ends_with('\t')) {
+                token.remove_suffix(1);
+            }
+            if (equal_ignoring_case(token, option)) {
+                return true;
+            }
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+http_connection::http_connection(
+    tcp::socket socket, const connection_services& services, const time_point& now
+)
+    : socket_(std::move(socket)), services_(services), now_(now), since_(now) {
+    boost::system::error_code ignored; // The peer may be gone already; the first read tells.
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
+}
+
+asio::awaitable<void> http_connection::run() {
+    for (;;) {
+        const bool has_reply = co_await take_request();
+        if (!has_reply) {
+            break;
+        }
+        bool go_on = false;
+        if (std::holds_alternative<stream_reply>(reply_)) {
+            go_on = co_await (without_body_ ? send_stream_head() : send_stream());
+        } else {
+            go_on = co_await send_reply();
+        }
+        if (!go_on) {
+            co_await linger();
+            break;
+        }
+    }
+    close();
+}
+
+// False: the connection is over. Otherwise reply_ is to be sent. What the request held is gone when
+// it returns, so that a stream does not carry it along.
+asio::awaitable<bool> http_connection::take_request() {
+    reply_ = std::monostate{};
+    terms_ = reply_terms{};
+    without_body_ = false;
+    const std::size_t size = co_await read_head();
+    if (size == 0) {
+        co_return !std::holds_alternative<std::monostate>(reply_);
+    }
+    check_failpoint("connection.head_read");
+    http_request request;
+    body_framing framing;
+    const route* target = examine(std::string_view(in_).substr(0, size), request, framing);
+    in_.erase(0, size);
+    const bool has_body = framing.chunked || framing.length > 0;
+    if (target == nullptr) {
+        terms_.keep_alive = terms_.keep_alive && !has_body;
+        co_return true;
+    }
+    if (has_body) {
+        const bool received = co_await read_body(request, framing);
+        if (!received) {
+            co_return !std::holds_alternative<std::monostate>(reply_);
+        }
+    }
+    check_failpoint("connection.body_read");
+    if (in_.empty()) {
+        std::string().swap(in_);
+    }
+    enter(phase::handling);
+    handler_reply reply = co_await answer(*target, request);
+    const auto* plain = std::get_if<http_reply>(&reply);
+    services_.log.log(
+        log_level::debug, "request",
+        {{"method", request.method},
+         {"path", request.path},
+         {"status", plain == nullptr ? "200" : std::to_string(plain->status)}}
+    );
+    std::visit([this](auto& value) { reply_ = std::move(value); }, reply);
+    co_return true;
+}
+
+// The size of the head at the begin of in_; 0: there is none, and reply_ may say why.
+asio::awaitable<std::size_t> http_connection::read_head() {
+    std::size_t seen = 0;
+    bool skipped = false;
+    for (;;) {
+        // One empty line before a request is tolerated (RFC 9112 section 2.2).
+        if (!skipped && in_.starts_with("\r\n")) {
+            in_.erase(0, 2);
+            seen = 0;
+            skipped = true;
+        }
+        const head_scan scan = scan_head(in_, seen);
+        const std::size_t known = scan.size > 0 ? scan.size : in_.size();
+        if (known > services_.limits.max_header_bytes) {
+            refuse_and_close(
+                http_errc::headers_too_large, "The request head exceeds server.max_header_bytes."
+            );
+            co_return 0;
+        }
+        if (scan.what == head_scan::state::complete) {
+            co_return scan.size;
+        }
+        if (scan.what == head_scan::state::refused) {
+            refuse_and_close(http_errc::bad_framing, scan.problem);
+            co_return 0;
+        }
+        seen = in_.size();
+        const std::size_t count = co_await read_some(in_, head_read_bytes);
+        if (count == 0) {
+            if (timed_out_ && !in_.empty()) {
+                refuse_and_close(
+                    http_errc::request_timeout, "The request head did not arrive in time."
+                );
+            }
+            co_return 0;
+        }
+        if (phase_ == phase::idle) {
+            enter(phase::head);
+        }
+    }
+}
+
+// Everything that can be decided before the body. nullptr: reply_ is the answer.
+const route*
+http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
+    auto parsed = parse_head(block);
+    if (const auto* problem = std::get_if<framing_problem>(&parsed)) {
+        refuse_and_close(http_errc::bad_framing, problem->text);
+        return nullptr;
+    }
+    auto& head = std::get<request_head>(parsed);
+    terms_.http_1_0 = head.version == 10;
+    auto checked = check_framing(head);
+    if (const auto* problem = std::get_if<framing_problem>(&checked)) {
+        refuse_and_close(http_errc::bad_framing, problem->text);
+        return nullptr;
+    }
+    framing = std::get<body_framing>(checked);
+    request.method = std::move(head.method);
+    request.headers = std::move(head.headers);
+    without_body_ = request.method == "HEAD";
+    terms_.keep_alive = !finishing_ && !lists_option(request, "close") &&
+                        (!terms_.http_1_0 || lists_option(request, "keep-alive"));
+    terms_.headers = cors_headers(request, services_.access);
+
+    const std::string_view target = head.target;
+    const std::size_t mark = std::min(target.find('?'), target.size());
+    request.query = target.substr(std::min(mark + 1, target.size()));
+    auto match = services_.routes.match(request.method, target.substr(0, mark));
+    if (std::holds_alternative<router::no_such_path>(match)) {
+        refuse(http_errc::not_found, "There is nothing at this path.");
+        return nullptr;
+    }
+    if (const auto* other = std::get_if<router::no_such_method>(&match)) {
+        refuse(http_errc::method_not_allowed, "This path serves: " + other->methods + ".");
+        std::get<http_reply>(reply_).headers.emplace_back("Allow", other->methods);
+        return nullptr;
+    }
+    auto& found = std::get<router::found>(match);
+    if (!admit(found, request)) {
+        return nullptr;
+    }
+    max_body_bytes_ = services_.limits.max_body_bytes;
+    if (found.target->max_body_bytes > 0) {
+        max_body_bytes_ = std::min(max_body_bytes_, found.target->max_body_bytes);
+    }
+    if (framing.length > max_body_bytes_) {
+        refuse_too_large();
+        return nullptr;
+    }
+    request.path = std::move(found.path);
+    request.path_parameters = std::move(found.path_parameters);
+    return found.target;
+}
+
+bool http_connection::admit(const router::found& match, http_request& request) {
+    const access_settings& access = services_.access;
+    const bool any_host = match.target != nullptr && match.target->any_host;
+    if (!any_host && !access.allowed_hosts.empty() &&
+        !host_allowed(request.header("host"), access.allowed_hosts)) {
+        refuse(
+            http_errc::wrong_host,
+            "This Host is not served here; the setting server.allowed_hosts lists those that are."
+        );
+        return false;
+    }
+    if (match.target == nullptr) {
+        http_reply reply = preflight_reply(request, access.cors_origins, match.methods);
+        if (reply.status == 403) {
+            services_.refused.tell(request.header("origin"));
+        }
+        reply_ = std::move(reply);
+        return false;
+    }
+    const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
+        return field.first == "authorization";
+    });
+    if (access.bearer_token && !match.target->open &&
+        (tokens != 1 || !bearer_accepted(request.header("authorization"), *access.bearer_token))) {
+        refuse(http_errc::unauthorized, "A valid bearer token is needed.");
+        return false;
+    }
+    // Also the guard against cross-site form posts: a form cannot send this type.
+    if (match.target->json && !is_json(request)) {
+        refuse(
+            http_errc::unsupported_media_type,
+            "The Content-Type must be application/json, without a Content-Encoding."
+        );
+        return false;
+    }
+    return true;
+}
+
+asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {
+    if (target.streams && !accepts_event_stream(request)) {
+        co_return to_reply(http_errc::not_acceptable, "This path answers with text/event-stream.");
+    }
+    try {
+        co_return co_await call(target, request);
+    } catch (const std::exception& error) {
+        services_.log.log(
+            log_level::error, "request failed",
+            {{"method", request.method}, {"path", request.path}, {"error", error.what()}}
+        );
+    }
+    co_return to_reply(http_errc::internal, "internal");
+}
+
+// The handler's answer; instead of a plain reply that there is no memory for, a short one that says so.
+asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
+    constexpr std::string_view no_memory =
+        "There is no memory for this reply (server.max_memory_bytes).";
+    std::unique_ptr<turnstile::pass> place;
+    if (target.large_reply) {
+        place = co_await services_.large_replies.enter();
+        const memory_budget& memory = services_.memory;
+        if (memory.used() >= memory.limit(memory_use::ordinary)) {
+            co_return to_reply(http_errc::overloaded, no_memory);
+        }
+    }
+    handler_reply reply = co_await target.handler(request);
+    const auto* plain = std::get_if<http_reply>(&reply);
+    reply_memory_ = memory_share(&services_.memory);
+    // What the kernel takes at once is not held.
+    if (plain != nullptr && plain->body.size() > uncounted_reply_bytes &&
+        !reply_memory_.grow_to(plain->body.capacity())) {
+        co_return to_reply(http_errc::overloaded, no_memory);
+    }
+    co_return reply;
+}
+
+// 0: the peer has closed, the connection broke, or sweep() has ended the wait.
+asio::awaitable<std::size_t> http_connection::read_some(std::string& into, std::size_t bytes) {
+    const std::size_t begin = into.size();
+    into.resize(begin + bytes);
+    timed_out_ = false;
+    const auto [ec, count] =
+        co_await socket_.async_read_some(asio::buffer(into.data() + begin, bytes), as_result);
+    into.resize(begin + count);
+    co_return ec ? 0 : count;
+}
+
+void http_connection::refuse(http_errc code, std::string_view message) {
+    reply_ = to_reply(code, message);
+}
+
+void http_connection::refuse_and_close(http_errc code, std::string_view message) {
+    refuse(code, message);
+    terms_.keep_alive = false;
+}
+
+void http_connection::enter(phase next) noexcept {
+    phase_ = next;
+    since_ = now_;
+    unsent_ = 0;
+}
+
+void http_connection::sweep() {
+    const connection_limits& limits = services_.limits;
+    const auto elapsed = now_ - since_;
+    switch (phase_) {
+    case phase::idle:
+        if (elapsed >= limits.idle) {
+            close();
+        }
+        return;
+    case phase::head:
+    case phase::body: {
+        if (phase_ == phase::body ? body_is_late() : elapsed >= limits.header) {
+            timed_out_ = true;
+            boost::system::error_code
+                ignored; // Only a closed socket fails, and that read has ended.
+            socket_.cancel(ignored);
+        }
+        return;
+    }
+    case phase::handling:
+        return; // Bounded by the handler.
+    case phase::writing:
+        if (plain_ != nullptr) {
+            look_for_reply_progress();
+            return;
+        }
+        look_for_progress();
+        if (stream_ != nullptr) {
+            look_for_lag();
+        }
+        if (now_ - since_ >= limits.stall) {
+            services_.log.log(log_level::warning, "reader cut off: it takes nothing");
+            abort();
+            return;
+        }
+        look_whether_peer_left();
+        return;
+    case phase::streaming:
+        beat();
+        look_whether_peer_left();
+        return;
+    case phase::lingering:
+        if (elapsed >= limits.linger) {
+            close();
+        }
+        return;
+    }
+}
+
+void http_connection::finish() {
+    finishing_ = true;
+    terms_.keep_alive = false;
+    if (phase_ == phase::idle || (phase_ == phase::head && in_.empty())) {
+        close();
+    }
+}
+
+void http_connection::close() noexcept {
+    boost::system::error_code ignored; // The descriptor is released whatever close() reports.
+    socket_.close(ignored);
+}
+
+} // namespace agui::gateway

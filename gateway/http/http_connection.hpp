@@ -1,0 +1,165 @@
+#pragma once
+
+#include "gateway/http/access_rules.hpp"
+#include "gateway/http/address_shares.hpp"
+#include "gateway/http/client_address.hpp"
+#include "gateway/http/framing_check.hpp"
+#include "gateway/http/gather.hpp"
+#include "gateway/http/http_error.hpp"
+#include "gateway/http/http_message.hpp"
+#include "gateway/http/refused_origins.hpp"
+#include "gateway/http/response_head.hpp"
+#include "gateway/http/router.hpp"
+#include "gateway/http/turnstile.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace agui::gateway {
+
+/// Bounds of one connection.
+struct connection_limits {
+    std::chrono::milliseconds header{10'000}; ///< For a whole request head.
+    std::chrono::milliseconds body{60'000};  ///< For a body, without a rate that it has to keep.
+    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing.
+    std::size_t min_body_rate = 16'384; ///< Bytes a second, over each `body_idle` once `body` is over.
+    std::chrono::milliseconds idle{75'000};  ///< Between two requests.
+    std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
+    std::size_t min_reply_rate = 8'192;      ///< Bytes a second of a plain reply, over each `stall`.
+    std::chrono::milliseconds reply{60'000}; ///< For a whole plain reply, plus what `reply_rate` allows.
+    std::size_t reply_rate = 32'768;         ///< Bytes a second.
+    std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
+    std::chrono::milliseconds heartbeat{15'000};
+    std::size_t max_header_bytes = 32'768;
+    std::size_t max_body_bytes = 33'554'432;
+    std::size_t reader_buffer_bytes = 1'048'576;   ///< How far a reader of a run may stay behind.
+    std::chrono::milliseconds lag{10'000}; ///< For how long one may, before it is cut off.
+    std::chrono::milliseconds farewell{10'000}; ///< For one that is cut off to take what tells it so.
+};
+
+/// What all connections share. References outlive them.
+struct connection_services {
+    const router& routes;
+    access_settings access;
+    connection_limits limits;
+    logger& log;
+    memory_budget& memory;            ///< For bodies and plain replies.
+    address_shares& unfinished;       ///< For bodies that have not arrived as a whole.
+    turnstile& large_replies;         ///< For whoever makes one.
+    refused_origins& refused;
+    std::vector<network> trusted_proxies;
+};
+
+/// One HTTP/1.1 connection: reads requests, one after the other, answers each with a reply or with
+/// a run's events. Lives on its socket's executor; every member is used there only. Deadlines are
+/// looked at by sweep(), called by the owner a few times a second, so that neither a token nor a
+/// write costs a timer.
+class http_connection : public std::enable_shared_from_this<http_connection> {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// `now` is the owner's coarse time, moved on before each sweep().
+    http_connection(
+        boost::asio::ip::tcp::socket socket, const connection_services& services,
+        const time_point& now
+    );
+
+    /// Serves until the connection is closed by either side. Called once.
+    [[nodiscard]] boost::asio::awaitable<void> run();
+
+    /// Closes, answers or wakes the connection, whatever is due.
+    void sweep();
+    /// Closes an idle connection; a busy one when its reply is complete.
+    void finish();
+    /// Closes it at once, so that the peer cannot take what it got for complete.
+    void abort();
+
+private:
+    enum class phase { idle, head, body, handling, writing, streaming, lingering };
+    struct event_stream;
+
+    [[nodiscard]] boost::asio::awaitable<bool> take_request();
+    [[nodiscard]] boost::asio::awaitable<std::size_t> read_head();
+    [[nodiscard]] const route*
+    examine(std::string_view block, http_request& request, body_framing& framing);
+    [[nodiscard]] bool admit(const router::found& match, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    read_body(http_request& request, const body_framing& framing);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    read_chunked_body(http_request& request, address_shares::share& unfinished);
+    [[nodiscard]] boost::asio::awaitable<bool> read_plain_body(
+        http_request& request, std::size_t length, address_shares::share& unfinished
+    );
+    [[nodiscard]] bool hold(http_request& request, address_shares::share& unfinished);
+    [[nodiscard]] bool body_is_late();
+    void refuse_too_large();
+    [[nodiscard]] boost::asio::awaitable<handler_reply>
+    answer(const route& target, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<handler_reply>
+    call(const route& target, http_request& request);
+    [[nodiscard]] boost::asio::awaitable<std::size_t>
+    read_some(std::string& into, std::size_t bytes);
+
+    [[nodiscard]] boost::asio::awaitable<bool> send_reply();
+    [[nodiscard]] boost::asio::awaitable<bool> send_stream();
+    [[nodiscard]] boost::asio::awaitable<bool> send_stream_head();
+    [[nodiscard]] bool try_write(gather& buffers);
+    [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
+    [[nodiscard]] boost::asio::awaitable<void> linger();
+    void beat();
+    void look_for_progress();
+    void look_for_reply_progress();
+    void look_whether_peer_left();
+    void look_for_lag();
+    [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
+    void watch_peer();
+    void on_peer_readable();
+    void peer_left();
+
+    void refuse(http_errc code, std::string_view message);
+    void refuse_and_close(http_errc code, std::string_view message);
+    void enter(phase next) noexcept;
+    void close() noexcept;
+
+    boost::asio::ip::tcp::socket socket_;
+    const connection_services& services_;
+    const time_point& now_;
+
+    phase phase_ = phase::head;
+    time_point since_; ///< When the phase began or last made progress.
+    std::size_t max_body_bytes_ = 0; ///< Of the request that is being read.
+    std::size_t body_received_ = 0;
+    std::size_t body_mark_ = 0;  ///< What had been received at `body_mark_at_`.
+    time_point body_mark_at_;
+    time_point body_progress_;   ///< When the last byte of it came.
+    int unsent_ = 0; ///< What the kernel held for the peer when it last made progress.
+    memory_share reply_memory_;     ///< What a plain reply counts for until it has been taken.
+    const gather* plain_ = nullptr; ///< What is left of a plain reply that is being written.
+    time_point reply_since_;        ///< When it was begun.
+    std::size_t reply_bytes_ = 0;   ///< Of all of it.
+    std::size_t untaken_ = 0;       ///< What the peer had not taken when it last made progress.
+    bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
+    bool finishing_ = false;
+    bool write_failed_ = false;
+    bool without_body_ = false; ///< HEAD.
+
+    std::string in_; ///< Received, not used yet.
+    reply_terms terms_;
+    std::variant<std::monostate, http_reply, stream_reply> reply_;
+    event_stream* stream_ = nullptr; ///< While one is sent; lives in the coroutine that sends it.
+    std::uint64_t watch_ = 0;        ///< Number of the watch that counts.
+    bool early_ = false; ///< The peer has sent so much during a stream that sweep() looks whether it left.
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,404 @@
+#include "gateway/http/http_connection.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t max_lingering_bytes = 64U << 20U;
+
+// Read from the log at a time: more does not make catching up faster.
+constexpr std::size_t batch_bytes = 65'536;
+// Of a batch's memory, what a reader keeps between two reads.
+constexpr std::size_t kept_bytes = 1024;
+
+// Taken in of a request that comes before the stream in front of it has ended.
+constexpr std::size_t early_bytes = 4096;
+
+// What a peer has to take on an average of the stall limit, so that one that drips does not hold a
+// connection.
+constexpr std::int64_t least_bytes_per_second = 500;
+
+constexpr std::string_view crlf = "\r\n";
+constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+/// The line in front of a chunk's data.
+class chunk_head {
+public:
+    [[nodiscard]] asio::const_buffer write(std::size_t size) noexcept {
+        char* end = std::to_chars(text_, text_ + sizeof(text_) - crlf.size(), size, 16).ptr;
+        *end++ = '\r';
+        *end++ = '\n';
+        return asio::buffer(text_, static_cast<std::size_t>(end - text_));
+    }
+
+private:
+    char text_[20] = {};
+};
+
+} // namespace
+
+/// A streamed reply on its way to the peer: what has been read of it, and what is being written.
+struct http_connection::event_stream {
+    event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
+        : source(std::move(what.source)),
+          chunked(!terms.http_1_0),
+          head(write_stream_head(source->content_type(), terms)) {
+        source->open(executor);
+    }
+
+    /// Reads on and fills `buffers` with all of it, the response head in front of the first. False:
+    /// there is nothing to write yet.
+    bool read(std::size_t max_bytes) {
+        if (head_sent) {
+            std::string().swap(head);
+        }
+        if (batch.bytes.capacity() > kept_bytes) {
+            std::string().swap(batch.bytes); // A reader that caught up holds no more than others.
+        }
+        source->read(max_bytes, batch);
+        const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
+        heartbeat_due = false;
+        const std::string_view data = beat ? source->heartbeat() : std::string_view(batch.bytes);
+        buffers.clear();
+        buffers.add(asio::buffer(head));
+        head_sent = true;
+        if (chunked && !data.empty()) {
+            buffers.add(size_line.write(data.size()));
+        }
+        buffers.add(asio::buffer(data));
+        if (chunked && !data.empty()) {
+            buffers.add(asio::buffer(crlf));
+        }
+        if (chunked && batch.ended) {
+            buffers.add(asio::buffer(last_chunk));
+        }
+        return !buffers.empty() || batch.ended;
+    }
+
+    std::unique_ptr<event_source> source;
+    event_source::batch batch;
+    gather buffers;
+    chunk_head size_line;
+    bool chunked;
+    std::string head; ///< Of the response; empty once it has left.
+    bool head_sent = false;
+    bool heartbeat_due = false;
+    bool peer_left = false;
+
+    // Since when the reader is too far behind without coming closer, and the least it was behind
+    // since.
+    time_point lagging_since;
+    std::size_t least_lag = 0; ///< 0: it is not too far behind.
+    bool cut_off = false;
+    time_point cut_off_at;
+};
+
+asio::awaitable<bool> http_connection::send_reply() {
+    const http_reply reply = std::move(std::get<http_reply>(reply_));
+    terms_.keep_alive = terms_.keep_alive && !finishing_;
+    const std::string head = write_reply_head(reply, terms_);
+    gather buffers;
+    buffers.add(asio::buffer(head));
+    if (!without_body_ && reply.status != 204 && reply.status != 304) {
+        buffers.add(asio::buffer(reply.body));
+    }
+    reply_since_ = now_;
+    reply_bytes_ = buffers.bytes();
+    untaken_ = reply_bytes_;
+    plain_ = &buffers;
+    const bool written = co_await write_rest(buffers);
+    plain_ = nullptr;
+    reply_memory_.shrink_to(0);
+    if (written && in_.empty()) {
+        enter(phase::idle);
+    } else {
+        enter(phase::head);
+    }
+    co_return written&& terms_.keep_alive;
+}
+
+// HEAD: what GET would begin with, and no reader of the source.
+asio::awaitable<bool> http_connection::send_stream_head() {
+    const stream_reply what = std::move(std::get<stream_reply>(reply_));
+    reply_ = std::monostate{};
+    terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
+    const std::string head = write_stream_head(what.source->content_type(), terms_);
+    gather buffers;
+    buffers.add(asio::buffer(head));
+    const bool written = co_await write_rest(buffers);
+    enter(in_.empty() ? phase::idle : phase::head);
+    co_return written&& terms_.keep_alive;
+}
+
+// True: the stream is complete and the connection may serve another request.
+asio::awaitable<bool> http_connection::send_stream() {
+    stream_reply what = std::move(std::get<stream_reply>(reply_));
+    reply_ = std::monostate{};
+    terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
+    event_stream stream(std::move(what), socket_.get_executor(), terms_);
+    // Ends with the stream, whatever ends it: the watch and abort() look at stream_.
+    struct current_stream {
+        explicit current_stream(http_connection& owner, event_stream& one) : of(owner) {
+            of.stream_ = &one;
+        }
+        ~current_stream() { end(); }
+        current_stream(const current_stream&) = delete;
+        current_stream& operator=(const current_stream&) = delete;
+        void end() const noexcept {
+            of.stream_ = nullptr;
+            ++of.watch_;
+        }
+        http_connection& of;
+    };
+    const current_stream current(*this, stream);
+    early_ = false;
+    watch_peer();
+    while (!stream.peer_left && !write_failed_) {
+        if (!stream.read(std::min(services_.limits.reader_buffer_bytes, batch_bytes))) {
+            phase_ = phase::streaming;
+            co_await stream.source->wait();
+            continue;
+        }
+        since_ = now_;
+        check_failpoint("stream.read");
+        bool written = try_write(stream.buffers);
+        if (!written) {
+            written = co_await write_rest(stream.buffers);
+        }
+        check_failpoint("stream.written");
+        if (written && stream.batch.ended) {
+            break;
+        }
+        if (written && stream.cut_off) {
+            co_await send_cut_off();
+            break;
+        }
+    }
+    const bool complete =
+        stream.batch.ended && !write_failed_ && !stream.peer_left && !stream.cut_off;
+    current.end();
+    if (!complete || !terms_.keep_alive || finishing_) {
+        co_return false;
+    }
+    boost::system::error_code ignored; // Ends the watch; a closed socket has none.
+    socket_.cancel(ignored);
+    enter(in_.empty() ? phase::idle : phase::head);
+    co_return true;
+}
+
+// True: nothing is left to write. False: the kernel takes no more at the moment, or the write
+// failed.
+bool http_connection::try_write(gather& buffers) {
+    while (!buffers.empty()) {
+        boost::system::error_code ec;
+        const std::size_t count = socket_.write_some(buffers, ec);
+        if (ec) {
+            write_failed_ = ec != asio::error::would_block && ec != asio::error::try_again;
+            return false;
+        }
+        buffers.consume(count);
+    }
+    return true;
+}
+
+asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
+    enter(phase::writing);
+    for (;;) {
+        if (try_write(buffers)) {
+            co_return true;
+        }
+        if (write_failed_) {
+            co_return false;
+        }
+        const auto [ec] = co_await socket_.async_wait(tcp::socket::wait_write, as_result);
+        if (ec) {
+            write_failed_ = true;
+            co_return false;
+        }
+        if (plain_ == nullptr) {
+            since_ = now_;
+        }
+    }
+}
+
+// Takes in what the peer is still sending, so that closing does not destroy the answer on its way
+// (RFC 9112 section 9.6).
+asio::awaitable<void> http_connection::linger() {
+    if (write_failed_ || !socket_.is_open()) {
+        co_return;
+    }
+    enter(phase::lingering);
+    boost::system::error_code ec;
+    socket_.shutdown(tcp::socket::shutdown_send, ec);
+    std::size_t received = 0;
+    while (!ec && received < max_lingering_bytes) {
+        in_.clear();
+        const std::size_t count = co_await read_some(in_, 16'384);
+        if (count == 0) {
+            break;
+        }
+        received += count;
+    }
+}
+
+void http_connection::watch_peer() {
+    socket_.async_wait(
+        tcp::socket::wait_read,
+        [self = shared_from_this(), number = watch_](boost::system::error_code ec) {
+            if (!ec && self->stream_ != nullptr && self->watch_ == number) {
+                self->on_peer_readable();
+            }
+        }
+    );
+}
+
+// A client that has closed its side has left. One that sends bytes has only been early with its
+// next request. Those that nobody takes in keep the socket readable for good: once there are many,
+// they stay where they are, and sweep() looks for the close.
+void http_connection::on_peer_readable() {
+    const std::size_t begin = in_.size();
+    if (begin >= early_bytes) {
+        early_ = true;
+        return;
+    }
+    in_.resize(early_bytes);
+    boost::system::error_code ec;
+    const std::size_t count = socket_.receive(
+        asio::buffer(in_.data() + begin, early_bytes - begin), tcp::socket::message_flags(), ec
+    );
+    in_.resize(begin + count);
+    if (!ec || ec == asio::error::would_block || ec == asio::error::try_again) {
+        watch_peer();
+    } else {
+        peer_left();
+    }
+}
+
+void http_connection::look_whether_peer_left() {
+    if (stream_ == nullptr || !early_) {
+        return;
+    }
+    pollfd watched{socket_.native_handle(), POLLRDHUP, 0}; // The close is seen behind unread bytes.
+    if (::poll(&watched, 1, 0) > 0) {
+        peer_left();
+    }
+}
+
+void http_connection::peer_left() {
+    stream_->peer_left = true;
+    close();
+    stream_->source->wake();
+}
+
+// The kernel tells of room only when a third of its buffer is free: a slow peer takes bytes long
+// before.
+void http_connection::look_for_progress() {
+    int unsent = 0;
+    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
+        return;
+    }
+    const std::int64_t least = services_.limits.stall.count() * least_bytes_per_second / 1000;
+    if (unsent > unsent_) {
+        unsent_ = unsent;
+    } else if (unsent_ - unsent >= least) {
+        unsent_ = unsent;
+        since_ = now_;
+    }
+}
+
+// A plain reply is in memory as a whole until its last byte has left: whoever takes it has to take
+// it at some rate all the time, and to be done in the end.
+void http_connection::look_for_reply_progress() {
+    const connection_limits& limits = services_.limits;
+    int unsent = 0;
+    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
+        return;
+    }
+    const std::size_t untaken = plain_->bytes() + static_cast<std::size_t>(unsent);
+    const auto least =
+        static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
+    if (untaken_ - std::min(untaken, untaken_) >= least) {
+        untaken_ = untaken;
+        since_ = now_;
+    }
+    const std::chrono::milliseconds earned(reply_bytes_ * 1000 / limits.reply_rate);
+    if (now_ - since_ >= limits.stall || now_ - reply_since_ >= limits.reply + earned) {
+        services_.log.log(log_level::warning, "reply cut off: it is taken too slowly");
+        abort();
+    }
+}
+
+// A reader that stays more than its limit behind and comes no closer is too slow for its run (P11).
+// One that reads an old run, or a burst, comes closer.
+void http_connection::look_for_lag() {
+    event_stream& stream = *stream_;
+    if (stream.cut_off) {
+        if (now_ - stream.cut_off_at >= services_.limits.farewell) {
+            abort(); // It does not even take the rest of what was under way in that time.
+        }
+        return;
+    }
+    const std::size_t behind = stream.source->bytes_behind();
+    if (behind <= services_.limits.reader_buffer_bytes) {
+        stream.least_lag = 0;
+    } else if (stream.least_lag == 0 || behind < stream.least_lag) {
+        stream.least_lag = behind;
+        stream.lagging_since = now_;
+    } else if (now_ - stream.lagging_since >= services_.limits.lag) {
+        stream.cut_off = true;
+        stream.cut_off_at = now_;
+        services_.log.log(log_level::warning, "reader cut off: too far behind");
+    }
+}
+
+// What was under way is complete: the peer learns why, and that this is no end (P1).
+asio::awaitable<void> http_connection::send_cut_off() {
+    if (terms_.http_1_0) {
+        abort(); // Closing is how a body of HTTP/1.0 ends.
+        co_return;
+    }
+    const std::string_view note = stream_->source->cut_off_note();
+    chunk_head size_line;
+    gather buffers;
+    buffers.add(size_line.write(note.size()));
+    buffers.add(asio::buffer(note));
+    buffers.add(asio::buffer(crlf));
+    (void)co_await write_rest(buffers); // Nothing follows either way.
+}
+
+void http_connection::beat() {
+    if (now_ - since_ >= services_.limits.heartbeat) {
+        stream_->heartbeat_due = true;
+        stream_->source->wake();
+    }
+}
+
+void http_connection::abort() {
+    boost::system::error_code ignored; // Nothing more can be done for this peer.
+    socket_.set_option(tcp::socket::linger(true, 0), ignored);
+    close();
+    if (stream_ != nullptr) {
+        stream_->peer_left = true;
+        stream_->source->wake();
+    }
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,178 @@
+#include "gateway/http/http_error.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+namespace {
+
+struct answer {
+    int status;
+    int retry_after_seconds = 0; ///< 0: trying again does not help.
+};
+
+answer answer_to(errc code) noexcept {
+    switch (code) {
+    case errc::invalid_json:
+    case errc::bad_cursor:
+        return {400};
+    case errc::invalid_input:
+    case errc::unsupported_protocol_version:
+    case errc::unknown_tool_call:
+    case errc::tool_name_mismatch:
+    case errc::partial_tool_answers:
+    case errc::tool_name_clash:
+        return {422};
+    case errc::pending_tool_calls:
+    case errc::run_id_reused:
+        return {409};
+    case errc::thread_busy:
+        return {409, 1};
+    case errc::run_expired:
+    case errc::cursor_expired:
+        return {410};
+    case errc::body_too_large:
+        return {413};
+    case errc::not_found:
+        return {404};
+    case errc::overloaded:
+    case errc::store_unavailable:
+        return {503, 2};
+    case errc::draining:
+        return {503, 5};
+    case errc::internal:
+        return {500};
+    }
+    return {500};
+}
+
+struct named_answer {
+    std::string_view code;
+    answer what;
+};
+
+named_answer answer_to(http_errc code) noexcept {
+    switch (code) {
+    case http_errc::bad_framing:
+        return {"bad_framing", {400}};
+    case http_errc::unauthorized:
+        return {"unauthorized", {401}};
+    case http_errc::forbidden:
+        return {"forbidden", {403}};
+    case http_errc::not_found:
+        return {"not_found", {404}};
+    case http_errc::method_not_allowed:
+        return {"method_not_allowed", {405}};
+    case http_errc::not_acceptable:
+        return {"not_acceptable", {406}};
+    case http_errc::request_timeout:
+        return {"request_timeout", {408}};
+    case http_errc::body_too_large:
+        return {"body_too_large", {413}};
+    case http_errc::unsupported_media_type:
+        return {"unsupported_media_type", {415}};
+    case http_errc::wrong_host:
+        return {"wrong_host", {421}};
+    case http_errc::rate_limited:
+        return {"rate_limited", {429, 2}};
+    case http_errc::headers_too_large:
+        return {"headers_too_large", {431}};
+    case http_errc::internal:
+        return {"internal", {500}};
+    case http_errc::overloaded:
+        return {"overloaded", {503, 2}};
+    }
+    return {"internal", {500}};
+}
+
+http_reply make_reply(answer what, boost::json::object error) {
+    http_reply reply;
+    reply.status = what.status;
+    if (what.retry_after_seconds > 0) {
+        reply.headers.emplace_back("Retry-After", std::to_string(what.retry_after_seconds));
+    }
+    if (what.status == 401) {
+        reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+    }
+    boost::json::object body;
+    body["error"] = std::move(error);
+    reply.body = boost::json::serialize(body);
+    return reply;
+}
+
+} // namespace
+
+http_reply to_reply(const failure& error) {
+    boost::json::object body{{"code", to_string(error.code)}};
+    // What is broken on our side is for the log (P12).
+    body["message"] = error.code == errc::internal || error.detail.empty()
+                          ? boost::json::string(to_string(error.code))
+                          : boost::json::string(error.detail);
+    if (!error.path.empty()) {
+        body["path"] = error.path;
+    }
+    if (!error.active_run_id.empty()) {
+        body["activeRunId"] = error.active_run_id;
+    }
+    if (error.earliest) {
+        body["earliest"] = *error.earliest;
+    }
+    return make_reply(answer_to(error.code), std::move(body));
+}
+
+http_reply to_reply(http_errc code, std::string_view message) {
+    const named_answer found = answer_to(code);
+    return make_reply(found.what, {{"code", found.code}, {"message", message}});
+}
+
+std::string_view reason_phrase(int status) noexcept {
+    switch (status) {
+    case 200:
+        return "OK";
+    case 204:
+        return "No Content";
+    case 304:
+        return "Not Modified";
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 406:
+        return "Not Acceptable";
+    case 408:
+        return "Request Timeout";
+    case 409:
+        return "Conflict";
+    case 410:
+        return "Gone";
+    case 413:
+        return "Content Too Large";
+    case 415:
+        return "Unsupported Media Type";
+    case 421:
+        return "Misdirected Request";
+    case 422:
+        return "Unprocessable Content";
+    case 429:
+        return "Too Many Requests";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 500:
+        return "Internal Server Error";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Unknown";
+    }
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/base/event_source.hpp"
+#include "session/base/memory_budget.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace agui::gateway {
+
+/// A request that passed the framing, size and media type checks. Owned by the connection; handlers
+/// may take the body out of it.
+struct http_request {
+    std::string method;
+    std::string path;  ///< Percent-decoded, below base_path, without the query.
+    std::string query; ///< As sent, without '?'.
+    std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
+    std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
+    std::string body;
+    memory_share
+        memory; ///< What the body counts for; given back by whoever has taken the body out.
+    std::string principal; ///< Set by authentication.
+
+    /// The first header of that name (lower case), or empty.
+    [[nodiscard]] std::string_view header(std::string_view name) const noexcept;
+};
+
+struct http_reply {
+    int status = 200;
+    std::vector<std::pair<std::string, std::string>> headers; ///< Besides those every reply gets.
+    std::string content_type = "application/json";
+    std::string body;
+};
+
+/// Answers 200 with what the source gives, until it has ended.
+struct stream_reply {
+    std::unique_ptr<event_source> source;
+};
+
+using handler_reply = std::variant<http_reply, stream_reply>;
+
+/// Runs on the connection's executor. An exception becomes a bare 500.
+using http_handler = std::function<boost::asio::awaitable<handler_reply>(http_request&)>;
+
+} // namespace agui::gateway

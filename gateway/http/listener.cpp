@@ -1,0 +1,144 @@
+#include "gateway/http/listener.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/http/response_head.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+/// For how long no connection is accepted when the process has run out of descriptors.
+constexpr std::chrono::milliseconds accept_pause{100};
+constexpr int accept_backlog = 4096;
+/// What the kernel holds of answers that a peer does not take, at most (it doubles the number): without a
+/// bound it would be megabytes for each slow reader.
+constexpr int send_buffer_bytes = 128 * 1024;
+
+} // namespace
+
+tcp::endpoint parse_endpoint(const std::string& listen) {
+    const std::size_t colon = listen.rfind(':');
+    if (colon == std::string::npos) {
+        throw std::invalid_argument("an address needs a port, as in \"127.0.0.1:8080\"");
+    }
+    std::uint16_t port = 0;
+    const char* port_begin = listen.data() + colon + 1;
+    const char* port_end = listen.data() + listen.size();
+    const auto [rest, problem] = std::from_chars(port_begin, port_end, port);
+    if (problem != std::errc{} || rest != port_end) {
+        throw std::invalid_argument("the port must be a number from 0 to 65535");
+    }
+    std::string host = listen.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
+    } else if (host == "localhost") {
+        host = "127.0.0.1";
+    }
+    boost::system::error_code ec;
+    const asio::ip::address address = asio::ip::make_address(host, ec);
+    if (ec) {
+        throw std::invalid_argument("the address must be an IP address or localhost");
+    }
+    return {address, port};
+}
+
+listener::listener(
+    const asio::any_io_executor& executor, const tcp::endpoint& where, std::vector<target> targets,
+    std::function<bool()> has_room, logger& log
+)
+    : acceptor_(executor), targets_(std::move(targets)), has_room_(std::move(has_room)), log_(log) {
+    boost::system::error_code ec;
+    acceptor_.open(where.protocol(), ec);
+    if (!ec) {
+        acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+    }
+    if (!ec) {
+        acceptor_.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ec);
+    }
+    if (!ec) {
+        acceptor_.bind(where, ec);
+    }
+    if (!ec) {
+        acceptor_.listen(accept_backlog, ec);
+    }
+    if (ec) {
+        // Made anew without the place in Asio where it arose, which what() would spell out.
+        const boost::system::error_code reason(ec.value(), ec.category());
+        throw boost::system::system_error(
+            reason, "cannot listen on " + where.address().to_string() + " port " +
+                        std::to_string(where.port())
+        );
+    }
+    endpoint_ = acceptor_.local_endpoint();
+}
+
+asio::awaitable<void> listener::run() {
+    while (acceptor_.is_open()) {
+        target& chosen = targets_[next_];
+        auto [ec, socket] = co_await acceptor_.async_accept(chosen.executor, as_result);
+        if (!acceptor_.is_open()) {
+            co_return;
+        }
+        if (ec == asio::error::connection_aborted) {
+            continue;
+        }
+        if (ec) {
+            if (not_accepted_.due(std::chrono::steady_clock::now())) {
+                log_.log(log_level::error, "cannot accept connections", {{"error", ec.message()}});
+            }
+            asio::steady_timer pause(acceptor_.get_executor(), accept_pause);
+            (void)co_await pause.async_wait(as_result); // Nobody cancels it.
+            continue;
+        }
+        if (!has_room_()) {
+            turn_away(std::move(socket));
+            continue;
+        }
+        pass_failpoint("listener.accepted");
+        full_ = false;
+        next_ = (next_ + 1) % targets_.size();
+        asio::post(chosen.executor, [&chosen, accepted = std::move(socket)]() mutable {
+            chosen.add(std::move(accepted));
+        });
+    }
+}
+
+void listener::turn_away(tcp::socket socket) {
+    if (!full_) {
+        log_.log(log_level::warning, "server.max_connections is reached");
+        full_ = true;
+    }
+    const http_reply reply = to_reply(http_errc::overloaded, "Too many connections.");
+    reply_terms terms;
+    terms.keep_alive = false;
+    const std::string head = write_reply_head(reply, terms);
+    boost::system::error_code ignored; // A courtesy: the connection is closed in any case.
+    socket.non_blocking(true, ignored);
+    std::array<char, 4096> request; // Unread input would make close() destroy the answer.
+    (void)socket.read_some(asio::buffer(request), ignored);
+    (void)socket.write_some(std::array{asio::buffer(head), asio::buffer(reply.body)}, ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void listener::close() {
+    boost::system::error_code ignored; // It is closed whatever is reported.
+    acceptor_.close(ignored);
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "gateway/base/log_interval.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace agui::gateway {
+
+/// Address and port of a `server.listen` value: an IP literal (IPv6 in brackets) or `localhost`.
+/// Throws std::invalid_argument for anything else.
+[[nodiscard]] boost::asio::ip::tcp::endpoint parse_endpoint(const std::string& listen);
+
+/// Accepts connections and deals them out to the I/O threads in turn. Used on its executor only.
+class listener {
+public:
+    struct target {
+        boost::asio::any_io_executor executor;
+        /// Called on `executor`.
+        std::function<void(boost::asio::ip::tcp::socket)> add;
+    };
+
+    /// Binds at once; throws boost::system::system_error if the address cannot be used. `has_room`
+    /// is asked for each connection; without room it gets a 503 and is closed.
+    listener(
+        const boost::asio::any_io_executor& executor, const boost::asio::ip::tcp::endpoint& where,
+        std::vector<target> targets, std::function<bool()> has_room, logger& log
+    );
+
+    [[nodiscard]] boost::asio::ip::tcp::endpoint endpoint() const { return endpoint_; }
+
+    /// Accepts until close().
+    [[nodiscard]] boost::asio::awaitable<void> run();
+    void close();
+
+private:
+    void turn_away(boost::asio::ip::tcp::socket socket);
+
+    boost::asio::ip::tcp::acceptor acceptor_;
+    boost::asio::ip::tcp::endpoint endpoint_;
+    std::vector<target> targets_;
+    std::function<bool()> has_room_;
+    logger& log_;
+    std::size_t next_ = 0;
+    bool full_ = false; ///< Logged once per time without room.
+    log_interval not_accepted_{std::chrono::minutes(1)};
+};
+
+} // namespace agui::gateway

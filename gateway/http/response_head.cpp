@@ -1,0 +1,83 @@
+#include "gateway/http/response_head.hpp"
+
+#include "gateway/http/access_rules.hpp"
+#include "gateway/http/http_error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+namespace agui::gateway {
+namespace {
+
+/// The current second as RFC 9110 section 5.6.7 wants it. Formatted once a second and thread.
+std::string_view http_date() {
+    thread_local std::time_t second = 0;
+    thread_local std::array<char, 40> text{};
+    thread_local std::size_t size = 0;
+    const std::time_t now = std::time(nullptr);
+    if (now != second) {
+        std::tm parts{};
+        ::gmtime_r(&now, &parts);
+        size = std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+        second = now;
+    }
+    return {text.data(), size};
+}
+
+void add(std::string& head, std::string_view name, std::string_view value) {
+    head.append(name).append(": ").append(value).append("\r\n");
+}
+
+std::string begin_head(int status, const reply_terms& terms) {
+    std::string head;
+    head.reserve(512);
+    head.append(terms.http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ");
+    head.append(std::to_string(status)).append(" ").append(reason_phrase(status)).append("\r\n");
+    add(head, "Date", http_date());
+    if (!terms.keep_alive) {
+        add(head, "Connection", "close");
+    } else if (terms.http_1_0) {
+        add(head, "Connection", "keep-alive");
+    }
+    for (const auto& [name, value] : terms.headers) {
+        add(head, name, value);
+    }
+    add(head, "X-Content-Type-Options", "nosniff");
+    return head;
+}
+
+} // namespace
+
+std::string write_reply_head(const http_reply& reply, const reply_terms& terms) {
+    std::string head = begin_head(reply.status, terms);
+    const bool has_cache_control = std::ranges::any_of(reply.headers, [](const auto& field) {
+        return equal_ignoring_case(field.first, "Cache-Control");
+    });
+    for (const auto& [name, value] : reply.headers) {
+        add(head, name, value);
+    }
+    if (!has_cache_control) {
+        add(head, "Cache-Control", "no-store");
+    }
+    if (reply.status != 204 && reply.status != 304) {
+        add(head, "Content-Type", reply.content_type);
+        add(head, "Content-Length", std::to_string(reply.body.size()));
+    }
+    head.append("\r\n");
+    return head;
+}
+
+std::string write_stream_head(std::string_view content_type, const reply_terms& terms) {
+    std::string head = begin_head(200, terms);
+    add(head, "Content-Type", content_type);
+    add(head, "Cache-Control", "no-cache, no-store, no-transform");
+    add(head, "X-Accel-Buffering", "no");
+    if (!terms.http_1_0) {
+        add(head, "Transfer-Encoding", "chunked");
+    }
+    head.append("\r\n");
+    return head;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "gateway/http/http_message.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// What the exchange, not the handler, says about a reply.
+struct reply_terms {
+    bool http_1_0 = false;
+    bool keep_alive = true;
+    std::vector<std::pair<std::string, std::string>> headers; ///< Those of CORS.
+};
+
+/// Status line and header lines of a plain reply, the empty line included. Content-Length is that
+/// of `reply.body`, unless the status allows none.
+[[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
+
+/// The same for a stream of that type: chunked, towards HTTP/1.0 ended by closing. Headers that
+/// keep caches, proxies and compressors from holding events back (protocol reference 6.1).
+[[nodiscard]] std::string
+write_stream_head(std::string_view content_type, const reply_terms& terms);
+
+} // namespace agui::gateway

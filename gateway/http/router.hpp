@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/http/http_message.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace agui::gateway {
+
+/// One row of the server's table. A pattern is a path below base_path whose segments are literal or
+/// `{name}`; `/*` at its end takes any rest.
+struct route {
+    std::string_view method;
+    std::string_view pattern;
+    http_handler handler;
+    bool open = false;     ///< Served without authentication.
+    bool any_host = false; ///< Served whatever the Host header names: probes use addresses.
+    bool streams = false;  ///< Answers with an event stream: Accept is looked at.
+    bool json = false;     ///< Takes a JSON body.
+    bool large_reply = false; ///< May make a large reply: a few at a time, and only while there is memory.
+    std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise not above this either.
+};
+
+/// Chooses the route of a request. HEAD is served where GET is. Immutable, safe from any thread.
+class router {
+public:
+    router(std::string base_path, std::vector<route> routes);
+
+    struct found {
+        const route* target = nullptr;
+        std::string methods;                      ///< All that the path serves, for Allow.
+        std::string path;                         ///< Decoded, below base_path.
+        std::vector<std::string> path_parameters; ///< Decoded.
+    };
+    struct no_such_path {};
+    struct no_such_method {
+        std::string methods; ///< "GET, HEAD, OPTIONS"
+    };
+    using match_result = std::variant<found, no_such_path, no_such_method>;
+
+    /// `path` is percent-encoded, without the query. OPTIONS matches every known path, with a null
+    /// target.
+    [[nodiscard]] match_result match(std::string_view method, std::string_view path) const;
+
+private:
+    std::string base_path_;
+    std::vector<route> routes_;
+};
+
+} // namespace agui::gateway

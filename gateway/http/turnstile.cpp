@@ -1,0 +1,36 @@
+#include "gateway/http/turnstile.hpp"
+
+namespace agui::gateway {
+
+boost::asio::awaitable<std::unique_ptr<turnstile::pass>> turnstile::enter() {
+    std::shared_ptr<completion_event> turn;
+    {
+        const std::lock_guard lock(mutex_);
+        if (free_ > 0) {
+            --free_;
+        } else {
+            turn = std::make_shared<completion_event>();
+            waiting_.push_back(turn);
+        }
+    }
+    if (turn) {
+        co_await turn->wait(); // Whoever leaves hands its place on.
+    }
+    co_return std::make_unique<pass>(*this);
+}
+
+void turnstile::leave() {
+    std::shared_ptr<completion_event> next;
+    {
+        const std::lock_guard lock(mutex_);
+        if (waiting_.empty()) {
+            ++free_;
+            return;
+        }
+        next = std::move(waiting_.front());
+        waiting_.pop_front();
+    }
+    next->set();
+}
+
+} // namespace agui::gateway

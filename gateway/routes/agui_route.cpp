@@ -1,0 +1,79 @@
+#include "gateway/routes/agui_route.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/runs/run_stream.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/base/id.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+asio::awaitable<handler_reply>
+start_run(run_service& runs, input_parser& parser, http_request& request) {
+    const std::size_t body_bytes = request.body.size();
+    auto input = co_await parser.read(std::move(request.body));
+    request.memory.shrink_to(0); // The largest part of the request is not kept while it waits.
+    if (!input) {
+        co_return to_reply(input.error());
+    }
+    check_failpoint("agui.input_read");
+    run_service::request what;
+    what.principal = request.principal;
+    if (!request.path_parameters.empty()) {
+        what.agent_id = request.path_parameters.front();
+    }
+    const std::string_view leaving = request.header("x-on-disconnect");
+    if (!leaving.empty()) {
+        what.on_disconnect = disconnect_policy_from_string(leaving);
+        if (!what.on_disconnect) {
+            co_return to_reply(failure{
+                errc::invalid_input,
+                "X-On-Disconnect must be continue, cancel or grace:SECONDS.",
+                {},
+                {}
+            });
+        }
+    }
+    const std::string_view sends = request.header("x-client-history");
+    if (!sends.empty()) {
+        what.client_history = session::client_history_from_string(sends);
+        if (!what.client_history) {
+            co_return to_reply(
+                failure{errc::invalid_input, "must be auto, full or delta", "X-Client-History", {}}
+            );
+        }
+    }
+    what.idempotency_key = request.header("idempotency-key");
+    if (!is_sound_id(what.idempotency_key)) {
+        co_return to_reply(
+            failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key", {}}
+        );
+    }
+    run_stream_request stream;
+    stream.projection = input->input.projection;
+    what.input = std::move(input->input);
+    what.digest = std::move(input->digest);
+    what.memory = std::move(input->memory);
+    what.body_bytes = body_bytes;
+    auto started = co_await runs.start(std::move(what));
+    if (!started) {
+        co_return to_reply(started.error());
+    }
+    stream.log = std::move(*started);
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
+}
+
+} // namespace
+
+http_handler make_agui_route(run_service& runs, input_parser& parser) {
+    return [&runs, &parser](http_request& request) {
+        return start_run(runs, parser, request);
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "gateway/http/http_message.hpp"
+#include "gateway/runs/run_service.hpp"
+
+#include <cstddef>
+
+namespace agui::gateway {
+
+/// POST /agui/cancel `{"threadId","runId"?}`: stops the thread's run and answers `{"cancelled":…}`
+/// once the thread is free. `runs` outlives the handler.
+[[nodiscard]] http_handler make_cancel_route(run_service& runs, std::size_t max_json_depth);
+
+} // namespace agui::gateway

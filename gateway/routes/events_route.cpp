@@ -1,0 +1,73 @@
+#include "gateway/routes/events_route.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/http/query.hpp"
+#include "gateway/runs/run_stream.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+result<std::uint64_t> read_cursor(const http_request& request, const query_parameters& query) {
+    const std::string_view last_seen = request.header("last-event-id");
+    const std::string* given = query.find("after");
+    const std::string_view text = last_seen.empty() && given != nullptr ? *given : last_seen;
+    std::uint64_t cursor = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), cursor);
+    if (!text.empty() && (problem != std::errc{} || end != text.data() + text.size())) {
+        return failure{errc::bad_cursor, "a cursor is the number of an event", "after", {}};
+    }
+    return cursor;
+}
+
+asio::awaitable<handler_reply> read_again(run_service& runs, http_request& request) {
+    const auto query = parse_query(request.query);
+    if (!query) {
+        co_return to_reply(query.error());
+    }
+    const auto cursor = read_cursor(request, *query);
+    if (!cursor) {
+        co_return to_reply(cursor.error());
+    }
+    run_stream_request stream;
+    stream.after = *cursor;
+    const std::string* version = query->find("protocolVersion");
+    if (version != nullptr) {
+        const auto chosen = translator::choose_projection(
+            version->empty() ? std::nullopt : std::optional<std::string_view>(*version)
+        );
+        if (!chosen) {
+            co_return to_reply(chosen.error());
+        }
+        stream.projection = *chosen;
+    }
+    session::thread_key key{request.principal, request.path_parameters.at(0)};
+    auto found = co_await runs.attach(std::move(key), request.path_parameters.at(1), *cursor);
+    if (!found) {
+        co_return to_reply(found.error());
+    }
+    if (version == nullptr) {
+        stream.projection = found->projection;
+    }
+    stream.log = std::move(found->log);
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
+}
+
+} // namespace
+
+http_handler make_events_route(run_service& runs) {
+    return [&runs](http_request& request) {
+        return read_again(runs, request);
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,39 @@
+#include "gateway/routes/health_routes.hpp"
+
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+// A handler is a coroutine by its type, also where nothing is waited for.
+asio::awaitable<handler_reply> answer(int status, std::string body) {
+    http_reply reply;
+    reply.status = status;
+    reply.body = std::move(body);
+    co_return reply;
+}
+
+} // namespace
+
+http_handler make_health_route() {
+    return [](http_request&) {
+        return answer(200, R"({"status":"ok"})");
+    };
+}
+
+http_handler make_ready_route(std::function<bool()> draining) {
+    return [draining = std::move(draining)](http_request&) {
+        return draining() ? answer(503, R"({"status":"draining"})")
+                          : answer(200, R"({"status":"ok"})");
+    };
+}
+
+http_handler make_version_route() {
+    return [](http_request&) {
+        return answer(200, R"({"name":"agui-gateway","version":")" AGUI_VERSION R"("})");
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,40 @@
+#include "gateway/routes/history_route.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/runs/run_stream.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+asio::awaitable<handler_reply>
+show_history(run_service& runs, input_parser& parser, http_request& request) {
+    const auto input = co_await parser.read(std::move(request.body));
+    request.memory.shrink_to(0);
+    if (!input) {
+        co_return to_reply(input.error());
+    }
+    auto recorded = co_await runs.history(request.principal, input->input);
+    if (!recorded) {
+        co_return to_reply(recorded.error());
+    }
+    run_stream_request stream;
+    stream.projection = input->input.projection;
+    stream.log = std::move(recorded->log);
+    stream.next = std::move(recorded->live);
+    co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
+}
+
+} // namespace
+
+http_handler make_history_route(run_service& runs, input_parser& parser) {
+    return [&runs, &parser](http_request& request) {
+        return show_history(runs, parser, request);
+    };
+}
+
+} // namespace agui::gateway

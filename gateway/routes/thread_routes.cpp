@@ -1,0 +1,390 @@
+#include "gateway/routes/thread_routes.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/http/query.hpp"
+#include "translator/agui/protocol_version.hpp"
+#include "translator/agui/wire_content.hpp"
+#include "translator/input/run_input.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t page_default = 50;
+constexpr std::size_t page_max = 200;
+constexpr std::size_t title_bytes_max = 1024;
+constexpr std::size_t metadata_bytes_max = 65'536;
+
+http_reply json_reply(const json::value& body) {
+    http_reply reply;
+    reply.body = json::serialize(body);
+    return reply;
+}
+
+failure no_such_thread() {
+    return {errc::not_found, "there is no such thread", {}, {}};
+}
+
+session::thread_key key_of(const http_request& request) {
+    return {request.principal, request.path_parameters.at(0)};
+}
+
+/// A number of the query in its bounds; `value` stays where it is not given.
+result<void> read_number(
+    const query_parameters& query, std::string_view name, std::uint64_t highest, std::uint64_t& value
+) {
+    const std::string* text = query.find(name);
+    if (text == nullptr) {
+        return {};
+    }
+    std::uint64_t number = 0;
+    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (problem != std::errc{} || end != text->data() + text->size() || number > highest) {
+        return failure{
+            errc::invalid_input, "must be a whole number from 0 to " + std::to_string(highest),
+            std::string(name), {}};
+    }
+    value = number;
+    return {};
+}
+
+result<std::size_t> read_limit(const query_parameters& query) {
+    std::uint64_t limit = page_default;
+    if (auto read = read_number(query, "limit", page_max, limit); !read) {
+        return read.error();
+    }
+    if (limit == 0) {
+        return failure{errc::invalid_input, "must be at least 1", "limit", {}};
+    }
+    return limit;
+}
+
+json::object to_json(const session::thread_summary& thread) {
+    json::object out{
+        {"threadId", thread.key.thread_id}, {"agentId", thread.agent_id},
+        {"title", thread.title},            {"archived", thread.archived},
+        {"createdAt", thread.created_at},   {"updatedAt", thread.updated_at},
+        {"lastRunAt", thread.last_run_at},
+    };
+    if (!thread.metadata.empty()) {
+        out["metadata"] = thread.metadata;
+    }
+    if (!thread.active_run_id.empty()) {
+        out["activeRunId"] = thread.active_run_id;
+    }
+    return out;
+}
+
+/// What the store found of the request's thread.
+template <class T>
+result<T> known(result<std::optional<T>> found) {
+    if (!found) {
+        return found.error();
+    }
+    if (!found->has_value()) {
+        return no_such_thread();
+    }
+    return std::move(**found);
+}
+
+asio::awaitable<handler_reply> list_threads(session::store& store, http_request& request) {
+    const auto query = parse_query(request.query);
+    if (!query) {
+        co_return to_reply(query.error());
+    }
+    const auto limit = read_limit(*query);
+    if (!limit) {
+        co_return to_reply(limit.error());
+    }
+    session::thread_query wanted;
+    wanted.principal = request.principal;
+    wanted.limit = *limit;
+    if (const std::string* agent = query->find("agentId")) {
+        wanted.agent_id = *agent;
+    }
+    if (const std::string* archived = query->find("archived")) {
+        if (*archived != "true" && *archived != "false") {
+            co_return to_reply(
+                failure{errc::invalid_input, "must be true or false", "archived", {}}
+            );
+        }
+        wanted.archived = *archived == "true";
+    }
+    if (const std::string* cursor = query->find("cursor")) {
+        wanted.cursor = *cursor;
+    }
+    const auto page = co_await store.list(std::move(wanted));
+    if (!page) {
+        co_return to_reply(page.error());
+    }
+    json::array threads;
+    for (const session::thread_summary& thread : page->threads) {
+        threads.push_back(to_json(thread));
+    }
+    json::object body{{"threads", std::move(threads)}};
+    if (!page->next_cursor.empty()) {
+        body["nextCursor"] = page->next_cursor;
+    }
+    co_return json_reply(body);
+}
+
+asio::awaitable<handler_reply> show_thread(session::store& store, http_request& request) {
+    auto found = co_await store.summary(key_of(request));
+    const auto thread = known(std::move(found));
+    co_return thread ? json_reply(to_json(*thread)) : to_reply(thread.error());
+}
+
+result<session::changes> read_patch(const json::object& body) {
+    session::changes change;
+    const auto wrong = [](std::string_view member, std::string_view rule) {
+        return failure{errc::invalid_input, std::string(rule), std::string(member), {}};
+    };
+    for (const auto& [name, value] : body) {
+        const std::string_view member = name;
+        if (member == "title") {
+            if (!value.is_string() || value.get_string().size() > title_bytes_max) {
+                return wrong(member, "must be a string of at most 1024 bytes");
+            }
+            change.title = std::string(value.get_string());
+        } else if (member == "archived") {
+            if (!value.is_bool()) {
+                return wrong(member, "must be true or false");
+            }
+            change.archived = value.get_bool();
+        } else if (member == "metadata") {
+            if (!value.is_null() && !value.is_object()) {
+                return wrong(member, "must be an object, or null");
+            }
+            if (json::serialize(value).size() > metadata_bytes_max) {
+                return wrong(member, "must not be longer than 65536 bytes");
+            }
+            change.metadata = value.is_null() ? json::object() : value.get_object();
+        } else {
+            return wrong(member, "cannot be changed: title, archived and metadata can");
+        }
+    }
+    return change;
+}
+
+asio::awaitable<handler_reply> change_thread(
+    session::store& store, const clock& time, std::size_t max_json_depth, http_request& request
+) {
+    const auto body = translator::parse_body(request.body, max_json_depth);
+    if (!body) {
+        co_return to_reply(body.error());
+    }
+    if (!body->is_object()) {
+        co_return to_reply(failure{errc::invalid_input, "the body must be an object", {}, {}});
+    }
+    auto change = read_patch(body->get_object());
+    if (!change) {
+        co_return to_reply(change.error());
+    }
+    change->at = time.now();
+    const auto done = co_await store.commit(key_of(request), std::move(*change));
+    if (!done) {
+        co_return to_reply(done.error());
+    }
+    co_return co_await show_thread(store, request);
+}
+
+asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
+    // Held like a run holds it, so that none begins or goes on meanwhile.
+    const session::thread_key key = key_of(request);
+    const auto taken = co_await store.acquire(key, {});
+    if (!taken) {
+        co_return to_reply(taken.error());
+    }
+    const auto removed = co_await store.remove(key);
+    store.release(key, {});
+    if (!removed) {
+        co_return to_reply(removed.error());
+    }
+    if (!*removed) {
+        co_return to_reply(no_such_thread());
+    }
+    http_reply reply;
+    reply.status = 204;
+    co_return reply;
+}
+
+asio::awaitable<handler_reply> show_messages(session::store& store, http_request& request) {
+    const auto query = parse_query(request.query);
+    if (!query) {
+        co_return to_reply(query.error());
+    }
+    std::optional<std::string_view> version("1.1");
+    if (const std::string* given = query->find("protocolVersion")) {
+        version = given->empty() ? std::nullopt : std::optional<std::string_view>(*given);
+    }
+    const auto form = translator::choose_projection(version);
+    if (!form) {
+        co_return to_reply(form.error());
+    }
+    auto found = co_await store.load(key_of(request));
+    if (found && !found->has_value()) {
+        found->emplace(); // A thread begins with its first run: a client may look before.
+    }
+    const auto thread = known(std::move(found));
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    std::uint64_t branch = thread->head;
+    if (auto read = read_number(*query, "branch", UINT32_MAX, branch); !read) {
+        co_return to_reply(read.error());
+    }
+    if (branch >= thread->branches.size() && query->find("branch") != nullptr) {
+        co_return to_reply(failure{errc::not_found, "the thread has no such branch", "branch", {}});
+    }
+    std::vector<session::message> messages;
+    if (branch < thread->branches.size()) {
+        for (const session::node_index node : thread->path(thread->branches[branch].tip)) {
+            messages.push_back(thread->nodes[node].message);
+        }
+    }
+    co_return json_reply(json::object{{"messages", translator::wire_messages(messages, *form)}});
+}
+
+asio::awaitable<handler_reply> show_events(session::store& store, http_request& request) {
+    const auto query = parse_query(request.query);
+    if (!query) {
+        co_return to_reply(query.error());
+    }
+    const auto limit = read_limit(*query);
+    if (!limit) {
+        co_return to_reply(limit.error());
+    }
+    std::uint64_t after = 0;
+    if (auto read = read_number(*query, "after", INT64_MAX, after); !read) {
+        co_return to_reply(read.error());
+    }
+    const auto known = co_await store.latest_run(key_of(request));
+    if (!known) {
+        co_return to_reply(known.error());
+    }
+    if (!known->has_value()) {
+        co_return to_reply(no_such_thread()); // A thread begins with a run.
+    }
+    const auto page = co_await store.events(key_of(request), after, *limit);
+    if (!page) {
+        co_return to_reply(page.error());
+    }
+    json::array events;
+    for (const session::session_event& event : *page) {
+        events.push_back(json::object{
+            {"seq", event.sequence},
+            {"type", event.type},
+            {"runId", event.run_id},
+            {"timestamp", event.timestamp},
+            {"data", event.data},
+        });
+    }
+    co_return json_reply(json::object{{"events", std::move(events)}});
+}
+
+asio::awaitable<handler_reply> show_state(session::store& store, http_request& request) {
+    auto found = co_await store.state(key_of(request));
+    auto state = known(std::move(found));
+    if (!state) {
+        co_return to_reply(state.error());
+    }
+    co_return json_reply(json::object{{"state", std::move(*state)}});
+}
+
+json::object to_json(const session::pending_call& pending) {
+    const session::call_record& call = pending.call;
+    json::object out{
+        {"toolCallId", call.id}, {"toolCallName", call.name}, {"runId", call.run_id}};
+    if (!pending.message_id.empty()) {
+        out["messageId"] = pending.message_id;
+    }
+    if (pending.arguments) {
+        out["arguments"] = *pending.arguments;
+    }
+    return out;
+}
+
+asio::awaitable<handler_reply> show_pending(session::store& store, http_request& request) {
+    auto found = co_await store.pending_calls(key_of(request));
+    const auto pending = known(std::move(found));
+    if (!pending) {
+        co_return to_reply(pending.error());
+    }
+    json::array calls;
+    for (const session::pending_call& call : *pending) {
+        calls.push_back(to_json(call));
+    }
+    co_return json_reply(
+        json::object{{"toolCalls", std::move(calls)}, {"interrupts", json::array()}}
+    );
+}
+
+asio::awaitable<handler_reply> show_branches(session::store& store, http_request& request) {
+    auto found = co_await store.branches(key_of(request));
+    const auto summaries = known(std::move(found));
+    if (!summaries) {
+        co_return to_reply(summaries.error());
+    }
+    json::array branches;
+    for (const session::branch_summary& branch : *summaries) {
+        json::object out{
+            {"branch", branches.size()},
+            {"head", branch.is_head},
+            {"updatedAt", branch.updated_at},
+            {"messageCount", branch.message_count},
+        };
+        if (!branch.last_message_id.empty()) {
+            out["lastMessageId"] = branch.last_message_id;
+        }
+        branches.push_back(std::move(out));
+    }
+    co_return json_reply(json::object{{"branches", std::move(branches)}});
+}
+
+} // namespace
+
+std::vector<route>
+make_thread_routes(session::store& store, const clock& time, std::size_t max_json_depth) {
+    using handler = asio::awaitable<handler_reply> (*)(session::store&, http_request&);
+    const auto on_store = [&store](handler what) -> http_handler {
+        return [&store, what](http_request& request) {
+            return what(store, request);
+        };
+    };
+    const auto get = [&](std::string_view pattern, handler what) {
+        return route{.method = "GET", .pattern = pattern, .handler = on_store(what)};
+    };
+    return {
+        get("/agui/threads", list_threads),
+        get("/agui/threads/{threadId}", show_thread),
+        get("/agui/threads/{threadId}/messages", show_messages),
+        get("/agui/threads/{threadId}/events", show_events),
+        get("/agui/threads/{threadId}/state", show_state),
+        get("/agui/threads/{threadId}/pending", show_pending),
+        get("/agui/threads/{threadId}/branches", show_branches),
+        {.method = "PATCH",
+         .pattern = "/agui/threads/{threadId}",
+         .handler =
+             [&store, &time, max_json_depth](http_request& request) {
+                 return change_thread(store, time, max_json_depth, request);
+             },
+         .json = true},
+        {.method = "DELETE",
+         .pattern = "/agui/threads/{threadId}",
+         .handler = on_store(delete_thread)},
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "session/conversation/thread.hpp"
+
+#include <compare>
+
+namespace agui::gateway {
+
+/// A conversation of this process: a thread of the store, or one of the same name that is not kept
+/// (forwardedProps.ephemeral). The two have nothing to do with each other.
+struct conversation_key {
+    session::thread_key thread;
+    bool ephemeral = false;
+
+    friend auto operator<=>(const conversation_key&, const conversation_key&) = default;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "session/base/memory_budget.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace agui::gateway {
+
+/// Which conversations that are not to be kept (forwardedProps.ephemeral) stay in memory for who asks again:
+/// so many, so large, the oldest go first. Any thread.
+class ephemeral_threads {
+public:
+    /// They count at the budget, which may be null, and stay below an eighth of it.
+    explicit ephemeral_threads(memory_budget* budget) noexcept : share_(budget) {}
+    ephemeral_threads(const ephemeral_threads&) = delete;
+    ephemeral_threads& operator=(const ephemeral_threads&) = delete;
+
+    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the caller removes.
+    [[nodiscard]] std::vector<session::thread_key>
+    grown(const session::thread_key& key, std::size_t bytes);
+
+private:
+    struct entry {
+        session::thread_key key;
+        std::size_t bytes = 0;
+    };
+
+    std::mutex mutex_;
+    memory_share share_;
+    std::size_t bytes_ = 0;
+    std::list<entry> in_order_; ///< Oldest first.
+    std::map<session::thread_key, std::list<entry>::iterator> places_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,289 @@
+#include "gateway/runs/live_run.hpp"
+
+#include "gateway/runs/lost_run.hpp"
+#include "gateway/runs/run_opening.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_class;
+using runner::stop_reason;
+
+// The log's own; the turn's text, with what a string that grows has spare; at the end the message,
+// what is written to the store, and what is on its way there.
+constexpr std::size_t copies_of_text = 6;
+
+bool is_delta(const runner::runner_event& event) noexcept {
+    return std::holds_alternative<runner::text_delta>(event) ||
+           std::holds_alternative<runner::reasoning_delta>(event) ||
+           std::holds_alternative<runner::call_arguments>(event);
+}
+
+// The name of the place that an event is, for tests.
+std::string_view moment_of(const runner::runner_event& event) noexcept {
+    if (std::holds_alternative<runner::text_delta>(event)) {
+        return "run.text";
+    }
+    if (std::holds_alternative<runner::reasoning_delta>(event)) {
+        return "run.reasoning";
+    }
+    if (std::holds_alternative<runner::call_started>(event)) {
+        return "run.call";
+    }
+    if (std::holds_alternative<runner::call_arguments>(event)) {
+        return "run.arguments";
+    }
+    if (std::holds_alternative<runner::turn_ended>(event)) {
+        return "run.turn_ended";
+    }
+    return std::holds_alternative<runner::call_result>(event) ? "run.result" : "run.other";
+}
+
+session::run_status status_of(stop_reason reason) noexcept {
+    switch (runner::class_of(reason)) {
+    case stop_class::success:
+        return session::run_status::finished;
+    case stop_class::stopped:
+        return session::run_status::cancelled;
+    case stop_class::failed:
+        return session::run_status::failed;
+    }
+    return session::run_status::failed;
+}
+
+session::session_event end_event(const session::run_record& ended) {
+    session::session_event event;
+    event.type = ended.status == session::run_status::failed ? "run.failed" : "run.finished";
+    event.run_id = ended.run_id;
+    event.timestamp = ended.ended_at;
+    event.data["reason"] = ended.end_reason;
+    return event;
+}
+
+} // namespace
+
+live_run::live_run(
+    boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
+    conversation_key place, session::run_record record, session::node_index first_own_message,
+    settings options
+)
+    : executor_(std::move(executor)),
+      store_(store),
+      time_(time),
+      logger_(log),
+      place_(std::move(place)),
+      record_(std::move(record)),
+      first_own_message_(first_own_message),
+      settings_(options),
+      log_(std::make_shared<event_log>(
+          executor_,
+          event_log::settings{
+              store.keeps_logs() ? &store : nullptr, record_.number, options.relaxed_durability,
+              options.memory, copies_of_text
+          }
+      )),
+      translator_(*log_, settings_.translation),
+      stop_(executor_),
+      timeout_(executor_),
+      detached_timer_(executor_) {}
+
+void live_run::start(
+    runner::run_request request, runner::run_services services, handlers told,
+    std::optional<stop_reason> stopped
+) {
+    if (stopped) {
+        stop(*stopped);
+    }
+    told_ = std::move(told);
+    const std::weak_ptr<live_run> weak = weak_from_this();
+    log_->set_failure_handler([weak] {
+        if (const auto self = weak.lock()) {
+            self->stop(stop_reason::store_unavailable);
+        }
+    });
+    log_->set_last_reader_handler([weak] {
+        if (const auto self = weak.lock()) {
+            self->on_last_reader_left();
+        }
+    });
+    timeout_.expires_after(settings_.run_timeout);
+    timeout_.async_wait([weak](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self) {
+            self->stop(stop_reason::run_timeout);
+        }
+    });
+
+    translator_.set_time(time_.now());
+    pass_failpoint("run.start");
+    translator_.start({key().thread_id, record_.run_id, record_.parent_run_id});
+    boost::asio::co_spawn(
+        executor_, runner::run_agent(std::move(request), services, *this, stop_),
+        [self = shared_from_this()](const std::exception_ptr&) {
+            // run_agent ends every run by itself; what it throws nevertheless must not leave
+            // readers waiting.
+            if (!self->finished_) {
+                self->end_without_store();
+            }
+        }
+    );
+}
+
+void live_run::give_up() noexcept {
+    finished_ = true;
+    (void)stop_.close(); // Whatever was asked for: there is nothing left to be stopped.
+    timeout_.cancel();
+    ended_.set();
+}
+
+void live_run::emit(const runner::runner_event& event) {
+    if (!is_delta(event)) {
+        translator_.set_time(time_.now());
+    }
+    check_failpoint("run.event");
+    pass_failpoint(moment_of(event));
+    translator_.translate(event);
+    if (log_->outgrown(settings_.max_bytes) && !std::exchange(too_long_, true)) {
+        stop(stop_reason::token_limit);
+    }
+}
+
+boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
+    check_failpoint("run.commit");
+    const result<void> stored = co_await store_.commit(key(), std::move(change));
+    check_failpoint("run.committed");
+    co_return stored;
+}
+
+boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
+    check_failpoint("run.load");
+    auto loaded = co_await store_.load(key());
+    if (!loaded) {
+        co_return loaded.error();
+    }
+    if (!loaded->has_value()) {
+        co_return failure{errc::not_found, "there is no such thread", {}, {}};
+    }
+    co_return std::move(**loaded);
+}
+
+boost::asio::awaitable<void> live_run::finish(session::changes change, runner::run_end end) {
+    check_failpoint("run.finish");
+    timeout_.cancel();
+    detached_timer_.cancel();
+    translator_.set_time(time_.now());
+    translator_.finish(end);
+    const session::run_record ended = ended_record(end);
+    change.run = ended;
+    change.events.push_back(end_event(ended));
+    was_stopped_ = runner::class_of(end.reason) == stop_class::stopped;
+
+    std::optional<session::log_slice> terminal;
+    if (store_.keeps_logs()) {
+        terminal = log_->take_staged();
+    }
+    const result<void> stored =
+        co_await store_.commit(key(), std::move(change), std::move(terminal), record_.run_id);
+    finished_ = true;
+    pass_failpoint("run.finish_stored");
+    if (!stored) {
+        logger_.log(
+            log_level::error, "the end of a run could not be stored",
+            {{"run", record_.run_id}, {"detail", stored.error().detail}}
+        );
+        end_without_store();
+        co_return;
+    }
+    logger_.log(
+        log_level::info, "run ended",
+        {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
+    );
+    told_.on_end(shared_from_this());
+    pass_failpoint("run.thread_free");
+    log_->publish_end();
+    pass_failpoint("run.end_published");
+    ended_.set();
+}
+
+session::run_record live_run::ended_record(const runner::run_end& end) const {
+    session::run_record ended = record_;
+    ended.status = status_of(end.reason);
+    ended.end_reason = runner::error_code(end.reason);
+    if (ended.end_reason.empty()) {
+        ended.end_reason = end.reason == stop_reason::external_tool ? "external_tool" : "completed";
+    }
+    ended.ended_at = time_.now();
+    ended.last_sequence = log_->last_sequence();
+    return ended;
+}
+
+// The exception of P3: the client learns that what it saw last may not be there after a restart;
+// recovery writes the durable end then. What is visible is a stream of its own until that: begun
+// and closed (P1, P2).
+void live_run::end_without_store() {
+    finished_ = true;
+    told_.on_lost(shared_from_this());
+    store_.release(key(), record_.run_id);
+
+    lost_run seen;
+    const std::vector<std::string> visible = log_->freeze();
+    for (const std::string& event : visible) {
+        seen.read(event);
+    }
+    std::vector<std::string> events;
+    translator::event_writer writer;
+    if (visible.empty()) {
+        const run_opening_forms forms = write_opening(key().thread_id, record_, time_.now());
+        events.push_back(opening_for_first_reader(forms, record_));
+    }
+    seen.close(writer, events);
+    writer.begin("RUN_ERROR");
+    writer.member("timestamp", time_.now());
+    writer.member("message", runner::describe(stop_reason::store_unavailable));
+    writer.member("code", runner::error_code(stop_reason::store_unavailable));
+    events.emplace_back(writer.end());
+    told_.on_end(shared_from_this());
+    log_->end_without_store(events);
+    ended_.set();
+}
+
+void live_run::on_last_reader_left() {
+    if (finished_ || log_->reader_count() > 0) {
+        return;
+    }
+    detached_ = true;
+    switch (settings_.on_disconnect.what) {
+    case disconnect_policy::kind::cancel:
+        stop(stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::grace:
+        leave_after(settings_.on_disconnect.grace, stop_reason::cancelled);
+        break;
+    case disconnect_policy::kind::go_on:
+        leave_after(settings_.detached, stop_reason::run_timeout);
+        break;
+    }
+    told_.on_detached(shared_from_this());
+}
+
+void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
+    detached_timer_.expires_after(after);
+    detached_timer_.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
+        const auto self = weak.lock();
+        if (!ec && self && !self->finished_ && self->log_->reader_count() == 0) {
+            self->stop(reason);
+        }
+    });
+}
+
+} // namespace agui::gateway

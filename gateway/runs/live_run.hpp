@@ -1,0 +1,119 @@
+#pragma once
+
+#include "gateway/base/completion_event.hpp"
+#include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/disconnect_policy.hpp"
+#include "gateway/runs/event_log.hpp"
+#include "runner/loop/agent_loop.hpp"
+#include "session/store/store.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace agui::gateway {
+
+/// One run from its begin to its end: translates the runner's events into its log, commits its changes,
+/// and carries out what ends it early. Lives on one executor; functions marked so may be called from any
+/// thread. Owned by shared_ptr: by the run service while it is active, and by its coroutine.
+class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
+public:
+    struct settings {
+        disconnect_policy on_disconnect;
+        std::chrono::seconds run_timeout{3600};
+        std::chrono::seconds detached{3600};
+        std::size_t max_bytes = 64U << 20U; ///< Of its events; then it ends as token_limit.
+        bool relaxed_durability = false;
+        memory_budget* memory = nullptr; ///< Counts its events; without room it ends as token_limit, too.
+        translator::translator_settings translation;
+    };
+
+    live_run(
+        boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
+        conversation_key place, session::run_record record, session::node_index first_own_message,
+        settings options
+    );
+
+    /// Both are called on the executor.
+    struct handlers {
+        /// The last reader has left and the run goes on.
+        std::function<void(const std::shared_ptr<live_run>&)> on_detached;
+        /// The run's end could not be stored: its record says that it is active. Before on_end, while it holds
+        /// its thread.
+        std::function<void(const std::shared_ptr<live_run>&)> on_lost;
+        /// The run has ended and its thread is free; its terminal event is not visible yet.
+        std::function<void(const std::shared_ptr<live_run>&)> on_end;
+    };
+
+    /// Writes RUN_STARTED and lets the agent loop go; with `stopped`, only to its end.
+    void start(
+        runner::run_request request, runner::run_services services, handlers told,
+        std::optional<runner::stop_reason> stopped
+    );
+    /// Instead of start(), or after it has thrown: whoever waits for the end goes on.
+    void give_up() noexcept;
+
+    /// Any thread. The first reason counts, and none once the end is being stored.
+    void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
+    [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
+        return executor_;
+    }
+    /// Any thread.
+    [[nodiscard]] completion_event& ended() noexcept { return ended_; }
+    [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
+    [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
+    /// As the run began; any thread.
+    [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
+    [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
+    /// The first message of the thread that the run itself makes; any thread.
+    [[nodiscard]] session::node_index first_own_message() const noexcept {
+        return first_own_message_;
+    }
+    /// Any thread. It had readers and has none any more.
+    [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
+    /// Any thread, once ended.
+    [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
+
+    // runner::run_sink
+    void emit(const runner::runner_event& event) override;
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
+    [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
+    [[nodiscard]] boost::asio::awaitable<void>
+    finish(session::changes change, runner::run_end end) override;
+
+private:
+    void on_last_reader_left();
+    void leave_after(std::chrono::seconds after, runner::stop_reason reason);
+    [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
+    void end_without_store();
+
+    boost::asio::any_io_executor executor_;
+    session::store& store_;
+    const clock& time_;
+    logger& logger_;
+    const conversation_key place_;
+    const session::run_record record_;
+    const session::node_index first_own_message_;
+    settings settings_;
+    std::shared_ptr<event_log> log_;
+    translator::agui_translator translator_;
+    runner::stop_source stop_;
+    boost::asio::steady_timer timeout_;
+    boost::asio::steady_timer detached_timer_;
+    handlers told_;
+    completion_event ended_;
+    std::atomic<bool> detached_{false};
+    std::atomic<bool> was_stopped_{false};
+    bool finished_ = false;
+    bool too_long_ = false;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,249 @@
+#pragma once
+
+#include "gateway/base/change_signal.hpp"
+#include "gateway/base/completion_event.hpp"
+#include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/live_run.hpp"
+#include "session/base/error.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// What goes on in this process: the runs under way, the requests that are on their way to one, and
+/// the logs of ended runs that no store keeps. All functions may be called from any thread; the
+/// lock is never held across an await.
+class run_registry {
+public:
+    struct limits {
+        std::size_t max_runs = 10'000;         ///< Requests being admitted included.
+        std::size_t max_detached_runs = 1'000; ///< Runs that nobody reads any more.
+        std::chrono::seconds replay{600};      ///< How long keep_log() keeps.
+        std::size_t kept_bytes = 256U << 20U;  ///< Of the logs kept: the oldest go first.
+        /// A stop that comes before its request is kept this long: a body takes no longer to
+        /// arrive, mostly.
+        std::chrono::seconds early_stop{60};
+        std::size_t early_stops = 1'000; ///< So many, the oldest go first.
+    };
+
+    explicit run_registry(limits bounds) : limits_(bounds) {}
+    run_registry(const run_registry&) = delete;
+    run_registry& operator=(const run_registry&) = delete;
+
+    // Runs under way.
+
+    class arrival;
+    /// The run takes over from its request. Why it is to be stopped at once, if it is.
+    [[nodiscard]] std::optional<runner::stop_reason>
+    add(const std::shared_ptr<live_run>& run, arrival& request);
+    void remove(const std::shared_ptr<live_run>& run);
+    /// The thread's run; null: it has none.
+    [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
+    [[nodiscard]] std::size_t size() const;
+
+    /// Notes that nobody reads the run any more. What it returns has been without a reader for
+    /// longest and is one too many: the caller stops it. Null: the bound holds.
+    [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
+
+    // Logs of ended runs.
+
+    void keep_log(const live_run& run);
+    [[nodiscard]] std::shared_ptr<event_log>
+    find_log(const conversation_key& place, const std::string& run_id) const;
+
+    /// A log that was read from the store, for as long as somebody reads it: readers of one run
+    /// share it.
+    void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
+    [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
+
+    // Requests on their way in.
+
+    /// Notes that a request is on its way to a run, from when its runId is known; it goes with the
+    /// result. A stop that came shortly before it counts for it.
+    [[nodiscard]] std::unique_ptr<arrival> arrive(conversation_key place, std::string run_id);
+
+    /// Whom a stop has reached.
+    class stopping;
+    /// Stops the conversation's run, or the requests on their way to one: of that runId, or if none
+    /// is given the run, or else all requests. A runId that nothing here has is kept for the
+    /// request that may be arriving.
+    [[nodiscard]] stopping
+    stop(const conversation_key& place, const std::optional<std::string>& run_id);
+    /// The run of that id was not to come: it has been.
+    void forget_early_stop(const conversation_key& place, const std::string& run_id);
+
+    /// Counts a request among the runs while it exists.
+    class admission;
+    /// errc::draining or errc::overloaded.
+    [[nodiscard]] result<std::unique_ptr<admission>> admit();
+
+    /// Holds the turn of one (conversation, runId) while it exists.
+    class turn;
+    /// Equal runIds pass one after the other, so that of several repeats one starts the run and the
+    /// others find it.
+    [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
+    take_turn(conversation_key place, std::string run_id);
+
+    /// Tells of what the runs of a conversation do while it exists: a run's end, its last reader
+    /// leaving, the end of an arrival that has held the thread and become no run.
+    class watch;
+    [[nodiscard]] std::unique_ptr<watch>
+    watch_place(conversation_key place, boost::asio::any_io_executor executor);
+
+    // The way down.
+
+    void begin_drain();
+    /// Drains, and takes every run for one too many: those under way are returned, add() says so of
+    /// later ones.
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
+    [[nodiscard]] bool draining() const;
+    /// Returns once there is no run and, when draining, none can come. Also waits for runs that are
+    /// added meanwhile.
+    [[nodiscard]] boost::asio::awaitable<void> wait_until_empty();
+
+private:
+    using run_name = std::pair<conversation_key, std::string>;
+    using detached_list = std::list<std::shared_ptr<live_run>>;
+
+    struct kept_log {
+        std::shared_ptr<event_log> log;
+        std::size_t bytes = 0;
+        std::chrono::steady_clock::time_point until;
+    };
+    struct arriving;
+    struct early_stop {
+        run_name name;
+        std::chrono::steady_clock::time_point until;
+    };
+
+    void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
+    void end_admission();
+    void end_turn(const run_name& name);
+    void forget_detached(const live_run* run);
+    [[nodiscard]] bool take_early_stop(const run_name& name);
+    [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
+    ) const;
+    void tell(const conversation_key& place) const;
+    [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
+
+    const limits limits_;
+    mutable std::mutex mutex_;
+    /// A run whose end is committed stays here for a moment, while its thread may have the next
+    /// one.
+    std::unordered_set<std::shared_ptr<live_run>> runs_;
+    std::map<conversation_key, std::shared_ptr<live_run>> by_place_; ///< The newest of each.
+    detached_list
+        detached_; ///< Without a reader for longest first; readers may have come back since.
+    std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
+    std::map<run_name, kept_log> kept_;
+    std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
+    std::size_t kept_bytes_ = 0;
+    std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_; ///< By run number.
+    std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_;
+    std::deque<early_stop> early_stops_; ///< Oldest first.
+    std::map<run_name, std::shared_ptr<completion_event>> turns_;
+    std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
+    std::size_t admissions_ = 0;
+    std::shared_ptr<completion_event>
+        no_admissions_; ///< Set once there are none; null: nobody waits.
+    bool draining_ = false;
+    bool stopping_ = false;
+};
+
+/// What a request on its way in and those who stop it share.
+struct run_registry::arriving {
+    run_name name;
+    std::optional<runner::stop_reason> stop; ///< Under the registry's lock, like `run`.
+    std::shared_ptr<live_run> run;           ///< That it has become.
+    completion_event over;                   ///< It has its run, or never will.
+};
+
+class run_registry::arrival {
+public:
+    arrival(run_registry& owner, std::shared_ptr<arriving> request)
+        : owner_(owner), request_(std::move(request)) {}
+    ~arrival() { owner_.end_arrival(request_, holds_thread_); }
+    arrival(const arrival&) = delete;
+    arrival& operator=(const arrival&) = delete;
+
+    /// It holds the thread: who waits for that is told if it ends without a run.
+    void holds_thread() noexcept { holds_thread_ = true; }
+
+private:
+    friend class run_registry;
+    run_registry& owner_;
+    std::shared_ptr<arriving> request_;
+    bool holds_thread_ = false;
+};
+
+class run_registry::stopping {
+public:
+    /// False: there was nothing to stop.
+    [[nodiscard]] bool any() const noexcept { return run_ != nullptr || !requests_.empty(); }
+    /// Returns once all of it has ended. True: a run by this stop, or another one.
+    [[nodiscard]] boost::asio::awaitable<bool> wait();
+
+private:
+    friend class run_registry;
+    std::shared_ptr<live_run> run_;
+    std::vector<std::shared_ptr<arriving>> requests_;
+};
+
+class run_registry::admission {
+public:
+    explicit admission(run_registry& owner) : owner_(owner) {}
+    ~admission() { owner_.end_admission(); }
+    admission(const admission&) = delete;
+    admission& operator=(const admission&) = delete;
+
+private:
+    run_registry& owner_;
+};
+
+class run_registry::turn {
+public:
+    turn(run_registry& owner, run_name name) : owner_(owner), name_(std::move(name)) {}
+    ~turn() { owner_.end_turn(name_); }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+
+private:
+    run_registry& owner_;
+    run_name name_;
+};
+
+class run_registry::watch {
+public:
+    watch(run_registry& owner, conversation_key place, std::shared_ptr<change_signal> signal);
+    ~watch();
+    watch(const watch&) = delete;
+    watch& operator=(const watch&) = delete;
+
+    /// Returns when there was something since the last wait, or at `deadline`.
+    [[nodiscard]] boost::asio::awaitable<void>
+    wait_until(std::chrono::steady_clock::time_point deadline) {
+        return signal_->wait_until(deadline);
+    }
+
+private:
+    run_registry& owner_;
+    const conversation_key place_;
+    const std::shared_ptr<change_signal> signal_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "gateway/runs/context_place.hpp"
+#include "gateway/runs/disconnect_policy.hpp"
+#include "runner/loop/agent_loop.hpp"
+#include "session/history/history_plan.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+/// An agent as the run service uses it.
+struct agent_entry {
+    runner::agent_settings settings;
+    runner::model_provider* model = nullptr;
+    std::optional<session::client_history>
+        client_history; ///< Of the agent; nothing: of the session.
+    context_place context = context_place::user;
+    bool titles = true; ///< `title = "first_message"`: its new threads get a title.
+    std::set<std::string, std::less<>> overridable; ///< Names of forwardedProps that take effect.
+    /// Models that a request may choose by name, the agent's own among them.
+    std::map<std::string, std::pair<runner::model_provider*, runner::model_parameters>, std::less<>>
+        models;
+};
+
+struct external_tool {
+    runner::tool_definition definition;
+    bool always = true; ///< false: only when the request lists it too.
+};
+
+struct run_service_settings {
+    session::history_policy history;
+    bool reject_name_clash = false; ///< `tools.on_name_clash = "reject"`.
+    std::vector<external_tool> external_tools;
+    disconnect_policy on_disconnect;
+    std::chrono::seconds run_timeout{3600};
+    std::chrono::seconds replay{600};
+    std::chrono::seconds detached{3600};
+    std::size_t max_runs = 10'000;
+    std::size_t max_detached_runs = 1'000;
+    std::size_t max_run_bytes = 64U << 20U;
+    std::size_t max_result_bytes = 1U << 20U;
+    std::uint64_t max_thread_bytes =
+        64U << 20U; ///< A request that would make a thread longer is refused.
+    bool relaxed_durability = false;
+    bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
+    /// How long a user message waits for a busy thread's run to end, or to be left by who reads it.
+    std::chrono::milliseconds busy_wait{500};
+    translator::translator_settings translation;
+    std::map<std::string, agent_entry, std::less<>>
+        agents; ///< By id; "default" answers POST /agui.
+    std::string default_agent = "default";
+};
+
+} // namespace agui::gateway

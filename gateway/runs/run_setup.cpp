@@ -1,0 +1,227 @@
+#include "gateway/runs/run_setup.hpp"
+
+#include "runner/loop/context_part.hpp"
+#include "session/history/history_ids.hpp"
+#include "session/history/title.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+namespace {
+
+runner::tool_definition tool_from_json(const boost::json::value& json) {
+    runner::tool_definition tool;
+    const boost::json::object& object = json.as_object();
+    tool.name = std::string(object.at("name").as_string());
+    if (const auto* description = object.if_contains("description")) {
+        if (description->is_string()) {
+            tool.description = std::string(description->get_string());
+        }
+    }
+    if (const auto* parameters = object.if_contains("parameters")) {
+        tool.parameters = *parameters;
+    }
+    return tool;
+}
+
+void add_events(session::history_plan& plan, const translator::run_input& input, unix_ms now) {
+    const auto add = [&](std::string_view type, boost::json::object data) {
+        session::session_event event;
+        event.type = type;
+        event.run_id = input.run_id;
+        event.timestamp = now;
+        event.data = std::move(data);
+        plan.change.events.push_back(std::move(event));
+    };
+    add("run.started", {});
+    for (const session::taken_answer& answer : plan.answers) {
+        add("tool.response", {{"toolCallId", answer.call_id}, {"messageId", answer.message_id}});
+    }
+    for (const std::string& id : plan.new_user_messages) {
+        add("user.message", {{"messageId", id}});
+    }
+}
+
+// Clients send `{}` while they know no state yet, as after a reload: only one that always sends all
+// that it has means it.
+bool says_state(const boost::json::value& state, const session::history_policy& policy) {
+    const bool is_empty = state.is_object() && state.get_object().empty();
+    return !is_empty || policy.client_history == session::client_history::full ||
+           policy.mode == session::history_mode::client;
+}
+
+} // namespace
+
+result<std::vector<runner::tool_definition>> external_tools(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input, const session::thread_record& thread, logger& log
+) {
+    std::vector<runner::tool_definition> given;
+    if (input.tools) {
+        given = *input.tools;
+    } else {
+        for (const boost::json::value& offered : thread.offered_tools) {
+            given.push_back(tool_from_json(offered));
+        }
+    }
+    std::vector<runner::tool_definition> offered;
+    std::set<std::string, std::less<>> names;
+    for (const external_tool& configured : settings.external_tools) {
+        const bool listed = std::any_of(given.begin(), given.end(), [&](const auto& tool) {
+            return tool.name == configured.definition.name;
+        });
+        if (configured.always || listed) {
+            offered.push_back(configured.definition);
+        }
+        names.insert(configured.definition.name); // What the config says of a tool stands.
+    }
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        runner::tool_definition& tool = given[i];
+        if (server_tools.contains(tool.name)) {
+            if (settings.reject_name_clash && input.tools) {
+                return failure{
+                    errc::tool_name_clash,
+                    "a tool of the server has this name",
+                    "tools[" + std::to_string(i) + "].name",
+                    {}
+                };
+            }
+            log.log(
+                log_level::warning, "a client tool with the name of a server tool was ignored",
+                {{"thread", input.thread_id}, {"run", input.run_id}}
+            );
+        } else if (names.insert(tool.name).second) {
+            offered.push_back(std::move(tool));
+        }
+    }
+    return offered;
+}
+
+session::history_input history_of(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input
+) {
+    session::history_input history;
+    history.messages = input.messages;
+    for (std::size_t i = 0; i < history.messages.size(); ++i) {
+        if (history.messages[i].id.empty()) {
+            history.messages[i].id = input.run_id + ":" + std::to_string(i);
+        }
+    }
+    session::make_ids_distinct(history.messages);
+    if (input.tools) {
+        history.offered_tools.emplace();
+        for (const runner::tool_definition& tool : *input.tools) {
+            history.offered_tools->push_back(tool.name);
+        }
+    }
+    for (const external_tool& tool : settings.external_tools) {
+        history.configured_external_tools.push_back(tool.definition.name);
+    }
+    history.is_server_tool = [&server_tools](std::string_view name) {
+        return server_tools.contains(name);
+    };
+    return history;
+}
+
+std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+    const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
+    logger& log
+) {
+    runner::agent_settings chosen = agent.settings;
+    runner::model_provider* model = agent.model;
+    const auto may_set = [&](std::string_view key) {
+        return agent.overridable.contains(key);
+    };
+    const translator::forwarded_settings& asked = input.forwarded;
+    if (asked.model && may_set("model")) {
+        // By the name in the config, or as clients know it: by the model server's name for it.
+        auto found = agent.models.find(*asked.model);
+        if (found == agent.models.end()) {
+            found = std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
+                return one.second.second.model == *asked.model;
+            });
+        }
+        if (found != agent.models.end()) {
+            model = found->second.first;
+            chosen.parameters = found->second.second;
+        } else {
+            log.log(
+                log_level::debug, "a model that is not configured was asked for",
+                {{"run", input.run_id}}
+            );
+        }
+    }
+    runner::model_parameters& parameters = chosen.parameters;
+    if (asked.temperature && may_set("temperature")) {
+        parameters.temperature = asked.temperature;
+    }
+    if (asked.max_output_tokens && may_set("max_output_tokens")) {
+        parameters.max_output_tokens = asked.max_output_tokens;
+    }
+    if (asked.tool_choice && may_set("tool_choice")) {
+        parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
+    }
+    if (asked.reasoning_effort && may_set("reasoning_effort")) {
+        parameters.reasoning_effort = asked.reasoning_effort;
+    }
+    // What the application tells about itself is data (P10): it is delimited, and not system text
+    // unless the configuration says so.
+    if (agent.context == context_place::user) {
+        chosen.context = runner::context_text(context);
+    } else if (agent.context == context_place::system && !context.empty()) {
+        chosen.instructions += chosen.instructions.empty() ? "" : "\n\n";
+        chosen.instructions += runner::context_text(context);
+    }
+    return {std::move(chosen), model};
+}
+
+void complete_change(
+    session::history_plan& plan, const translator::run_input& input,
+    const session::thread_record& thread, const agent_entry& agent,
+    const session::history_policy& policy, unix_ms now
+) {
+    add_events(plan, input, now);
+    session::changes& change = plan.change;
+    change.at = now;
+    for (session::stored_message& node : change.messages) {
+        node.run_id = input.run_id;
+        node.created_at = now;
+    }
+    for (auto& branch : change.branches) {
+        branch.value.updated_at = now;
+    }
+    for (session::call_record& call : change.calls) {
+        if (call.run_id.empty()) {
+            call.run_id = input.run_id;
+        }
+    }
+    if (input.tools && input.tools_json != thread.offered_tools) {
+        change.offered_tools = input.tools_json;
+    }
+    // A request without any, such as one that only answers a tool, has that of its user turn.
+    boost::json::array context;
+    for (const translator::context_entry& entry : input.context) {
+        context.push_back({{"description", entry.description}, {"value", entry.value}});
+    }
+    const bool replaces_context = input.has_context || !plan.new_user_messages.empty();
+    if (replaces_context && context != thread.context) {
+        change.context = std::move(context);
+    }
+    if (input.state && *input.state != thread.state && says_state(*input.state, policy)) {
+        change.state = *input.state;
+    }
+    if (agent.titles) {
+        change.title = session::title_of_change(thread, change);
+    }
+    if (thread.nodes.empty() && thread.agent_id.empty()) {
+        change.agent_id = agent.settings.id;
+    }
+}
+
+} // namespace agui::gateway

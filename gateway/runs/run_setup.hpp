@@ -1,0 +1,49 @@
+#pragma once
+
+#include "gateway/runs/run_settings.hpp"
+#include "runner/loop/agent_loop.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/base/clock.hpp"
+#include "session/base/error.hpp"
+#include "session/base/log.hpp"
+#include "session/conversation/thread.hpp"
+#include "session/history/history_plan.hpp"
+#include "translator/input/run_input.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+// From a request and its thread to what the session and the runner need. Pure, but for log lines.
+
+/// The tools of the caller that this run offers: the config's, then the request's (or, if the
+/// request does not say, those last offered on the thread). errc::tool_name_clash where the
+/// settings ask for it.
+[[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input, const session::thread_record& thread, logger& log
+);
+
+/// The request as the history rule reads it. The result refers to `server_tools`.
+[[nodiscard]] session::history_input history_of(
+    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const translator::run_input& input
+);
+
+/// The agent as this request has it: the model that it names, if that is configured, what it may
+/// set of the parameters, and `context`, the thread's.
+[[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+    const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
+    logger& log
+);
+
+/// Completes the plan's change: journal entries, times, title, and what the request says of thread,
+/// tools, context and state. `policy` is what the plan was made by.
+void complete_change(
+    session::history_plan& plan, const translator::run_input& input,
+    const session::thread_record& thread, const agent_entry& agent,
+    const session::history_policy& policy, unix_ms now
+);
+
+} // namespace agui::gateway

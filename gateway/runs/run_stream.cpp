@@ -1,0 +1,55 @@
+#include "gateway/runs/run_stream.hpp"
+
+#include <utility>
+
+namespace agui::gateway {
+
+run_stream::run_stream(run_stream_request what)
+    : form_(what.form),
+      log_(std::move(what.log)),
+      next_(std::move(what.next)),
+      at_{what.projection, what.after, 0} {}
+
+std::string_view run_stream::content_type() const noexcept {
+    return form_.content_type();
+}
+
+void run_stream::open(boost::asio::any_io_executor executor) {
+    token_.emplace(log_);
+    if (next_) {
+        next_token_.emplace(next_);
+    }
+    waiter_.emplace(std::move(executor));
+}
+
+void run_stream::read(std::size_t max_bytes, batch& out) {
+    out.bytes.clear();
+    out.ended = log_->read(at_, form_, max_bytes, out.bytes);
+    if (out.ended && next_) {
+        log_ = std::move(next_);
+        at_ = {at_.projection, 0, 0};
+        out.ended = false;
+    }
+}
+
+boost::asio::awaitable<void> run_stream::wait() {
+    return log_->wait(at_, *waiter_);
+}
+
+void run_stream::wake() {
+    log_->wake(*waiter_);
+}
+
+std::size_t run_stream::bytes_behind() const {
+    return log_->bytes_behind(at_, form_);
+}
+
+std::string_view run_stream::heartbeat() const noexcept {
+    return form_.heartbeat();
+}
+
+std::string_view run_stream::cut_off_note() const noexcept {
+    return form_.cut_off_note();
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "gateway/base/event_source.hpp"
+#include "gateway/runs/event_log.hpp"
+#include "gateway/runs/stream_form.hpp"
+#include "translator/agui/protocol_version.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace agui::gateway {
+
+/// Which events a reader is sent, and how.
+struct run_stream_request {
+    std::shared_ptr<event_log> log;
+    translator::projection projection = translator::projection::undeclared;
+    std::uint64_t after = 0; ///< The number of the last event that the reader has.
+    std::shared_ptr<event_log>
+        next; ///< Read from its start when `log` has ended; null: nothing follows.
+    const stream_form& form = sse_form();
+};
+
+/// What a run's log holds, from a cursor to its end, as the body of a reply.
+class run_stream final : public event_source {
+public:
+    explicit run_stream(run_stream_request what);
+
+    [[nodiscard]] std::string_view content_type() const noexcept override;
+    void open(boost::asio::any_io_executor executor) override;
+    void read(std::size_t max_bytes, batch& out) override;
+    [[nodiscard]] boost::asio::awaitable<void> wait() override;
+    void wake() override;
+    [[nodiscard]] std::size_t bytes_behind() const override;
+    [[nodiscard]] std::string_view heartbeat() const noexcept override;
+    [[nodiscard]] std::string_view cut_off_note() const noexcept override;
+
+private:
+    const stream_form& form_;
+    std::shared_ptr<event_log> log_;
+    std::shared_ptr<event_log> next_;
+    event_log::cursor at_;
+    std::optional<event_log::reader_token> token_;
+    std::optional<event_log::reader_token> next_token_;
+    std::optional<event_log::waiter> waiter_; ///< Empty: not opened.
+};
+
+} // namespace agui::gateway

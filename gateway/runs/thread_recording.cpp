@@ -1,0 +1,30 @@
+#include "gateway/runs/thread_recording.hpp"
+
+#include <vector>
+
+namespace agui::gateway {
+
+void write_history(
+    const session::thread_record& thread, session::node_index end,
+    const translator::run_opening& opening, unix_ms now, translator::wire_sink& out
+) {
+    std::vector<session::message> messages;
+    if (thread.head < thread.branches.size()) {
+        for (const session::node_index node : thread.path(thread.branches[thread.head].tip)) {
+            if (node < end) {
+                messages.push_back(thread.nodes[node].message);
+            }
+        }
+    }
+    translator::agui_translator writer(out, {});
+    writer.set_time(now);
+    writer.start(opening);
+    writer.translate(runner::messages_snapshot{&messages});
+    // A client may have a first state of its own: a thread without one takes nothing away.
+    if (!thread.state.is_null()) {
+        writer.state(thread.state);
+    }
+    writer.finish({});
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "session/base/clock.hpp"
+#include "session/conversation/thread.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+namespace agui::gateway {
+
+/// Writes a thread as the events of a run: RUN_STARTED, MESSAGES_SNAPSHOT of its head branch,
+/// STATE_SNAPSHOT if it has a state, RUN_FINISHED. Messages from number `end` on are left out.
+void write_history(
+    const session::thread_record& thread, session::node_index end,
+    const translator::run_opening& opening, unix_ms now, translator::wire_sink& out
+);
+
+} // namespace agui::gateway

@@ -1,0 +1,122 @@
+#include "runner/base/json_scratch.hpp"
+
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parser.hpp>
+#include <boost/json/storage_ptr.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace agui::runner {
+
+namespace {
+
+// A chunk of a model server is a few hundred bytes and becomes about three times as much; what does
+// not fit is allocated, and freed before the next parse.
+constexpr std::size_t scratch_bytes = 16U << 10U;
+
+// Deeper than any answer of any dialect, and shallow enough for the recursion of those who walk it.
+constexpr std::size_t depth_max = 64;
+
+boost::json::parse_options options(bool torn) {
+    boost::json::parse_options result;
+    result.max_depth = depth_max;
+    result.allow_invalid_utf8 = torn;
+    return result;
+}
+
+struct scratch {
+    std::array<unsigned char, scratch_bytes> buffer;
+    // Made anew for each parse: release() would keep the doubled size of the next overflow block, so
+    // that a row of large texts would ask for ever more.
+    std::optional<boost::json::monotonic_resource> memory;
+    // Keeps its own stack between parses.
+    boost::json::parser parser{boost::json::storage_ptr(), options(false)};
+    std::optional<boost::json::value> value;
+
+    void clear() {
+        value.reset();
+        memory.emplace(buffer.data(), buffer.size());
+    }
+
+    bool parse(boost::json::parser& with, std::string_view text) {
+        clear();
+        with.reset(&*memory);
+        boost::system::error_code ec;
+        with.write(text, ec);
+        if (!ec) {
+            value.emplace(with.release());
+        }
+        return !ec;
+    }
+};
+
+scratch& here() {
+    thread_local scratch mine;
+    return mine;
+}
+
+/// The number of a `\uXXXX` escape at `at`; nothing if there is none.
+std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcept {
+    constexpr std::size_t length = 6;
+    if (text.size() < length || at > text.size() - length || text[at] != '\\' || text[at + 1] != 'u') {
+        return std::nullopt;
+    }
+    unsigned number = 0;
+    const auto [end, ec] =
+        std::from_chars(text.data() + at + 2, text.data() + at + length, number, 16);
+    if (ec != std::errc() || end != text.data() + at + length) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+bool is_high(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
+bool is_low(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
+
+/// The text with the escapes of halves of pairs, which no parser takes, as the bytes of their numbers.
+std::string with_halves_as_bytes(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+        const std::optional<unsigned> unit = escape_at(text, at);
+        const std::optional<unsigned> next = unit ? escape_at(text, at + 6) : std::nullopt;
+        if (unit && is_high(*unit) && next && is_low(*next)) {
+            out.append(text.substr(at, 12));
+            at += 12;
+        } else if (unit && (is_high(*unit) || is_low(*unit))) {
+            out.push_back(static_cast<char>(0xE0U | *unit >> 12U));
+            out.push_back(static_cast<char>(0x80U | (*unit >> 6U & 0x3FU)));
+            out.push_back(static_cast<char>(0x80U | (*unit & 0x3FU)));
+            at += 6;
+        } else {
+            // An escape is passed over whole: the second backslash of a pair begins nothing.
+            const std::size_t length = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
+            out.append(text.substr(at, length));
+            at += length;
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+parsed_json parse_json_scratch(std::string_view text) {
+    scratch& mine = here();
+    if (mine.parse(mine.parser, text)) {
+        return {&*mine.value, false};
+    }
+    boost::json::parser lenient(boost::json::storage_ptr(), options(true));
+    if (mine.parse(lenient, with_halves_as_bytes(text))) {
+        return {&*mine.value, true};
+    }
+    return {};
+}
+
+void drop_json_scratch() { here().clear(); }
+
+} // namespace agui::runner

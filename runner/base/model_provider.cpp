@@ -1,0 +1,58 @@
+#include "runner/base/model_provider.hpp"
+
+#include <boost/assert/source_location.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace agui::runner {
+
+namespace {
+
+std::string_view name_of(model_failure::kind kind) noexcept {
+    switch (kind) {
+    case model_failure::kind::unavailable:
+        return "unavailable";
+    case model_failure::kind::lost:
+        return "lost";
+    case model_failure::kind::rejected:
+        return "rejected";
+    case model_failure::kind::timeout:
+        return "timeout";
+    case model_failure::kind::cancelled:
+        return "cancelled";
+    }
+    return "unavailable";
+}
+
+} // namespace
+
+void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
+    (void)key;
+    (void)value;
+}
+
+void model_sink::on_call_data(std::size_t call, const boost::json::value& value) {
+    (void)call;
+    (void)value;
+}
+
+tool_choice tool_choice_from_string(std::string_view text) {
+    if (text == "auto") {
+        return {.kind = tool_choice::mode::automatic, .name = {}};
+    }
+    if (text == "none") {
+        return {.kind = tool_choice::mode::none, .name = {}};
+    }
+    if (text == "required") {
+        return {.kind = tool_choice::mode::required, .name = {}};
+    }
+    return {.kind = tool_choice::mode::named, .name = std::string(text)};
+}
+
+void throw_exception_from_error(const model_failure& error, const boost::source_location& where) {
+    (void)where; // The text is for a log; the position of value() says nothing about the cause.
+    throw std::runtime_error("model " + std::string(name_of(error.what)) + ": " + error.detail);
+}
+
+} // namespace agui::runner

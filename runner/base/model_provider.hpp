@@ -1,0 +1,128 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <boost/system/result.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// A tool as it is offered to a model.
+struct tool_definition {
+    std::string name;
+    std::string description;
+    boost::json::value parameters; ///< JSON Schema; null: no parameters.
+};
+
+struct tool_choice {
+    enum class mode { automatic, none, required, named };
+    mode kind = mode::automatic;
+    std::string name; ///< For `named`.
+};
+
+/// "auto", "none", "required", anything else: the tool of that name.
+[[nodiscard]] tool_choice tool_choice_from_string(std::string_view text);
+
+/// What a model call may be told besides its messages. Absent: the model server's default.
+struct model_parameters {
+    std::string model;
+    std::optional<double> temperature;
+    std::optional<std::int64_t> max_output_tokens;
+    std::optional<runner::tool_choice> tool_choice;
+    std::optional<bool> parallel_tool_calls;
+    std::optional<std::string> reasoning_effort;
+};
+
+/// One model call. References are valid until ask() has returned.
+struct model_request {
+    model_parameters parameters;
+    std::string_view instructions;                      ///< System text; empty: none.
+    /// From session::model_history. A provider empties it once it has written the request: a long history
+    /// is not held for as long as the model streams.
+    std::vector<session::message>* messages = nullptr;
+    const std::vector<tool_definition>* tools = nullptr;
+};
+
+/// Receives an answer while it streams. Called on the executor that runs ask(); must not block. Views
+/// live for the call only. No empty deltas are delivered. Text, reasoning and calls may alternate.
+class model_sink {
+public:
+    virtual ~model_sink() = default;
+    virtual void on_text(std::string_view delta) = 0;
+    virtual void on_reasoning(std::string_view delta) = 0;
+    /// A new call, begun when all of the one before was passed on: a client may take a call for complete
+    /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server sent none).
+    virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
+    virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
+
+    /// What the server wants back in later requests besides what was said: of the answer, or of one of its
+    /// calls. Whoever keeps it does not look into it. A key's later value replaces its earlier one.
+    virtual void on_turn_data(std::string_view key, const boost::json::value& value);
+    virtual void on_call_data(std::size_t call, const boost::json::value& value);
+};
+
+/// Tokens of one or several calls of one model; absent is not zero.
+struct token_usage {
+    std::string provider;
+    std::string model;
+    std::optional<std::int64_t> input_tokens;  ///< All of it, cached and cache-write included.
+    std::optional<std::int64_t> output_tokens; ///< All of it, reasoning included.
+    std::optional<std::int64_t> reasoning_tokens;
+    std::optional<std::int64_t> cached_input_tokens;
+    std::optional<std::int64_t> cache_write_input_tokens;
+};
+
+enum class finish_reason { stop, tool_calls, length, content_filter };
+
+/// How a complete answer ended.
+struct model_answer {
+    finish_reason reason = finish_reason::stop;
+    std::optional<token_usage> usage;
+    std::string unknown_reason = {}; ///< For the log: the server's word for the end, where it is in no table.
+};
+
+/// Why there is no complete answer. What was delivered to the sink before stays delivered.
+struct model_failure {
+    enum class kind {
+        unavailable, ///< No connection, 408, 429, 5xx, an error in the stream, a body that is no answer.
+        lost,        ///< The stream ended or broke without its end marker after its first byte.
+        rejected,    ///< Another 4xx: the request itself.
+        timeout,     ///< Connect, first byte or idle.
+        cancelled,   ///< The coroutine was cancelled.
+    };
+    kind what = kind::unavailable;
+    int status = 0;     ///< HTTP status, 0: none was received.
+    std::string detail;   ///< For the log only: what happened, in our words.
+    /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
+    std::string upstream = {};
+};
+
+[[noreturn]] void
+throw_exception_from_error(const model_failure& error, const boost::source_location& where);
+
+using model_outcome = boost::system::result<model_answer, model_failure>;
+
+/// A model behind some dialect. One object serves any number of calls at a time, from any thread.
+class model_provider {
+public:
+    virtual ~model_provider() = default;
+
+    /// Tells it apart from the other configured ones: what it wants back is sent to it alone. Empty: it wants
+    /// nothing back.
+    [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
+
+    /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and returning
+    /// `cancelled`; never throws for anything that the network or the server does.
+    [[nodiscard]] virtual boost::asio::awaitable<model_outcome>
+    ask(const model_request& request, model_sink& sink) = 0;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace agui::runner {
+
+// What a run does, in order, for whoever shows it. Views live for the call that passes the event.
+
+struct text_delta {
+    std::string_view message_id; ///< One per model turn.
+    std::string_view text;       ///< Not empty.
+};
+
+struct reasoning_delta {
+    std::string_view message_id; ///< Of the reasoning message; another one than the turn's.
+    std::string_view text;
+};
+
+struct call_started {
+    std::string_view call_id;
+    std::string_view name;
+    std::string_view parent_message_id; ///< The turn's message.
+    bool external = false;
+};
+
+struct call_arguments {
+    std::string_view call_id;
+    std::string_view delta;
+};
+
+/// The model has moved on: nothing more of this turn is open.
+struct turn_ended {};
+
+/// A server call has its result, already stored.
+struct call_result {
+    std::string_view message_id;
+    std::string_view call_id;
+    const session::content* content = nullptr;
+    bool failed = false;
+};
+
+/// The messages of the branch, for a client that misses some.
+struct messages_snapshot {
+    const std::vector<session::message>* messages = nullptr;
+};
+
+using runner_event = std::variant<
+    text_delta, reasoning_delta, call_started, call_arguments, turn_ended, call_result,
+    messages_snapshot>;
+
+} // namespace agui::runner

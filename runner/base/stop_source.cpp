@@ -1,0 +1,75 @@
+#include "runner/base/stop_source.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <atomic>
+#include <exception>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+// What is no reason: nobody has asked, and nobody can any more.
+constexpr int open = -1;
+constexpr int closed = -2;
+
+} // namespace
+
+struct stop_source::shared {
+    explicit shared(boost::asio::any_io_executor where) : executor(std::move(where)) {}
+
+    void cancel() noexcept {
+        if (gone) {
+            return;
+        }
+        try {
+            signal.emit(boost::asio::cancellation_type::terminal);
+        } catch (const std::exception&) {
+            // What a tool does about its cancellation is its own affair: the run ends without it (P9).
+        }
+    }
+
+    boost::asio::any_io_executor executor;
+    boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
+    bool gone = false;                       ///< The run is no more: what waited is gone with it.
+    std::atomic<int> state{open};            ///< Or a stop_reason.
+};
+
+stop_source::stop_source(boost::asio::any_io_executor executor)
+    : shared_(std::make_shared<shared>(std::move(executor))) {}
+
+stop_source::~stop_source() { shared_->gone = true; }
+
+bool stop_source::request(stop_reason reason) noexcept {
+    int before = open;
+    if (!shared_->state.compare_exchange_strong(before, static_cast<int>(reason))) {
+        return before != closed;
+    }
+    try {
+        // Never inline: the caller may be inside of what is to be cancelled.
+        boost::asio::post(shared_->executor, [shared = shared_] { shared->cancel(); });
+    } catch (const std::exception&) {
+        // No memory for it: the run sees the request when it looks next.
+    }
+    return true;
+}
+
+bool stop_source::requested() const noexcept { return shared_->state >= 0; }
+
+stop_reason stop_source::reason() const noexcept {
+    const int state = shared_->state;
+    return state < 0 ? stop_reason::cancelled : static_cast<stop_reason>(state);
+}
+
+std::optional<stop_reason> stop_source::close() noexcept {
+    int before = open;
+    if (shared_->state.compare_exchange_strong(before, closed) || before == closed) {
+        return std::nullopt;
+    }
+    return static_cast<stop_reason>(before);
+}
+
+boost::asio::cancellation_slot stop_source::slot() noexcept { return shared_->signal.slot(); }
+
+} // namespace agui::runner

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "runner/base/utf8.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// What one chunk of a streamed answer says about one call. Empty views: the chunk does not say.
+struct call_fragment {
+    std::optional<std::int64_t> index; ///< Negative counts as absent.
+    std::string_view id;
+    std::string_view name;
+    std::string_view arguments;
+    bool torn = false; ///< The arguments may begin or end in the middle of a character; see utf8_joiner.
+    const boost::json::object* extra_content = nullptr; ///< What the server wants back with the call.
+};
+
+/// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
+/// that follow the dialect number their calls; of the others it accepts: no index, -1, the same index
+/// for every call, a new index for every fragment of one call, ids that are missing, late or made anew
+/// for every fragment, names that are late or repeated, `{}` as a placeholder before the arguments,
+/// fragments of several calls in any order.
+///
+/// The sink gets one call after the other, each whole before the next: where a server writes several
+/// at once, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
+class tool_call_assembler {
+public:
+    enum class status {
+        ok,
+        too_many_calls,
+        too_many_bytes, ///< Of arguments, or of what the server wants back.
+        too_late, ///< Arguments of a call whose `{}` was taken for them, because something followed.
+        nameless, ///< finish() only: a call was begun whose name never came.
+    };
+
+    explicit tool_call_assembler(model_sink& sink) : sink_(sink) {}
+
+    [[nodiscard]] status add(const call_fragment& fragment);
+
+    /// Passes on what was held back: something other than a call follows, and the sink has an order.
+    void settle();
+
+    /// Passes on what was held back; of an answer that is whole also `{}` where nothing came. Called once,
+    /// after the last fragment.
+    [[nodiscard]] status finish(bool whole);
+
+    /// Calls that have a name.
+    [[nodiscard]] std::size_t count() const noexcept { return named_.size(); }
+    [[nodiscard]] bool any() const noexcept { return !calls_.empty(); }
+
+    /// True if every call's arguments are empty or an object whose brackets are closed.
+    [[nodiscard]] bool all_closed() const noexcept;
+    /// The same without the empty ones: nothing can be missing.
+    [[nodiscard]] bool all_whole() const noexcept;
+
+private:
+    /// Follows the brackets of an object that arrives in pieces.
+    class bracket_counter {
+    public:
+        void feed(std::string_view text) noexcept;
+        [[nodiscard]] bool empty() const noexcept { return !begun_; }
+        [[nodiscard]] bool closed() const noexcept { return begun_ && depth_ == 0; }
+
+    private:
+        std::int64_t depth_ = 0;
+        bool begun_ = false;
+        bool in_string_ = false;
+        bool escaped_ = false;
+    };
+
+    struct call {
+        std::optional<std::int64_t> index;
+        std::string id;
+        std::string name;
+        std::string held; ///< Arguments that the sink has not got yet.
+        std::optional<std::size_t> place; ///< In named_, once it has a name.
+        bool announced = false;           ///< The sink knows it, by its place.
+        bool blank = true;                ///< Of its arguments nothing but white space came.
+        bool emptied = false;             ///< The sink got the placeholder for its arguments.
+        bracket_counter brackets;
+        utf8_joiner half;
+        boost::json::object extra_content;
+    };
+
+    [[nodiscard]] call* find(const call_fragment& fragment);
+    [[nodiscard]] static bool begins_anew(const call& known, const call_fragment& fragment);
+    [[nodiscard]] static bool is_placeholder(std::string_view arguments) noexcept;
+    [[nodiscard]] static bool complete(const call& which) noexcept;
+    [[nodiscard]] bool followed_by_arguments(std::size_t place) const;
+    [[nodiscard]] bool keep_extra(call& which, const call_fragment& fragment);
+    void hold(call& which, std::string_view arguments);
+    void pass(call& which);
+    void pass_in_order();
+
+    model_sink& sink_;
+    std::vector<call> calls_;         ///< In order of their first fragments.
+    std::vector<std::size_t> named_;  ///< Indexes of calls_, in the order in which they got a name.
+    std::size_t current_ = 0;         ///< Place of the call that the sink is getting.
+    std::size_t argument_bytes_ = 0;
+};
+
+} // namespace agui::runner

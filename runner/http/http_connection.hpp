@@ -1,0 +1,119 @@
+#pragma once
+
+#include "runner/http/http_transport.hpp"
+#include "runner/http/http_url.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace agui::runner {
+
+/// The token of every call whose failure the caller looks at.
+inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
+
+/// A server as http_transport knows it: immutable, shared by the transport and its connections.
+struct http_origin {
+    http_url url;
+    http_endpoint settings;
+    std::string fixed_headers; ///< The header lines that are the same in every request.
+    std::optional<boost::asio::ssl::context> tls; ///< Present for https.
+    std::uint64_t id = 0; ///< Tells apart the origins of this process.
+};
+
+/// A TCP or TLS connection. Used on the thread of its executor only; not moved: TLS refers to the socket.
+class http_connection {
+public:
+    using io_result = std::tuple<boost::system::error_code, std::size_t>;
+
+    http_connection(
+        const boost::asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
+    );
+    http_connection(const http_connection&) = delete;
+    http_connection& operator=(const http_connection&) = delete;
+
+    [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
+
+    /// TLS over the connected socket: sends the host's name, verifies chain and name. Nothing to do for
+    /// plain http.
+    [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> handshake();
+
+    [[nodiscard]] boost::asio::awaitable<io_result> read_some(boost::asio::mutable_buffer to);
+    [[nodiscard]] boost::asio::awaitable<io_result>
+    write_some(const std::array<boost::asio::const_buffer, 2>& from);
+
+    /// True if readable() and receive() may be used: bytes come as they are, without TLS.
+    [[nodiscard]] bool plain() const noexcept { return !tls_; }
+    /// Completes when receive() has something to say.
+    [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> readable();
+    /// What is there now; would_block if nothing is.
+    [[nodiscard]] io_result receive(boost::asio::mutable_buffer to);
+
+    /// What waits on the connection ends as aborted.
+    void close() noexcept;
+
+    /// False if the peer has closed, or sent something without being asked: of no use for a request.
+    [[nodiscard]] bool idle_and_open() noexcept;
+
+private:
+    std::shared_ptr<http_origin> origin_;
+    boost::asio::ip::tcp::socket socket_;
+    std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
+};
+
+/// The idle connections of one execution context, at most 32 for each origin, none older than a minute.
+/// Old ones are dropped when the pool is next used: a timer would keep run() from returning. Used on the
+/// one thread that runs the context.
+class connection_pool final : public boost::asio::execution_context::service {
+public:
+    /// Below the idle limits of common servers and load balancers (60 to 75 s and more).
+    static constexpr std::chrono::seconds idle_time_max{60};
+
+    using key_type = connection_pool;
+    static inline boost::asio::execution_context::id id;
+
+    explicit connection_pool(boost::asio::execution_context& context) : service(context) {}
+
+    /// The one of the executor's context.
+    [[nodiscard]] static connection_pool& of(const boost::asio::any_io_executor& executor);
+
+    /// The connection used last, if one is still open; null: none.
+    [[nodiscard]] std::unique_ptr<http_connection> take(std::uint64_t origin);
+    /// Keeps it for `keep` at most.
+    void give_back(
+        std::uint64_t origin, std::unique_ptr<http_connection> connection,
+        std::chrono::seconds keep = idle_time_max
+    );
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    struct idle_connection {
+        std::unique_ptr<http_connection> connection;
+        clock::time_point until;
+    };
+
+    void shutdown() override { idle_.clear(); }
+    void drop_old(clock::time_point now);
+
+    std::map<std::uint64_t, std::vector<idle_connection>> idle_;
+};
+
+} // namespace agui::runner

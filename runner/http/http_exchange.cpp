@@ -1,0 +1,483 @@
+#include "runner/http/http_exchange.hpp"
+
+#include "runner/http/connect_race.hpp"
+#include "runner/http/name_lookup.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using asio::ip::tcp;
+
+namespace {
+
+// A dozen tokens; memory per open stream is what decides how many streams a process can hold.
+constexpr std::size_t read_bytes = 4096;
+
+// A header may need more; matches the reader's own limit, with room for what follows it.
+constexpr std::size_t buffer_bytes_max = 128U << 10U;
+
+// Addresses of one name that are tried; a name with more of them is a load balancer's.
+constexpr std::size_t endpoints_max = 16;
+
+// Where all plain streams of a thread read their bodies: what is read is used before the stream waits again,
+// so that a stream that waits holds no buffer.
+std::span<char> shared_buffer() {
+    thread_local std::vector<char> buffer(64U << 10U);
+    return buffer;
+}
+
+/// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not throw.
+bool cancelled(const asio::cancellation_state& state) noexcept {
+    return state.cancelled() != asio::cancellation_type::none;
+}
+
+const transport_failure line_too_long{
+    .what = transport_failure::kind::protocol, .detail = "a line of the answer is too long"
+};
+
+const transport_failure cancelled_before{
+    .what = transport_failure::kind::cancelled, .detail = "cancelled"
+};
+
+} // namespace
+
+http_exchange::http_exchange(
+    const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
+)
+    : watch(executor),
+      executor_(executor),
+      origin_(std::move(origin)),
+      buffer_(read_bytes) {}
+
+void http_exchange::expired() noexcept {
+    timed_out_ = true;
+    if (connection_) {
+        connection_->close();
+    }
+}
+
+/// Decides between what we did ourselves and what happened to us.
+///
+/// | cancelled | timed out | result    |
+/// |-----------|-----------|-----------|
+/// | yes       | any       | cancelled |
+/// | no        | yes       | timeout   |
+/// | no        | no        | `kind`    |
+transport_failure http_exchange::why(
+    transport_failure::kind kind, const error_code& ec, bool by_us
+) const {
+    if (by_us) {
+        return cancelled_before;
+    }
+    if (timed_out_) {
+        return {
+            .what = transport_failure::kind::timeout,
+            .detail = body_begun_ ? "nothing came within the idle timeout"
+                                  : "no connection or no answer within the timeout"
+        };
+    }
+    return {.what = kind, .detail = ec.message()};
+}
+
+transport_failure http_exchange::give_up(transport_failure why) {
+    disarm();
+    connection_.reset();
+    failure_ = why;
+    return why;
+}
+
+asio::awaitable<transport_result<http_exchange::endpoints>>
+http_exchange::resolve(time_point deadline) {
+    const http_url& url = origin_->url;
+    error_code ec;
+    const asio::ip::address address = asio::ip::make_address(url.host, ec);
+    if (!ec) {
+        co_return endpoints{tcp::endpoint(address, url.port)};
+    }
+
+    const auto& names = origin_->settings.names ? origin_->settings.names : name_lookup::system();
+    looked_up found = co_await names->find(url.host, deadline);
+    if (found.ec == asio::error::operation_aborted) {
+        co_return cancelled_before;
+    }
+    if (found.ec == asio::error::timed_out) {
+        co_return transport_failure{
+            .what = transport_failure::kind::timeout, .detail = "the host was not looked up in time"
+        };
+    }
+    if (found.ec) {
+        co_return why(transport_failure::kind::connect, found.ec, false);
+    }
+    endpoints result;
+    for (const asio::ip::address& each : in_turn(found.addresses)) {
+        if (result.size() < endpoints_max) {
+            result.emplace_back(each, url.port);
+        }
+    }
+    co_return result;
+}
+
+asio::awaitable<transport_result<void>> http_exchange::connect() {
+    const time_point deadline = deadline_sweep::clock::now() + origin_->settings.connect_timeout;
+    transport_result<endpoints> found = co_await resolve(deadline);
+    if (!found) {
+        co_return found.error();
+    }
+
+    race_outcome reached = co_await connect_first(*std::move(found), deadline);
+    if (reached.ec == asio::error::operation_aborted) {
+        co_return give_up(cancelled_before);
+    }
+    timed_out_ = reached.ec == asio::error::timed_out;
+    if (reached.ec) {
+        co_return give_up(why(transport_failure::kind::connect, reached.ec, false));
+    }
+    connection_ = std::make_unique<http_connection>(executor_, origin_);
+    connection_->socket() = std::move(reached.socket);
+    error_code ignored; // Without it, small requests are only slower.
+    connection_->socket().set_option(tcp::no_delay(true), ignored);
+
+    arm(deadline);
+    const auto [ec] = co_await connection_->handshake();
+    disarm();
+    const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+    if (ec || timed_out_ || by_us) {
+        co_return give_up(why(transport_failure::kind::tls, ec, by_us));
+    }
+    co_return transport_result<void>();
+}
+
+/// The time limit is for each piece that the peer takes, not for the whole body: a slow line may need
+/// long for an attachment.
+asio::awaitable<transport_result<void>>
+http_exchange::write_piece(std::string_view& head, std::string_view& body) {
+    const std::array<asio::const_buffer, 2> pieces{
+        asio::buffer(head.data(), head.size()), asio::buffer(body.data(), body.size())
+    };
+    arm(deadline_sweep::clock::now() + origin_->settings.first_byte_timeout);
+    const auto [ec, written] = co_await connection_->write_some(pieces);
+    disarm();
+    const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+    if (ec || timed_out_ || by_us) {
+        co_return why(transport_failure::kind::lost, ec, by_us);
+    }
+    const std::size_t of_head = std::min(written, head.size());
+    head.remove_prefix(of_head);
+    body.remove_prefix(written - of_head);
+    co_return transport_result<void>();
+}
+
+asio::awaitable<transport_result<void>>
+http_exchange::perform(std::string_view head, std::string_view body) {
+    transport_result<void> done = co_await write_piece(head, body);
+    if (done && (!head.empty() || !body.empty())) {
+        done = co_await write_while_reading(head, body);
+    } else if (done || done.error().what == transport_failure::kind::lost) {
+        // A server may answer (401, 413) and close without reading all of the body: that answer counts.
+        cut_short_ = !done;
+        await_first_byte();
+        done = co_await read_header();
+    }
+    if (!done) {
+        co_return give_up(done.error());
+    }
+    if (reader_.done()) {
+        complete();
+    }
+    co_return transport_result<void>();
+}
+
+/// Ends with the side that leaves the other nothing to do.
+struct http_exchange::until_over {
+    asio::cancellation_type operator()(const std::exception_ptr& thrown, const side& ended) const {
+        return thrown || ended.over ? asio::cancellation_type::terminal
+                                    : asio::cancellation_type::none;
+    }
+};
+
+/// A body that does not fit into the socket's buffer: a server that refuses it may say so without reading it.
+asio::awaitable<transport_result<void>>
+http_exchange::write_while_reading(std::string_view head, std::string_view body) {
+    writing_ = true;
+    auto [order, write_thrown, wrote, read_thrown, read] =
+        co_await asio::experimental::make_parallel_group(
+            asio::co_spawn(executor_, write_rest(head, body), asio::deferred),
+            asio::co_spawn(executor_, read_early_header(), asio::deferred)
+        )
+            .async_wait(until_over(), asio::use_awaitable);
+    cut_short_ = write_thrown || !wrote.outcome;
+    writing_ = false;
+    disarm();
+    if (read_thrown) {
+        std::rethrow_exception(read_thrown);
+    }
+    co_return read.outcome;
+}
+
+asio::awaitable<http_exchange::side>
+http_exchange::write_rest(std::string_view head, std::string_view body) {
+    while (!head.empty() || !body.empty()) {
+        const transport_result<void> done = co_await write_piece(head, body);
+        if (!done) {
+            const bool lost = done.error().what == transport_failure::kind::lost;
+            if (lost) {
+                await_first_byte();
+            }
+            co_return side{done, !lost};
+        }
+    }
+    await_first_byte();
+    co_return side{transport_result<void>(), false};
+}
+
+/// A server that begins to answer as asked has not said that it wants no more of the request.
+asio::awaitable<http_exchange::side> http_exchange::read_early_header() {
+    const transport_result<void> done = co_await read_header();
+    const bool as_asked = done && reader_.status() < 300;
+    co_return side{done, !as_asked};
+}
+
+/// The request is written: the time until the answer begins to count.
+void http_exchange::await_first_byte() {
+    writing_ = false;
+    first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
+    if (!reader_.header_done()) {
+        arm(first_byte_deadline_);
+    }
+}
+
+asio::awaitable<transport_result<void>> http_exchange::read_header() {
+    while (!reader_.header_done()) {
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return cancelled_before;
+        }
+        if (!begin_read()) {
+            co_return line_too_long;
+        }
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            stale_ = !received_ && failed->what == transport_failure::kind::lost;
+            co_return *failed;
+        }
+        const auto step = reader_.read_header({buffer_.data() + begin_, end_ - begin_});
+        if (step.failed) {
+            co_return transport_failure{
+                .what = transport_failure::kind::protocol, .detail = reader_.error()
+            };
+        }
+        begin_ += step.consumed;
+    }
+    co_return transport_result<void>();
+}
+
+asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
+    begin_idle();
+    for (;;) {
+        if (failure_) {
+            co_return *failure_;
+        }
+        if (ended_) {
+            co_return std::string_view();
+        }
+        if (begin_ < end_) {
+            char* const first = buffer_.data() + begin_;
+            const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
+            if (step.failed) {
+                co_return give_up(
+                    {.what = transport_failure::kind::protocol, .detail = reader_.error()}
+                );
+            }
+            begin_ += step.consumed;
+            if (reader_.done()) {
+                complete();
+            }
+            if (step.body > 0) {
+                body_begun_ = true;
+                co_return std::string_view(first, step.body);
+            }
+            if (ended_) {
+                continue;
+            }
+        }
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return give_up(cancelled_before);
+        }
+        if (connection_->plain()) {
+            arm_read();
+            const auto [ec] = co_await connection_->readable();
+            const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+            if (ec || by_us || timed_out_) {
+                disarm();
+                co_return give_up(why(transport_failure::kind::lost, ec, by_us));
+            }
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
+            }
+            continue;
+        }
+        if (!begin_read()) {
+            co_return give_up(line_too_long);
+        }
+        // Awaited here and not in a function of its own: this is done for every token.
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            co_return give_up(*failed);
+        }
+    }
+}
+
+/// Reads what has arrived and decodes it. An empty view: there is no body in it.
+transport_result<std::string_view> http_exchange::read_shared() {
+    const std::span<char> shared = shared_buffer();
+    const std::size_t kept = end_ - begin_;
+    if (kept >= shared.size()) {
+        return give_up(line_too_long);
+    }
+    if (kept > 0) { // The buffer may have been given back, and memcpy takes no null pointer.
+        std::memcpy(shared.data(), buffer_.data() + begin_, kept);
+    }
+    const auto outcome =
+        connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
+    const auto& [ec, received] = outcome;
+    if (ec == asio::error::would_block) {
+        return std::string_view();
+    }
+    if (const auto failed = end_read(outcome, false)) {
+        return give_up(*failed);
+    }
+    if (ended_) {
+        return std::string_view();
+    }
+    const auto step = reader_.read_body(shared.first(kept + received));
+    if (step.failed) {
+        return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+    }
+    // What is left is mostly the line end behind a chunk; the room that the header needed is given back.
+    const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
+    if (rest.size() <= buffer_.capacity() / 4) {
+        std::vector<char>(rest.begin(), rest.end()).swap(buffer_);
+    } else {
+        buffer_.assign(rest.begin(), rest.end());
+    }
+    begin_ = 0;
+    end_ = rest.size();
+    if (reader_.done()) {
+        complete();
+    }
+    body_begun_ = body_begun_ || step.body > 0;
+    return std::string_view(shared.data(), step.body);
+}
+
+/// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header, of a
+/// chunk's size) does not fit.
+bool http_exchange::begin_read() {
+    if (begin_ > 0) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+    }
+    if (end_ == buffer_.size()) {
+        if (buffer_.size() >= buffer_bytes_max || reader_.header_done()) {
+            return false;
+        }
+        buffer_.resize(buffer_.size() * 2);
+    }
+    arm_read();
+    return true;
+}
+
+/// The idle time counts from here: the time in which nobody reads is not the server's.
+void http_exchange::begin_idle() {
+    if (!idle_goes_on_) {
+        idle_left_ = origin_->settings.idle_timeout;
+    }
+    idle_goes_on_ = false;
+    idle_since_ = deadline_sweep::clock::now();
+    idle_deadline_ = idle_since_ + idle_left_;
+}
+
+void http_exchange::was_idle() noexcept {
+    idle_goes_on_ = true;
+    idle_left_ -= std::min(idle_left_, deadline_sweep::clock::now() - idle_since_);
+}
+
+void http_exchange::arm_read() {
+    if (!writing_) {
+        arm(body_begun_ ? idle_deadline_ : first_byte_deadline_);
+    }
+}
+
+/// Takes what a read has brought. The end of the connection is no failure where it ends the response.
+std::optional<transport_failure>
+http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
+    const auto& [ec, received] = outcome;
+    if (!writing_) {
+        disarm();
+    }
+    if (!by_us && !timed_out_) {
+        if (!ec) {
+            received_ = true;
+            end_ += received;
+            return std::nullopt;
+        }
+        // A TLS stream that ends without its closing alert may have been cut by anybody, so only the
+        // plain end of file is taken for the end of a response (RFC 9112, 9.8).
+        if (ec == asio::error::eof && reader_.end_of_connection()) {
+            complete();
+            return std::nullopt;
+        }
+    }
+    return why(transport_failure::kind::lost, ec, by_us);
+}
+
+void http_exchange::complete() {
+    ended_ = true;
+    disarm();
+    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() && !cut_short_ &&
+                          begin_ == end_ && connection_->socket().is_open();
+    const std::chrono::seconds keep = reusable ? keep_time() : std::chrono::seconds(0);
+    if (keep > std::chrono::seconds(0)) {
+        connection_pool::of(executor_).give_back(origin_->id, std::move(connection_), keep);
+    }
+    connection_.reset();
+}
+
+/// How long the server keeps the connection, by its own word (`Keep-Alive: timeout=5`), less the time that a
+/// request may be on its way.
+std::chrono::seconds http_exchange::keep_time() const {
+    constexpr std::string_view name = "timeout=";
+    constexpr std::chrono::seconds margin{1};
+    const std::string_view field = reader_.field("keep-alive");
+    const std::size_t at = field.find(name);
+    unsigned seconds = 0;
+    if (at == std::string_view::npos ||
+        std::from_chars(field.data() + at + name.size(), field.data() + field.size(), seconds).ec !=
+            std::errc()) {
+        return connection_pool::idle_time_max;
+    }
+    return std::min(std::chrono::seconds(seconds), connection_pool::idle_time_max) - margin;
+}
+
+} // namespace agui::runner

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "runner/base/deadline_sweep.hpp"
+#include "runner/http/http_connection.hpp"
+#include "runner/http/http_response_reader.hpp"
+#include "runner/http/model_transport.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// One request and its response on one connection. Owns the connection until the response has ended,
+/// then gives it back to the pool; in every other case closes it.
+class http_exchange final : public transport_response, private deadline_sweep::watch {
+public:
+    http_exchange(
+        const boost::asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
+    );
+
+    /// Uses a connection of the pool, in place of connect().
+    void use(std::unique_ptr<http_connection> connection) { connection_ = std::move(connection); }
+
+    /// Looks the host up and connects to the first of its addresses that answers, TLS included.
+    [[nodiscard]] boost::asio::awaitable<transport_result<void>> connect();
+
+    /// Writes the request (`head` holds the header, its empty line included) and reads the response's
+    /// header. Both views must outlive the await.
+    [[nodiscard]] boost::asio::awaitable<transport_result<void>>
+    perform(std::string_view head, std::string_view body);
+
+    /// After perform() has failed: the peer had closed the connection before it answered a byte.
+    [[nodiscard]] bool stale() const noexcept { return stale_; }
+
+    [[nodiscard]] int status() const noexcept override { return reader_.status(); }
+    [[nodiscard]] std::string_view header(std::string_view name) const noexcept override {
+        return reader_.field(name);
+    }
+    [[nodiscard]] boost::asio::awaitable<transport_result<std::string_view>> read() override;
+    void was_idle() noexcept override;
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+    using endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
+
+    [[nodiscard]] boost::asio::awaitable<transport_result<endpoints>> resolve(time_point deadline);
+    /// One side of an exchange whose request takes long to write.
+    struct side {
+        transport_result<void> outcome;
+        bool over = true; ///< The other side has nothing more to do.
+    };
+    struct until_over;
+
+    [[nodiscard]] boost::asio::awaitable<transport_result<void>>
+    write_piece(std::string_view& head, std::string_view& body);
+    [[nodiscard]] boost::asio::awaitable<side> write_rest(std::string_view head, std::string_view body);
+    [[nodiscard]] boost::asio::awaitable<transport_result<void>>
+    write_while_reading(std::string_view head, std::string_view body);
+    [[nodiscard]] boost::asio::awaitable<transport_result<void>> read_header();
+    [[nodiscard]] boost::asio::awaitable<side> read_early_header();
+    void await_first_byte();
+    [[nodiscard]] bool begin_read();
+    void begin_idle();
+    void arm_read();
+    [[nodiscard]] std::chrono::seconds keep_time() const;
+    [[nodiscard]] transport_result<std::string_view> read_shared();
+    [[nodiscard]] std::optional<transport_failure>
+    end_read(const http_connection::io_result& outcome, bool by_us);
+    [[nodiscard]] transport_failure
+    why(transport_failure::kind kind, const boost::system::error_code& ec, bool by_us) const;
+    [[nodiscard]] transport_failure give_up(transport_failure why);
+    void expired() noexcept override;
+    void complete();
+
+    boost::asio::any_io_executor executor_;
+    std::shared_ptr<http_origin> origin_;
+    std::unique_ptr<http_connection> connection_;
+    http_response_reader reader_;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0; ///< Bytes of the buffer that were received and not yet consumed.
+    std::size_t end_ = 0;
+    time_point first_byte_deadline_;
+    std::optional<transport_failure> failure_; ///< Why nothing more can be read.
+    time_point idle_since_;
+    time_point idle_deadline_;
+    std::chrono::steady_clock::duration idle_left_{0}; ///< Of the idle time, where what came did not end it.
+    bool idle_goes_on_ = false;
+    bool writing_ = false;                   ///< The deadline is the write's; a read waits beside it.
+    bool cut_short_ = false;                 ///< The request was not written to its end.
+    bool received_ = false;
+    bool body_begun_ = false;
+    bool timed_out_ = false;
+    bool stale_ = false;
+    bool ended_ = false;
+};
+
+} // namespace agui::runner

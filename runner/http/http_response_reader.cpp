@@ -1,0 +1,191 @@
+#include "runner/http/http_response_reader.hpp"
+
+#include <boost/beast/core/string_type.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+
+// Twice what common servers and proxies allow to be sent; bounds what a bad server makes us hold.
+constexpr std::uint32_t header_bytes_max = 64U << 10U;
+
+// A server may send a few (100, 103) while it works; one that never stops is broken.
+constexpr int informational_max = 16;
+
+constexpr int switching_protocols = 101;
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) {
+        if (c >= 'A' && c <= 'Z') {
+            c = static_cast<char>(c - 'A' + 'a');
+        }
+    }
+    return result;
+}
+
+/// Keeps the fields of the header, and moves body bytes to where `out` points.
+class parser final : public http::basic_parser<false> {
+public:
+    parser() {
+        header_limit(header_bytes_max);
+        // Streams have no end that could be named; whoever reads the body bounds what it keeps.
+        body_limit(boost::none);
+    }
+
+    int status = 0;
+    std::vector<std::pair<std::string, std::string>> fields;
+    char* out = nullptr;
+
+private:
+    void on_request_impl(
+        http::verb, beast::string_view, beast::string_view, int, error_code&
+    ) override {}
+
+    void on_response_impl(int code, beast::string_view, int, error_code&) override {
+        status = code;
+    }
+
+    void on_field_impl(
+        http::field, beast::string_view name, beast::string_view value, error_code&
+    ) override {
+        // Trailers come through here too: they must not add to what the header said.
+        if (!is_header_done()) {
+            fields.emplace_back(lower(name), std::string(value));
+        }
+    }
+
+    void on_header_impl(error_code&) override {}
+    void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+
+    std::size_t on_body_impl(beast::string_view body, error_code&) override { return keep(body); }
+
+    void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
+
+    std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view body, error_code&) override {
+        return keep(body);
+    }
+
+    void on_finish_impl(error_code&) override {}
+
+    // The pieces of a read are joined in place, so that a read gives one piece however many chunks it
+    // held. `out` never overtakes the parser: framing bytes only make it fall behind.
+    std::size_t keep(beast::string_view body) {
+        if (out != body.data()) {
+            std::memmove(out, body.data(), body.size());
+        }
+        out += body.size();
+        return body.size();
+    }
+};
+
+} // namespace
+
+struct http_response_reader::state {
+    std::unique_ptr<parser> current = std::make_unique<parser>();
+    int informational = 0;
+    std::string error;
+
+    step fail(std::string reason) {
+        error = std::move(reason);
+        step result;
+        result.failed = true;
+        return result;
+    }
+};
+
+http_response_reader::http_response_reader() : state_(std::make_unique<state>()) {}
+http_response_reader::~http_response_reader() = default;
+http_response_reader::http_response_reader(http_response_reader&& other) noexcept = default;
+http_response_reader&
+http_response_reader::operator=(http_response_reader&& other) noexcept = default;
+
+http_response_reader::step http_response_reader::read_header(std::string_view bytes) {
+    step result;
+    while (!header_done() && result.consumed < bytes.size()) {
+        parser& current = *state_->current;
+        current.eager(false);
+        const std::string_view rest = bytes.substr(result.consumed);
+        error_code ec;
+        result.consumed += current.put({rest.data(), rest.size()}, ec);
+        if (ec == http::error::need_more) {
+            break;
+        }
+        if (ec) {
+            return state_->fail(ec.message());
+        }
+        if (current.is_header_done() && current.status / 100 == 1) {
+            if (current.status == switching_protocols ||
+                ++state_->informational > informational_max) {
+                return state_->fail("unexpected informational response");
+            }
+            state_->current = std::make_unique<parser>();
+        }
+    }
+    return result;
+}
+
+http_response_reader::step http_response_reader::read_body(std::span<char> bytes) {
+    step result;
+    parser& current = *state_->current;
+    current.eager(true);
+    current.out = bytes.data();
+    while (!current.is_done() && result.consumed < bytes.size()) {
+        const std::span<char> rest = bytes.subspan(result.consumed);
+        error_code ec;
+        result.consumed += current.put({rest.data(), rest.size()}, ec);
+        if (ec == http::error::need_more) {
+            break;
+        }
+        if (ec) {
+            return state_->fail(ec.message());
+        }
+    }
+    result.body = static_cast<std::size_t>(current.out - bytes.data());
+    return result;
+}
+
+bool http_response_reader::end_of_connection() {
+    if (!header_done()) {
+        return false;
+    }
+    error_code ec;
+    state_->current->put_eof(ec);
+    return !ec;
+}
+
+bool http_response_reader::header_done() const noexcept {
+    return state_->current->is_header_done();
+}
+
+bool http_response_reader::done() const noexcept { return state_->current->is_done(); }
+
+bool http_response_reader::keep_alive() const noexcept {
+    return header_done() && state_->current->keep_alive();
+}
+
+int http_response_reader::status() const noexcept { return state_->current->status; }
+
+std::string_view http_response_reader::field(std::string_view name) const noexcept {
+    for (const auto& [key, value] : state_->current->fields) {
+        if (key == name) {
+            return value;
+        }
+    }
+    return {};
+}
+
+const std::string& http_response_reader::error() const noexcept { return state_->error; }
+
+} // namespace agui::runner

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "runner/http/model_transport.hpp"
+#include "runner/http/name_lookup.hpp"
+#include "session/base/error.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+/// How one model server (or webhook) is reached.
+struct http_endpoint {
+    std::string base_url; ///< http:// or https://, no userinfo; a query is sent with every request.
+    /// Sent with every request (keys too); of several of one name the first.
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::chrono::milliseconds connect_timeout{10'000};
+    std::chrono::milliseconds first_byte_timeout{60'000};
+    std::chrono::milliseconds idle_timeout{60'000};
+    std::string ca_file; ///< PEM bundle besides the system's; empty: the system's alone.
+    /// False: a connection for each request, so that none is ever sent a second time (see below).
+    bool reuse_connections = true;
+    std::shared_ptr<name_lookup> names; ///< Null: name_lookup::system().
+};
+
+/// HTTP/1.1 with keep-alive connections pooled per thread of execution (a connection never changes its
+/// executor). https verifies the certificate chain and the host name (RFC 9110 4.3.4); there is no way
+/// to switch that off. Redirects are not followed. A pooled connection that turns out to be closed
+/// before the first response byte is replaced once, transparently; one is kept for as long as the server's
+/// Keep-Alive says, a minute at most. An answer that comes while the request is still written ends the
+/// writing. Answers are not compressed (Accept-Encoding: identity). Timeouts are coarse (checked four
+/// times a second), so that a token costs no timer.
+/// Fails with errc::invalid_input if the URL is not usable.
+[[nodiscard]] result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpoint);
+
+} // namespace agui::runner

@@ -1,0 +1,39 @@
+#include "runner/http/model_transport.hpp"
+
+#include <boost/assert/source_location.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace agui::runner {
+
+namespace {
+
+std::string_view name_of(transport_failure::kind kind) noexcept {
+    switch (kind) {
+    case transport_failure::kind::connect:
+        return "connect";
+    case transport_failure::kind::tls:
+        return "tls";
+    case transport_failure::kind::timeout:
+        return "timeout";
+    case transport_failure::kind::lost:
+        return "lost";
+    case transport_failure::kind::protocol:
+        return "protocol";
+    case transport_failure::kind::cancelled:
+        return "cancelled";
+    }
+    return "connect";
+}
+
+} // namespace
+
+void throw_exception_from_error(
+    const transport_failure& error, const boost::source_location& where
+) {
+    (void)where; // As for a model_failure: the position says nothing about the cause.
+    throw std::runtime_error("transport " + std::string(name_of(error.what)) + ": " + error.detail);
+}
+
+} // namespace agui::runner

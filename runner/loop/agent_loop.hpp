@@ -1,0 +1,87 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "runner/base/runner_event.hpp"
+#include "runner/base/stop_reason.hpp"
+#include "runner/base/stop_source.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/base/clock.hpp"
+#include "session/base/error.hpp"
+#include "session/base/id.hpp"
+#include "session/base/log.hpp"
+#include "session/conversation/thread.hpp"
+#include "session/history/history_plan.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+/// Where a run's events and changes go. Used from the run's executor only.
+class run_sink {
+public:
+    virtual ~run_sink() = default;
+
+    /// Shows an event. Deltas may be shown before what they belong to is committed.
+    virtual void emit(const runner_event& event) = 0;
+
+    /// Makes `change` durable. After a failure the run ends as store_unavailable.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
+
+    /// The run's thread with all that it has committed. Asked for when a run goes on after its model's answer.
+    [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
+
+    /// Ends the run: `change` and the terminal event in one transaction, the thread free before the
+    /// event is visible (P3, P7). Called exactly once, last.
+    [[nodiscard]] virtual boost::asio::awaitable<void>
+    finish(session::changes change, run_end end) = 0;
+};
+
+/// An agent as configured, and what the request changed of it.
+struct agent_settings {
+    std::string id = "default";
+    std::string instructions;
+    std::string context;          ///< Of the application; leads the last user message of each model request.
+    std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
+    std::uint32_t max_rounds = 10;          ///< Model answers with calls whose tools are executed.
+    std::uint32_t max_parallel_tools = 8;
+    model_parameters parameters;            ///< tool_choice applies to the first call of a user turn.
+};
+
+/// One run, ready to go: the input is stored, `thread` holds it.
+struct run_request {
+    session::thread_key key;
+    std::string run_id;
+    agent_settings agent;
+    session::thread_record thread; ///< Let go of once the model was asked.
+    session::next_step next = session::next_step::call_model;
+    bool snapshot = false;
+    bool new_user_turn = false;
+    std::vector<tool_definition> external_tools; ///< Offered besides the server's.
+};
+
+/// What all runs share. References outlive every run.
+struct run_services {
+    model_provider& model;
+    const tool_registry& tools;
+    id_source& ids;
+    const clock& time;
+    logger& log;
+    std::size_t max_result_bytes = 1U << 20U;
+    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer one no model is asked again.
+};
+
+/// The agent loop: asks the model, executes its server tools in parallel, hands external calls to the
+/// caller, goes round until the model only talks. Always ends with exactly one sink.finish(), whatever
+/// happens; throws nothing. stop.request() ends the upstream call and the server tools at once (a tool
+/// that ignores it is left alone, its result dropped); from when it returns no model is asked and no tool is
+/// started. It is closed right before sink.finish(): a stop that came earlier is the run's end, whatever the
+/// run had come to (only store_unavailable is told instead). `sink` and `stop` must outlive the await.
+[[nodiscard]] boost::asio::awaitable<void>
+run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop);
+
+} // namespace agui::runner

@@ -1,0 +1,174 @@
+#include "runner/loop/conversation.hpp"
+
+#include "runner/loop/agent_loop.hpp"
+#include "session/conversation/message_size.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::runner {
+
+using session::call_record;
+using session::call_status;
+
+namespace {
+
+// 4 KB a run at the most. Beyond it every call gets an id of ours, which is new for sure.
+constexpr std::size_t call_hashes_max = 1024;
+
+std::uint32_t hash_of(std::string_view id) noexcept {
+    const std::size_t hash = std::hash<std::string_view>()(id);
+    return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
+}
+
+} // namespace
+
+conversation::conversation(
+    session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
+)
+    : run_id_(std::move(run_id)), sink_(sink), time_(time), branch_(thread.head),
+      message_count_(thread.nodes.size()), bytes_(thread.bytes) {
+    if (branch_ < thread.branches.size()) {
+        tip_ = thread.branches[branch_].tip;
+    }
+    for (const call_record& call : thread.calls) {
+        note_id(call.id);
+        note_call(call);
+    }
+    thread_ = std::move(thread);
+}
+
+boost::asio::awaitable<bool> conversation::hold() {
+    if (thread_) {
+        co_return true;
+    }
+    auto loaded = co_await sink_.load_thread();
+    // Anything else is not the thread that the run has left.
+    const bool fits = loaded && loaded->nodes.size() == message_count_ &&
+                      branch_ < loaded->branches.size();
+    if (fits) {
+        thread_ = std::move(*loaded);
+    }
+    co_return fits;
+}
+
+void conversation::note_id(std::string_view call_id) {
+    if (has_many_calls_ || call_hashes_.size() == call_hashes_max) {
+        has_many_calls_ = true;
+        std::vector<std::uint32_t>().swap(call_hashes_);
+        return;
+    }
+    const std::uint32_t hash = hash_of(call_id);
+    call_hashes_.insert(std::ranges::lower_bound(call_hashes_, hash), hash);
+}
+
+// Keeps what is this run's and open.
+void conversation::note_call(const call_record& call) {
+    const auto known = std::ranges::find(open_, call.id, &call_record::id);
+    const bool is_open = call.run_id == run_id_ && call.status == call_status::open;
+    if (known == open_.end()) {
+        if (is_open) {
+            open_.push_back(call);
+        }
+    } else if (is_open) {
+        *known = call;
+    } else {
+        open_.erase(known);
+    }
+}
+
+bool conversation::may_have_call(std::string_view id) const noexcept {
+    return has_many_calls_ || std::ranges::binary_search(call_hashes_, hash_of(id));
+}
+
+const call_record& conversation::own_call(std::string_view id) const {
+    const auto call = std::ranges::find(open_, id, &call_record::id);
+    if (call == open_.end()) {
+        throw std::logic_error("the run has no such call");
+    }
+    return *call;
+}
+
+branch_growth conversation::growth() const { return {{}, tip()}; }
+
+session::node_index conversation::append(branch_growth& growing, session::message value) const {
+    session::stored_message node;
+    node.parent = growing.tip;
+    node.run_id = run_id_;
+    node.created_at = time_.now();
+    node.message = std::move(value);
+    growing.tip =
+        static_cast<session::node_index>(message_count_ + growing.change.messages.size());
+    growing.change.messages.push_back(std::move(node));
+    return growing.tip;
+}
+
+void conversation::add_event(
+    session::changes& change, std::string_view type, boost::json::object data
+) const {
+    session::session_event& made = change.events.emplace_back();
+    made.type = type;
+    made.run_id = run_id_;
+    made.timestamp = time_.now();
+    made.data = std::move(data);
+}
+
+session::changes conversation::take(branch_growth growing) const {
+    if (!growing.change.messages.empty()) {
+        growing.change.branches.push_back({branch_, session::branch{growing.tip, time_.now()}});
+    }
+    return std::move(growing.change);
+}
+
+std::vector<call_record> conversation::open_calls(const session::changes& change) const {
+    std::vector<call_record> open = open_;
+    open.insert(open.end(), change.calls.begin(), change.calls.end());
+    return open;
+}
+
+void conversation::set_status(
+    session::changes& change, const call_record& call, call_status status
+) {
+    for (call_record& changed : change.calls) {
+        if (changed.id == call.id) {
+            changed.status = status;
+            return;
+        }
+    }
+    call_record changed = call;
+    changed.status = status;
+    change.calls.push_back(std::move(changed));
+}
+
+// What the store has done with it.
+void conversation::go_on_from(const session::changes& change) {
+    for (const session::stored_message& added : change.messages) {
+        bytes_ += session::stored_size(added.message);
+    }
+    message_count_ += change.messages.size();
+    for (const auto& changed : change.branches) {
+        if (changed.index == branch_) {
+            tip_ = changed.value.tip;
+        }
+    }
+    for (const call_record& call : change.calls) {
+        if (!may_have_call(call.id)) {
+            note_id(call.id);
+        }
+        note_call(call);
+    }
+}
+
+boost::asio::awaitable<bool> conversation::commit(session::changes change) {
+    let_go();
+    change.at = time_.now();
+    const result<void> done = co_await sink_.commit(change);
+    if (done) {
+        go_on_from(change);
+    }
+    co_return done.has_value();
+}
+
+} // namespace agui::runner

@@ -1,0 +1,124 @@
+#include "runner/loop/model_turn.hpp"
+
+#include "session/base/lean_append.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::runner {
+
+using session::turn_block;
+
+model_turn::model_turn(
+    run_sink& out, id_source& ids, call_naming name_call, std::string_view provider,
+    std::string_view model
+)
+    : out_(out), ids_(ids), name_call_(std::move(name_call)), message_id_(ids.next("msg")) {
+    origin_.provider = provider;
+    origin_.model = model;
+}
+
+/// The block that goes on, or a new one of that kind.
+turn_block& model_turn::block(turn_block::kind what, bool anew) {
+    std::vector<turn_block>& all = origin_.blocks;
+    if (anew || all.empty() || all.back().what != what) {
+        all.emplace_back().what = what;
+    }
+    return all.back();
+}
+
+void model_turn::on_text(std::string_view delta) {
+    // Shown, then kept: what could not be shown is nothing that was said.
+    last_is_call_ = false;
+    out_.emit(text_delta{message_id_, delta});
+    lean_append(text_, delta);
+    block(turn_block::kind::text, false).bytes += delta.size();
+}
+
+void model_turn::on_reasoning(std::string_view delta) {
+    const turn_block& current = block(turn_block::kind::reasoning, false);
+    if (reasoning_.empty() || reasoning_.back().id != current.id) {
+        reasoning_.push_back({ids_.next("rsn"), {}});
+        origin_.blocks.back().id = reasoning_.back().id;
+    }
+    last_is_call_ = false;
+    out_.emit(reasoning_delta{reasoning_.back().id, delta});
+    lean_append(reasoning_.back().text, delta);
+}
+
+void model_turn::on_call(std::size_t index, std::string_view id, std::string_view name) {
+    if (index != calls_.size()) {
+        throw std::logic_error("calls of an answer are numbered in order");
+    }
+    calls_.push_back(name_call_(id, name));
+    last_is_call_ = true;
+    const call& made = calls_.back();
+    block(turn_block::kind::call, true).id = made.id;
+    out_.emit(call_started{
+        made.id, made.name, message_id_, made.owner == session::call_owner::external});
+}
+
+void model_turn::on_call_arguments(std::size_t index, std::string_view delta) {
+    call& made = calls_.at(index);
+    last_is_call_ = true;
+    out_.emit(call_arguments{made.id, delta});
+    made.arguments.append(delta);
+}
+
+void model_turn::on_turn_data(std::string_view key, const boost::json::value& value) {
+    origin_.data[key] = boost::json::value(value, boost::json::storage_ptr());
+}
+
+void model_turn::on_call_data(std::size_t index, const boost::json::value& value) {
+    const std::string& id = calls_.at(index).id;
+    for (turn_block& each : origin_.blocks) {
+        if (each.what == turn_block::kind::call && each.id == id) {
+            each.data = boost::json::value(value, boost::json::storage_ptr());
+        }
+    }
+}
+
+/// Text and calls in the usual order say all that there is.
+bool model_turn::has_origin() const {
+    const auto is_unusual = [this](const turn_block& each) {
+        return each.what == turn_block::kind::reasoning || !each.data.is_null() ||
+               (each.what == turn_block::kind::text && &each != origin_.blocks.data());
+    };
+    return !origin_.provider.empty() &&
+           (!origin_.data.empty() || std::ranges::any_of(origin_.blocks, is_unusual));
+}
+
+void model_turn::complete_calls() {
+    for (std::size_t index = 0; index < calls_.size(); ++index) {
+        if (calls_[index].arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
+            on_call_arguments(index, "{}");
+        }
+    }
+}
+
+std::vector<session::message> model_turn::take_messages() {
+    std::vector<session::message> messages;
+    for (reasoning& each : reasoning_) {
+        session::message& message = messages.emplace_back();
+        message.id = std::move(each.id);
+        message.role = session::role::reasoning;
+        message.content = std::move(each.text);
+    }
+    if (!text_.empty() || !calls_.empty()) {
+        session::message& assistant = messages.emplace_back();
+        assistant.id = message_id_;
+        assistant.role = session::role::assistant;
+        assistant.content = std::move(text_);
+        for (call& made : calls_) {
+            assistant.tool_calls.push_back({made.id, made.name, std::move(made.arguments), {}, {}});
+        }
+        if (has_origin()) {
+            assistant.origin = std::make_shared<const session::turn_origin>(std::move(origin_));
+        }
+    }
+    return messages;
+}
+
+} // namespace agui::runner

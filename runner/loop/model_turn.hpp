@@ -1,0 +1,77 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "runner/loop/agent_loop.hpp"
+#include "session/base/id.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// One model answer as it comes in: shown at once, kept for the thread. Each stretch of reasoning is a message of
+/// its own; all text is one message, whatever comes between. Lives on the run's executor, for one
+/// call of the model. What it is given must outlive it.
+class model_turn final : public model_sink {
+public:
+    struct call {
+        std::string id;
+        std::string name;
+        std::string arguments;
+        session::call_owner owner = session::call_owner::server;
+    };
+
+    /// Gives a call an id that the thread has not seen (models repeat ids across turns), and its owner.
+    using call_naming = std::function<call(std::string_view id, std::string_view name)>;
+
+    /// `provider` and `model` tell who is asked; without a provider nothing is kept for it.
+    model_turn(
+        run_sink& out, id_source& ids, call_naming name_call, std::string_view provider = {},
+        std::string_view model = {}
+    );
+
+    // model_sink
+    void on_text(std::string_view delta) override;
+    void on_reasoning(std::string_view delta) override;
+    void on_call(std::size_t index, std::string_view id, std::string_view name) override;
+    void on_call_arguments(std::size_t index, std::string_view delta) override;
+    void on_turn_data(std::string_view key, const boost::json::value& value) override;
+    void on_call_data(std::size_t index, const boost::json::value& value) override;
+
+    /// The answer is complete: a call without arguments gets the empty object, which clients parse.
+    void complete_calls();
+
+    [[nodiscard]] const std::string& message_id() const noexcept { return message_id_; }
+    [[nodiscard]] const std::vector<call>& calls() const noexcept { return calls_; }
+    /// What a cut of the answer would have cut is a call.
+    [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
+
+    /// The turn as it is stored: its messages in order, the one that holds the calls last. Empty: nothing was
+    /// said. The turn is used up.
+    [[nodiscard]] std::vector<session::message> take_messages();
+
+private:
+    struct reasoning {
+        std::string id;
+        std::string text;
+    };
+
+    session::turn_block& block(session::turn_block::kind what, bool anew);
+    [[nodiscard]] bool has_origin() const;
+
+    run_sink& out_;
+    id_source& ids_;
+    call_naming name_call_;
+    std::string message_id_;
+    std::string text_;
+    std::vector<reasoning> reasoning_;
+    session::turn_origin origin_;
+    std::vector<call> calls_;
+    bool last_is_call_ = false;
+};
+
+} // namespace agui::runner

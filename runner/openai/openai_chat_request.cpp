@@ -1,0 +1,565 @@
+#include "runner/openai/openai_chat.hpp"
+
+#include "runner/base/json_members.hpp"
+#include "runner/base/json_text.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+namespace agui::runner {
+
+namespace {
+
+namespace json = boost::json;
+using session::message;
+using session::role;
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) {
+        if (c >= 'A' && c <= 'Z') {
+            c = static_cast<char>(c - 'A' + 'a');
+        }
+    }
+    return result;
+}
+
+/// The name of the member that bounds the answer. OpenAI's newer models refuse `max_tokens` (400) and
+/// all of them take `max_completion_tokens`; of the compatible servers several ignore the latter
+/// without a word (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer unbounded, and all
+/// know `max_tokens`. So the newer name goes only to models that bear a name of OpenAI's.
+/// `extra_body` can say otherwise.
+std::string_view output_limit_member(std::string_view model) {
+    if (const std::size_t slash = model.rfind('/'); slash != std::string_view::npos) {
+        model.remove_prefix(slash + 1);
+    }
+    if (model.starts_with("ft:")) {
+        model.remove_prefix(3);
+    }
+    const bool o_series =
+        model.size() >= 2 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9';
+    // gpt-oss has open weights: others serve it.
+    const bool gpt = model.starts_with("gpt-") && !model.starts_with("gpt-oss");
+    return o_series || gpt || model.starts_with("chatgpt-") ? "max_completion_tokens"
+                                                            : "max_tokens";
+}
+
+/// A content part as the dialect knows it: what of it, where from.
+struct media {
+    enum class source { none, data, url, file };
+    source from = source::none;
+    std::string_view value;
+    std::string mime_type;
+    std::string_view provider;
+    std::string_view filename;
+};
+
+media read_media(const json::object& part) {
+    media result;
+    const json::object* const source = object_in(part, "source");
+    if (source == nullptr) {
+        // The legacy `binary` part holds the members itself.
+        result.mime_type = lower(string_in(part, "mimeType"));
+        result.filename = string_in(part, "filename");
+        for (const auto& [name, from] :
+             {std::pair{"data", media::source::data}, std::pair{"url", media::source::url},
+              std::pair{"id", media::source::file}}) {
+            if (const std::string_view value = string_in(part, name); !value.empty()) {
+                result.from = from;
+                result.value = value;
+                break;
+            }
+        }
+        return result;
+    }
+    const std::string_view type = string_in(*source, "type");
+    result.from = type == "data"   ? media::source::data
+                  : type == "url"  ? media::source::url
+                  : type == "file" ? media::source::file
+                                   : media::source::none;
+    result.value = string_in(*source, "value");
+    result.mime_type = lower(string_in(*source, "mimeType"));
+    result.provider = string_in(*source, "provider");
+    if (const json::object* const metadata = object_in(part, "metadata")) {
+        result.filename = string_in(*metadata, "filename");
+    }
+    if (result.value.empty()) {
+        result.from = media::source::none;
+    }
+    return result;
+}
+
+/// The part's kind; a legacy `binary` part has the one that its media type says.
+std::string_view kind_of(std::string_view type, std::string_view mime_type) noexcept {
+    if (type != "binary") {
+        return type;
+    }
+    for (const std::string_view kind : {"image", "audio", "video"}) {
+        if (mime_type.starts_with(kind)) {
+            return kind;
+        }
+    }
+    return "document";
+}
+
+/// `format` of input_audio, which knows these two only.
+std::string_view audio_format(std::string_view mime_type) noexcept {
+    if (mime_type == "audio/wav" || mime_type == "audio/x-wav" || mime_type == "audio/wave" ||
+        mime_type == "audio/vnd.wave") {
+        return "wav";
+    }
+    if (mime_type == "audio/mpeg" || mime_type == "audio/mp3") {
+        return "mp3";
+    }
+    return "";
+}
+
+class request_writer {
+public:
+    request_writer(const model_request& request, const openai_settings& settings)
+        : request_(request),
+          settings_(settings) {}
+
+    std::string write();
+
+private:
+    bool member(std::string_view name);
+    void string_member(std::string_view name, std::string_view value);
+    void parameters();
+    void tools();
+    void messages();
+    void begin_message(std::string_view role_name);
+    void user_content(const session::content& content);
+    bool part(const json::object& value, std::string_view separator);
+    bool media_part(std::string_view kind, const media& from, std::string_view separator);
+    bool url_allowed(std::string_view url) const;
+    void assistant(const message& value);
+    void sent_back(const session::turn_origin& origin);
+    void sent_back(const session::turn_origin& origin, const session::tool_call& call);
+    void tool_result(const message& value);
+    void data_url(const media& from);
+
+    const model_request& request_;
+    const openai_settings& settings_;
+    std::string out_;
+    bool first_member_ = true;
+    bool first_message_ = true;
+    std::string reasoning_;  ///< Of the answer that comes next.
+    bool tool_turn_ = false; ///< Since the last user message a tool was called.
+};
+
+/// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
+bool request_writer::member(std::string_view name) {
+    if (settings_.extra_body.contains(name)) {
+        return false;
+    }
+    if (!first_member_) {
+        out_.push_back(',');
+    }
+    first_member_ = false;
+    append_json_string(out_, name);
+    out_.push_back(':');
+    return true;
+}
+
+void request_writer::string_member(std::string_view name, std::string_view value) {
+    if (member(name)) {
+        append_json_string(out_, value);
+    }
+}
+
+std::string request_writer::write() {
+    out_.push_back('{');
+    string_member("model", request_.parameters.model);
+    if (member("messages")) {
+        messages();
+    }
+    if (request_.tools != nullptr && !request_.tools->empty()) {
+        tools();
+    }
+    parameters();
+    if (member("stream")) {
+        out_.append("true");
+    }
+    if (member("stream_options")) {
+        out_.append(R"({"include_usage":true})");
+    }
+    for (const auto& [name, value] : settings_.extra_body) {
+        if (value.is_null()) {
+            continue;
+        }
+        if (!first_member_) {
+            out_.push_back(',');
+        }
+        first_member_ = false;
+        append_json_string(out_, std::string_view(name.data(), name.size()));
+        out_.push_back(':');
+        out_.append(json::serialize(value));
+    }
+    out_.push_back('}');
+    return std::move(out_);
+}
+
+void request_writer::parameters() {
+    const model_parameters& given = request_.parameters;
+    // The shortest text that reads back as the same number. What JSON cannot say is left out.
+    if (given.temperature && std::isfinite(*given.temperature) && member("temperature")) {
+        std::array<char, 32> digits{};
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *given.temperature);
+        out_.append(digits.data(), end.ptr);
+    }
+    if (given.max_output_tokens && member(output_limit_member(given.model))) {
+        out_.append(std::to_string(*given.max_output_tokens));
+    }
+    if (given.reasoning_effort) {
+        string_member("reasoning_effort", *given.reasoning_effort);
+    }
+}
+
+void request_writer::tools() {
+    if (member("tools")) {
+        char separator = '[';
+        for (const tool_definition& tool : *request_.tools) {
+            out_.push_back(separator);
+            separator = ',';
+            out_.append(R"({"type":"function","function":{"name":)");
+            append_json_string(out_, tool.name);
+            if (!tool.description.empty()) {
+                out_.append(R"(,"description":)");
+                append_json_string(out_, tool.description);
+            }
+            out_.append(R"(,"parameters":)");
+            // The dialect makes them optional; not every chat template of the compatible servers does.
+            out_.append(
+                tool.parameters.is_null() ? R"({"type":"object","properties":{}})"
+                                          : json::serialize(tool.parameters)
+            );
+            out_.append("}}");
+        }
+        out_.push_back(']');
+    }
+    // Both are refused by servers when no tools are offered, hence here.
+    if (request_.parameters.tool_choice && member("tool_choice")) {
+        switch (request_.parameters.tool_choice->kind) {
+        case tool_choice::mode::automatic:
+            out_.append(R"("auto")");
+            break;
+        case tool_choice::mode::none:
+            out_.append(R"("none")");
+            break;
+        case tool_choice::mode::required:
+            out_.append(R"("required")");
+            break;
+        case tool_choice::mode::named:
+            out_.append(R"({"type":"function","function":{"name":)");
+            append_json_string(out_, request_.parameters.tool_choice->name);
+            out_.append("}}");
+            break;
+        }
+    }
+    if (request_.parameters.parallel_tool_calls && member("parallel_tool_calls")) {
+        out_.append(*request_.parameters.parallel_tool_calls ? "true" : "false");
+    }
+}
+
+void request_writer::begin_message(std::string_view role_name) {
+    out_.append(first_message_ ? R"({"role":")" : R"(,{"role":")");
+    first_message_ = false;
+    out_.append(role_name);
+    out_.push_back('"');
+}
+
+/// The parts of a content, a text as one.
+json::array parts_of(const session::content& content) {
+    if (const auto* text = std::get_if<std::string>(&content)) {
+        return text->empty() ? json::array() : json::array{{{"type", "text"}, {"text", *text}}};
+    }
+    return std::get<json::array>(content);
+}
+
+/// With each row of user messages as one. What is not for models does not separate them.
+std::vector<message> merge_users(const std::vector<message>& given) {
+    std::vector<message> merged;
+    for (const message& each : given) {
+        if (each.role == role::activity || each.role == role::reasoning) {
+            continue;
+        }
+        if (each.role != role::user || merged.empty() || merged.back().role != role::user) {
+            merged.push_back(each);
+            continue;
+        }
+        session::content& content = merged.back().content;
+        auto* text = std::get_if<std::string>(&content);
+        const auto* more = std::get_if<std::string>(&each.content);
+        if (text != nullptr && more != nullptr) {
+            text->append("\n\n" + *more);
+        } else {
+            json::array parts = parts_of(content);
+            for (json::value& part : parts_of(each.content)) {
+                parts.push_back(std::move(part));
+            }
+            content = std::move(parts);
+        }
+    }
+    return merged;
+}
+
+void request_writer::messages() {
+    out_.push_back('[');
+    // "system" is what every server knows; OpenAI's newer models read it as "developer".
+    if (!request_.instructions.empty()) {
+        begin_message("system");
+        out_.append(R"(,"content":)");
+        append_json_string(out_, request_.instructions);
+        out_.push_back('}');
+    }
+    static const std::vector<message> none;
+    const std::vector<message>& given = request_.messages == nullptr ? none : *request_.messages;
+    std::vector<message> merged;
+    if (settings_.merge_roles) {
+        merged = merge_users(given);
+    }
+    for (const message& each : settings_.merge_roles ? merged : given) {
+        switch (each.role) {
+        case role::developer:
+        case role::system:
+            begin_message("system");
+            out_.append(R"(,"content":)");
+            append_json_string(out_, session::text_of(each.content));
+            out_.push_back('}');
+            break;
+        case role::user:
+            tool_turn_ = false;
+            begin_message("user");
+            out_.append(R"(,"content":)");
+            user_content(each.content);
+            out_.push_back('}');
+            break;
+        case role::assistant:
+            assistant(each);
+            reasoning_.clear();
+            break;
+        case role::tool:
+            tool_result(each);
+            break;
+        case role::reasoning:
+            reasoning_ += session::text_of(each.content);
+            break;
+        case role::activity:
+            break; // For people, not for models.
+        }
+    }
+    out_.push_back(']');
+}
+
+/// Text as a string, which every server takes, wherever one string can say it; else a list of parts.
+void request_writer::user_content(const session::content& content) {
+    const json::array* const parts = std::get_if<json::array>(&content);
+    if (parts == nullptr) {
+        append_json_string(out_, std::get<std::string>(content));
+        return;
+    }
+    const std::size_t begin = out_.size();
+    std::size_t written = 0;
+    bool only_text = true;
+    for (const json::value& each : *parts) {
+        if (each.is_object() && part(each.get_object(), written == 0 ? "[" : ",")) {
+            ++written;
+            only_text = only_text && string_in(each.get_object(), "type") == "text";
+        }
+    }
+    if (written == 0 || (written == 1 && only_text)) {
+        out_.resize(begin);
+        append_json_string(out_, session::text_of(content));
+        return;
+    }
+    out_.push_back(']');
+}
+
+bool request_writer::part(const json::object& value, std::string_view separator) {
+    const std::string_view type = string_in(value, "type");
+    if (type == "text") {
+        out_.append(separator);
+        out_.append(R"({"type":"text","text":)");
+        append_json_string(out_, string_in(value, "text"));
+        out_.push_back('}');
+        return true;
+    }
+    const media from = read_media(value);
+    return media_part(kind_of(type, from.mime_type), from, separator);
+}
+
+/// Writes what the dialect can say: images by URL or data, audio and documents by data, documents by
+/// a file handle. Nothing is written, and false returned, for the rest.
+bool request_writer::media_part(
+    std::string_view kind, const media& from, std::string_view separator
+) {
+    const bool data = from.from == media::source::data;
+    if (kind == "image" && (data || (from.from == media::source::url && url_allowed(from.value)))) {
+        out_.append(separator);
+        out_.append(R"({"type":"image_url","image_url":{"url":)");
+        if (data) {
+            data_url(from);
+        } else {
+            append_json_string(out_, from.value);
+        }
+        out_.append("}}");
+        return true;
+    }
+    if (kind == "audio" && data && !audio_format(from.mime_type).empty()) {
+        out_.append(separator);
+        out_.append(R"({"type":"input_audio","input_audio":{"data":)");
+        append_json_string(out_, from.value);
+        out_.append(R"(,"format":")").append(audio_format(from.mime_type)).append(R"("}})");
+        return true;
+    }
+    if (kind != "document") {
+        return false;
+    }
+    if (data) {
+        out_.append(separator);
+        out_.append(R"({"type":"file","file":{"filename":)");
+        append_json_string(out_, from.filename.empty() ? "document" : from.filename);
+        out_.append(R"(,"file_data":)");
+        data_url(from);
+        out_.append("}}");
+        return true;
+    }
+    // A handle means something to the server that made it only (specification S7).
+    const bool ours = from.provider.empty() || from.provider == settings_.provider_name;
+    if (from.from == media::source::file && settings_.file_sources && ours) {
+        out_.append(separator);
+        out_.append(R"({"type":"file","file":{"file_id":)");
+        append_json_string(out_, from.value);
+        out_.append("}}");
+        return true;
+    }
+    return false;
+}
+
+/// `data:` carries its bytes and makes nobody fetch anything, so it needs no permission.
+bool request_writer::url_allowed(std::string_view url) const {
+    const std::size_t colon = url.find(':');
+    if (colon == std::string_view::npos) {
+        return false;
+    }
+    const std::string scheme = lower(url.substr(0, colon));
+    return scheme == "data" || std::find(
+                                   settings_.media_urls.begin(), settings_.media_urls.end(), scheme
+                               ) != settings_.media_urls.end();
+}
+
+void request_writer::data_url(const media& from) {
+    const std::string_view mime_type =
+        from.mime_type.empty() ? std::string_view("application/octet-stream") : from.mime_type;
+    std::string url;
+    url.reserve(mime_type.size() + from.value.size() + 16);
+    url.append("data:").append(mime_type).append(";base64,").append(from.value);
+    append_json_string(out_, url);
+}
+
+/// A message that only calls tools has `"content":null`: the form in which OpenAI's own server returns
+/// such a message, hence what most clients echo and most servers are tested with. An empty string is
+/// refused by some (empty text blocks of Bedrock, MiniMax), a missing member by others.
+void request_writer::assistant(const message& value) {
+    begin_message("assistant");
+    out_.append(R"(,"content":)");
+    const std::string text = session::text_of(value.content);
+    if (text.empty() && !value.tool_calls.empty()) {
+        out_.append("null");
+    } else {
+        append_json_string(out_, text);
+    }
+    tool_turn_ = tool_turn_ || !value.tool_calls.empty();
+    const session::turn_origin* const origin = value.origin.get();
+    const bool ours = origin != nullptr && !settings_.name.empty() &&
+                      origin->provider == settings_.name && origin->model == request_.parameters.model;
+    if (ours) {
+        sent_back(*origin);
+    }
+    if (!value.tool_calls.empty()) {
+        out_.append(R"(,"tool_calls":)");
+        char separator = '[';
+        for (const session::tool_call& call : value.tool_calls) {
+            out_.push_back(separator);
+            separator = ',';
+            out_.append(R"({"id":)");
+            append_json_string(out_, call.id);
+            out_.append(R"(,"type":"function","function":{"name":)");
+            append_json_string(out_, call.name);
+            out_.append(R"(,"arguments":)");
+            append_json_string(out_, call.arguments);
+            out_.push_back('}');
+            if (ours) {
+                sent_back(*origin, call);
+            }
+            out_.push_back('}');
+        }
+        out_.push_back(']');
+    }
+    out_.push_back('}');
+}
+
+/// DeepSeek and Kimi refuse a turn with calls without its reasoning, that of other turns nobody reads; OpenRouter hands the blocks on to
+/// providers that check their signatures (which say the same as the plain text), Gemini wants its signatures.
+void request_writer::sent_back(const session::turn_origin& origin) {
+    const json::array* const details = array_in(origin.data, "reasoning_details");
+    const std::string_view name = string_in(origin.data, "reasoning");
+    if (details != nullptr) {
+        out_.append(R"(,"reasoning_details":)").append(json::serialize(*details));
+    } else if (
+        tool_turn_ && (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))
+    ) {
+        out_.append(",\"").append(name).append("\":");
+        append_json_string(out_, reasoning_);
+    }
+    if (const json::object* const extra = object_in(origin.data, "extra_content")) {
+        out_.append(R"(,"extra_content":)").append(json::serialize(*extra));
+    }
+}
+
+void request_writer::sent_back(const session::turn_origin& origin, const session::tool_call& call) {
+    for (const session::turn_block& block : origin.blocks) {
+        const json::object* const data = block.data.if_object();
+        const bool its = block.what == session::turn_block::kind::call && block.id == call.id;
+        if (its && data != nullptr && object_in(*data, "extra_content") != nullptr) {
+            out_.append(R"(,"extra_content":)")
+                .append(json::serialize(*object_in(*data, "extra_content")));
+        }
+    }
+}
+
+/// The dialect has no member for a failed call: the text says so, what the tool said first.
+void request_writer::tool_result(const message& value) {
+    begin_message("tool");
+    out_.append(R"(,"tool_call_id":)");
+    append_json_string(out_, value.tool_call_id);
+    out_.append(R"(,"content":)");
+    std::string text = session::text_of(value.content);
+    if (value.error) {
+        if (text == *value.error) {
+            text.clear(); // The server's own tools have one text for both.
+        }
+        if (!text.empty()) {
+            text.append("\n\n");
+        }
+        text.append("Error: ").append(value.error->empty() ? "the tool failed" : *value.error);
+    }
+    append_json_string(out_, text);
+    out_.push_back('}');
+}
+
+} // namespace
+
+std::string write_openai_request(const model_request& request, const openai_settings& settings) {
+    return request_writer(request, settings).write();
+}
+
+} // namespace agui::runner

@@ -1,0 +1,204 @@
+#include "runner/openai/openai_fields.hpp"
+
+#include "runner/base/json_members.hpp"
+#include "runner/base/utf8.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+namespace json = boost::json;
+
+// All opaque data of one answer: models sign some kilobytes of reasoning, and it is stored and sent again.
+constexpr std::size_t details_bytes_max = 1U << 20U;
+
+struct named_reason {
+    std::string_view name;
+    finish_class what;
+};
+
+// OpenAI's own are the first line of each group. The rest, with the servers that send them: Mistral
+// (model_length), Together and TGI (eos, eos_token, stop_sequence), proxies in front of Anthropic and Bedrock
+// (end_turn, tool_use, max_tokens, refusal, guardrail_intervened, model_context_window_exceeded) and of Gemini
+// (safety, recitation, …, malformed_function_call), Cohere (complete, error_toxic), Zhipu (sensitive,
+// network_error), DeepSeek (insufficient_system_resource), vLLM (abort, repetition).
+constexpr std::array reasons = {
+    named_reason{"stop", finish_class::stop},
+    named_reason{"eos", finish_class::stop},
+    named_reason{"eos_token", finish_class::stop},
+    named_reason{"stop_sequence", finish_class::stop},
+    named_reason{"end_turn", finish_class::stop},
+    named_reason{"end", finish_class::stop},
+    named_reason{"complete", finish_class::stop},
+    named_reason{"completed", finish_class::stop},
+
+    named_reason{"tool_calls", finish_class::tool_calls},
+    named_reason{"function_call", finish_class::tool_calls},
+    named_reason{"tool_call", finish_class::tool_calls},
+    named_reason{"tool_use", finish_class::tool_calls},
+
+    named_reason{"length", finish_class::length},
+    named_reason{"max_tokens", finish_class::length},
+    named_reason{"max_output_tokens", finish_class::length},
+    named_reason{"model_length", finish_class::length},
+    named_reason{"model_context_window_exceeded", finish_class::length},
+    named_reason{"incomplete", finish_class::length},
+    named_reason{"repetition", finish_class::length},
+
+    named_reason{"content_filter", finish_class::content_filter},
+    named_reason{"content_filtered", finish_class::content_filter},
+    named_reason{"safety", finish_class::content_filter},
+    named_reason{"image_safety", finish_class::content_filter},
+    named_reason{"recitation", finish_class::content_filter},
+    named_reason{"blocklist", finish_class::content_filter},
+    named_reason{"prohibited_content", finish_class::content_filter},
+    named_reason{"spii", finish_class::content_filter},
+    named_reason{"sensitive", finish_class::content_filter},
+    named_reason{"refusal", finish_class::content_filter},
+    named_reason{"guardrail_intervened", finish_class::content_filter},
+    named_reason{"error_toxic", finish_class::content_filter},
+
+    named_reason{"error", finish_class::failed},
+    named_reason{"abort", finish_class::failed},
+    named_reason{"aborted", finish_class::failed},
+    named_reason{"cancelled", finish_class::failed},
+    named_reason{"timeout", finish_class::failed},
+    named_reason{"network_error", finish_class::failed},
+    named_reason{"insufficient_system_resource", finish_class::failed},
+    named_reason{"malformed_function_call", finish_class::failed},
+};
+
+std::string bounded(std::string_view text) {
+    return to_utf8(text.substr(0, error_text_max));
+}
+
+void append_member(json::object& block, const json::object& piece, std::string_view key) {
+    const json::value* const more = piece.if_contains(key);
+    if (more == nullptr || !more->is_string()) {
+        return;
+    }
+    json::value& text = block[key];
+    if (!text.is_string()) {
+        text.emplace_string();
+    }
+    text.get_string().append(more->get_string());
+}
+
+} // namespace
+
+std::optional<std::int64_t> integer_of(const json::value* member) noexcept {
+    if (member == nullptr) {
+        return std::nullopt;
+    }
+    if (const std::int64_t* const number = member->if_int64()) {
+        return *number;
+    }
+    // Servers written in JavaScript or Lua may print counts as 12.0.
+    const double* const number = member->if_double();
+    constexpr double exact_max = 9007199254740992.0;
+    if (number != nullptr && std::abs(*number) <= exact_max && std::floor(*number) == *number) {
+        return static_cast<std::int64_t>(*number);
+    }
+    return std::nullopt;
+}
+
+finish_class classify_finish_reason(std::string_view name) {
+    std::string lower(name);
+    for (char& c : lower) {
+        if (c >= 'A' && c <= 'Z') {
+            c = static_cast<char>(c - 'A' + 'a');
+        } else if (c == '-' || c == ' ') {
+            c = '_';
+        }
+    }
+    for (const named_reason& each : reasons) {
+        if (each.name == lower) {
+            return each.what;
+        }
+    }
+    return finish_class::unknown;
+}
+
+bool says_nothing(const json::value& error) noexcept {
+    return error.is_null() || (error.is_bool() && !error.get_bool()) ||
+           (error.is_string() && error.get_string().empty()) ||
+           (error.is_object() && error.get_object().empty());
+}
+
+std::string error_text(const json::value& error) {
+    const json::object* const object = error.if_object();
+    if (object != nullptr && !string_in(*object, "message").empty()) {
+        return bounded(string_in(*object, "message"));
+    }
+    if (error.is_string()) {
+        return bounded(text_of(&error));
+    }
+    return bounded(json::serialize(error));
+}
+
+std::optional<token_usage>
+read_usage(const json::object& source, std::string_view provider, std::string_view model) {
+    const auto count = [](const json::object& from, std::string_view key) {
+        return integer_of(from.if_contains(key));
+    };
+    token_usage usage;
+    usage.input_tokens = count(source, "prompt_tokens");
+    usage.output_tokens = count(source, "completion_tokens");
+    if (const json::object* const details = object_in(source, "prompt_tokens_details")) {
+        usage.cached_input_tokens = count(*details, "cached_tokens");
+    }
+    if (const json::object* const details = object_in(source, "completion_tokens_details")) {
+        usage.reasoning_tokens = count(*details, "reasoning_tokens");
+    }
+    if (!usage.input_tokens && !usage.output_tokens) {
+        return std::nullopt;
+    }
+    usage.provider = provider;
+    usage.model = model;
+    return usage;
+}
+
+void reasoning_details::add(const json::array& pieces) {
+    for (const json::value& each : pieces) {
+        if (dropped_) {
+            return;
+        }
+        bytes_ += json::serialize(each).size();
+        if (bytes_ > details_bytes_max) {
+            dropped_ = true;
+            json::array().swap(blocks_);
+            return;
+        }
+        if (each.is_object()) {
+            add(each.get_object());
+        }
+    }
+}
+
+/// Text and summaries arrive in pieces with the block's number, the signature in the last of them.
+void reasoning_details::add(const json::object& piece) {
+    const std::string_view type = string_in(piece, "type");
+    const bool in_pieces = type == "reasoning.text" || type == "reasoning.summary";
+    json::object* const last = blocks_.empty() ? nullptr : blocks_.back().if_object();
+    const auto number = [](const json::object& of) { return integer_of(of.if_contains("index")); };
+    if (!in_pieces || last == nullptr || string_in(*last, "type") != type ||
+        number(*last) != number(piece)) {
+        blocks_.emplace_back(json::object(piece, json::storage_ptr()));
+        return;
+    }
+    append_member(*last, piece, "text");
+    append_member(*last, piece, "summary");
+    for (const auto& [key, value] : piece) {
+        if (key != "text" && key != "summary" && !value.is_null()) {
+            (*last)[key] = json::value(value, json::storage_ptr());
+        }
+    }
+}
+
+} // namespace agui::runner

@@ -1,0 +1,237 @@
+#include "runner/openai/openai_provider.hpp"
+
+#include "runner/base/secret_cutter.hpp"
+#include "runner/base/timeout.hpp"
+#include "runner/openai/openai_fields.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t error_body_bytes_max = 2048;
+
+// After `[DONE]` only the end of the body is missing. Waiting for it a moment lets the connection be
+// used again, which over TLS saves round trips; a server that holds it back must not hold the run back.
+constexpr std::chrono::milliseconds body_end_wait{100};
+constexpr std::size_t body_end_bytes_max = 4096;
+constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
+
+/// `begun`: a byte of the body was received, so the server had begun to answer.
+model_failure from_transport(const transport_failure& error, bool begun) {
+    model_failure result;
+    result.detail = error.detail;
+    switch (error.what) {
+    case transport_failure::kind::connect:
+    case transport_failure::kind::tls:
+        result.what = model_failure::kind::unavailable;
+        break;
+    case transport_failure::kind::lost:
+    case transport_failure::kind::protocol:
+        result.what = begun ? model_failure::kind::lost : model_failure::kind::unavailable;
+        break;
+    case transport_failure::kind::timeout:
+        result.what = model_failure::kind::timeout;
+        break;
+    case transport_failure::kind::cancelled:
+        result.what = model_failure::kind::cancelled;
+        break;
+    }
+    return result;
+}
+
+model_failure::kind kind_of_status(int status) noexcept {
+    const bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
+    return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
+}
+
+/// For the log: the start of what the server said about its error. Nothing if it cannot be read. More of it
+/// than is kept, so that no secret is cut in two where the kept part ends.
+asio::awaitable<std::string> read_error_body(transport_response& response) {
+    std::string text;
+    while (text.size() < error_text_max) {
+        const transport_result<std::string_view> bytes = co_await response.read();
+        if (!bytes || bytes->empty()) {
+            break;
+        }
+        text.append(bytes->substr(0, error_text_max - text.size()));
+    }
+    co_return text;
+}
+
+/// Why the reading of a body ended.
+struct body_end {
+    bool at_its_end = false;
+    std::optional<transport_failure> failed;
+};
+
+/// Reads on until the decoder has all, or the body ends.
+asio::awaitable<body_end>
+read_rest(transport_response& response, openai_decoder& decoder, std::size_t bytes_left) {
+    for (;;) {
+        const transport_result<std::string_view> bytes = co_await response.read();
+        if (!bytes) {
+            co_return body_end{.at_its_end = false, .failed = bytes.error()};
+        }
+        if (bytes->empty()) {
+            co_return body_end{.at_its_end = true, .failed = std::nullopt};
+        }
+        const bool more = decoder.feed(*bytes) && !decoder.complete();
+        if (bytes->size() > bytes_left || (bytes_left == no_bound && !more)) {
+            co_return body_end();
+        }
+        bytes_left -= bytes_left == no_bound ? 0 : bytes->size();
+    }
+}
+
+class openai_provider final : public model_provider {
+public:
+    openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings)
+        : transport_(std::move(transport)),
+          settings_(std::move(settings)),
+          secrets_(settings_.secrets) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
+
+    [[nodiscard]] asio::awaitable<model_outcome>
+    ask(const model_request& request, model_sink& sink) override {
+        try {
+            co_return co_await exchange(request, sink);
+        } catch (const boost::system::system_error& error) {
+            // What awaits throw of themselves once the coroutine has been cancelled.
+            if (error.code() != asio::error::operation_aborted) {
+                throw;
+            }
+        }
+        co_return model_failure{
+            .what = model_failure::kind::cancelled, .status = 0, .detail = "cancelled"
+        };
+    }
+
+private:
+    [[nodiscard]] asio::awaitable<model_outcome>
+    exchange(const model_request& request, model_sink& sink);
+
+    std::shared_ptr<model_transport> transport_;
+    [[nodiscard]] asio::awaitable<body_end>
+    read_events(transport_response& response, openai_decoder& decoder, bool& begun);
+    [[nodiscard]] model_failure without_secrets(model_failure failed, int status) const;
+
+    openai_settings settings_;
+    secret_cutter secrets_;
+};
+
+asio::awaitable<model_outcome>
+openai_provider::exchange(const model_request& request, model_sink& sink) {
+    transport_request question;
+    question.target = "/chat/completions";
+    question.headers.emplace_back("Accept", "text/event-stream");
+    question.body = write_openai_request(request, settings_);
+    if (request.messages != nullptr) {
+        *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+    }
+    pass_failpoint("model.ask");
+    auto answered = co_await transport_->post(question);
+    std::string().swap(question.body); // Assigning an empty one would keep the memory.
+    if (!answered) {
+        co_return from_transport(answered.error(), false);
+    }
+    const std::unique_ptr<transport_response> response = std::move(*answered);
+    const int status = response->status();
+    pass_failpoint("model.answering");
+    if (status < 200 || status >= 300) {
+        std::string said = co_await read_error_body(*response);
+        co_return without_secrets(
+            {.what = kind_of_status(status),
+             .status = status,
+             .detail = "the server answered with an error status",
+             .upstream = std::move(said)},
+            status
+        );
+    }
+
+    openai_decoder decoder(sink, request.parameters.model, settings_.provider_name);
+    bool begun = false;
+    body_end end = co_await read_events(*response, decoder, begun);
+    if (!end.failed && !end.at_its_end && !decoder.failed()) {
+        // The last bytes let the connection be used again.
+        const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
+        co_await with_deadline(read_rest(*response, decoder, body_end_bytes_max), deadline);
+    }
+    model_outcome outcome = decoder.finish();
+    const bool cancelled =
+        end.failed && end.failed->what == transport_failure::kind::cancelled;
+    if (end.failed && (cancelled || !outcome)) {
+        co_return without_secrets(from_transport(*end.failed, begun), status);
+    }
+    // Cut after the finish_reason: nothing of the answer is missing but its trimmings.
+    if (!outcome) {
+        co_return without_secrets(outcome.error(), status);
+    }
+    co_return outcome;
+}
+
+/// Until the answer is complete, or as complete as it gets in time.
+asio::awaitable<body_end> openai_provider::read_events(
+    transport_response& response, openai_decoder& decoder, bool& begun
+) {
+    while (!decoder.ending()) {
+        const transport_result<std::string_view> bytes = co_await response.read();
+        if (!bytes) {
+            co_return body_end{.at_its_end = false, .failed = bytes.error()};
+        }
+        pass_failpoint("model.read");
+        begun = true;
+        if (bytes->empty()) {
+            co_return body_end{.at_its_end = true, .failed = std::nullopt};
+        }
+        const std::size_t chunks = decoder.chunks();
+        if (!decoder.feed(*bytes)) {
+            co_return body_end();
+        }
+        if (decoder.chunks() == chunks && !decoder.whole()) {
+            response.was_idle();
+        }
+    }
+    if (decoder.complete()) {
+        co_return body_end();
+    }
+    const auto deadline = std::chrono::steady_clock::now() + settings_.end_wait;
+    const std::optional<body_end> rest =
+        co_await with_deadline(read_rest(response, decoder, no_bound), deadline);
+    // Too late: the read was cancelled, and its connection is closed.
+    co_return rest ? *rest
+                   : body_end{
+                         .at_its_end = false,
+                         .failed = transport_failure{
+                             .what = transport_failure::kind::timeout,
+                             .detail = "no end of the body after the finish_reason"
+                         }
+                     };
+}
+
+model_failure openai_provider::without_secrets(model_failure failed, int status) const {
+    failed.status = status;
+    failed.upstream = secrets_.cut(failed.upstream, error_body_bytes_max);
+    return failed;
+}
+
+} // namespace
+
+std::unique_ptr<model_provider>
+make_openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings) {
+    return std::make_unique<openai_provider>(std::move(transport), std::move(settings));
+}
+
+} // namespace agui::runner

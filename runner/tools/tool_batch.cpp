@@ -1,0 +1,185 @@
+#include "runner/tools/tool_batch.hpp"
+
+#include "runner/base/utf8.hpp"
+#include "session/base/failpoint.hpp"
+#include "session/base/finite_json.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+tool_outcome error_result(std::string text) {
+    return tool_outcome{tool_outcome::kind::error, std::move(text)};
+}
+
+std::optional<boost::json::object> object_of(const std::string& text) {
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        return boost::json::object{};
+    }
+    auto parsed = session::parse_arguments(text);
+    if (!parsed || !parsed->is_object()) {
+        return std::nullopt;
+    }
+    return std::move(parsed->get_object());
+}
+
+/// Text, or parts whose JSON is text.
+bool is_text(const session::content& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        return is_utf8(*text);
+    }
+    return is_utf8(boost::json::serialize(std::get<boost::json::array>(value)));
+}
+
+std::size_t size_of(const session::content& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        return text->size();
+    }
+    return boost::json::serialize(std::get<boost::json::array>(value)).size();
+}
+
+} // namespace
+
+tool_batch::tool_batch(
+    boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
+    std::size_t max_result_bytes, logger& log
+)
+    : executor_(std::move(executor)), stop_(stop),
+      signal_(executor_, boost::asio::steady_timer::time_point::max()), max_parallel_(max_parallel),
+      max_result_bytes_(max_result_bytes), log_(log) {}
+
+void tool_batch::add(const tool_function* function, tool_invocation call) {
+    task& added = tasks_.emplace_back();
+    added.function = function;
+    added.call = std::move(call);
+}
+
+void tool_batch::start() { start_more(); }
+
+bool tool_batch::may_start() const noexcept { return !cancelled_ && !stop_.requested(); }
+
+void tool_batch::start_more() {
+    while (running_ < max_parallel_ && next_ < tasks_.size()) {
+        pass_failpoint("batch.starting");
+        if (!may_start()) {
+            return;
+        }
+        task& current = tasks_[next_++];
+        ++running_;
+        if (current.function == nullptr) {
+            finish(current.call.call_id, error_result("There is no tool of this name."));
+            continue;
+        }
+        std::optional<boost::json::object> arguments = object_of(current.call.arguments_text);
+        if (!arguments) {
+            finish(current.call.call_id, error_result("The arguments are not a JSON object."));
+            continue;
+        }
+        current.call.arguments = std::move(*arguments);
+        if (current.call.arguments_text.empty()) {
+            current.call.arguments_text = "{}";
+        }
+        execute(current);
+    }
+}
+
+void tool_batch::execute(task& current) {
+    // The function is called inside of the spawned coroutine: what it throws is the tool's failure,
+    // whether it is a coroutine itself or only returns one.
+    boost::asio::co_spawn(
+        executor_,
+        [](const tool_function* function,
+           tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+            co_return co_await (*function)(std::move(call));
+        }(current.function, current.call),
+        boost::asio::bind_cancellation_slot(
+            current.cancellation.slot(),
+            [self = shared_from_this(), &current](std::exception_ptr thrown, tool_outcome outcome) {
+                if (thrown && !self->cancelled_) {
+                    self->log_failure(current, thrown);
+                }
+                self->finish(
+                    current.call.call_id,
+                    thrown ? error_result("The tool failed.") : std::move(outcome)
+                );
+                self->start_more();
+            }
+        )
+    );
+}
+
+void tool_batch::finish(const std::string& call_id, tool_outcome outcome) {
+    --running_;
+    pass_failpoint("batch.finished");
+    if (cancelled_) {
+        return;
+    }
+    if (!is_text(outcome.content)) {
+        outcome = error_result("The tool's result is not text in UTF-8.");
+    } else if (size_of(outcome.content) > max_result_bytes_) {
+        outcome = error_result("The result is larger than the server allows.");
+    }
+    finished_.push_back({call_id, std::move(outcome)});
+    wake();
+}
+
+// Without its arguments, which are content; what an exception says is the tool author's.
+void tool_batch::log_failure(const task& failed, const std::exception_ptr& thrown) const {
+    std::string what = "not a std::exception";
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) { // Whatever it is, it ends here.
+    }
+    log_.log(
+        log_level::error, "tool failed",
+        {{"run", failed.call.run_id},
+         {"tool", failed.call.name},
+         {"call", failed.call.call_id},
+         {"detail", what}}
+    );
+}
+
+boost::asio::awaitable<void> tool_batch::wait() {
+    const auto self = shared_from_this();
+    if (finished_.empty() && !woken_) {
+        co_await signal_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+    woken_ = false;
+}
+
+void tool_batch::wake() {
+    woken_ = true;
+    signal_.cancel();
+}
+
+std::vector<tool_batch::finished> tool_batch::take_finished() {
+    taken_ += finished_.size();
+    return std::exchange(finished_, {});
+}
+
+bool tool_batch::done() const noexcept { return taken_ == tasks_.size(); }
+
+void tool_batch::cancel() noexcept {
+    cancelled_ = true;
+    for (std::size_t i = 0; i < next_; ++i) {
+        try {
+            tasks_[i].cancellation.emit(boost::asio::cancellation_type::terminal);
+        } catch (const std::exception&) {
+            // One tool that throws when it is cancelled does not keep the others running.
+        }
+    }
+}
+
+} // namespace agui::runner

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "runner/base/stop_source.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+
+/// The server calls of one model turn, executed side by side. Owned by shared_ptr: a tool that ignores
+/// its cancellation keeps the batch alive until it returns, and its result is dropped (P9). Used on one
+/// executor.
+class tool_batch : public std::enable_shared_from_this<tool_batch> {
+public:
+    /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which must live until
+    /// cancel(). A result of more than `max_result_bytes` becomes an error, and so does one that is not UTF-8:
+    /// replacing bytes would show the model a text that the tool never gave. `log` outlives every tool.
+    tool_batch(
+        boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
+        std::size_t max_result_bytes, logger& log
+    );
+
+    struct finished {
+        std::string call_id;
+        tool_outcome outcome;
+    };
+
+    /// A call; without a function it ends as "not registered". Arguments are parsed here: text that is
+    /// no JSON object ends as an error result without the tool being called.
+    void add(const tool_function* function, tool_invocation call);
+    void start();
+
+    /// Completes when take_finished() has something, or wake() was called.
+    [[nodiscard]] boost::asio::awaitable<void> wait();
+    void wake();
+    [[nodiscard]] std::vector<finished> take_finished();
+    /// Every result was taken.
+    [[nodiscard]] bool done() const noexcept;
+    /// Cancels what runs and starts nothing more, whatever a tool does about it.
+    void cancel() noexcept;
+
+private:
+    struct task {
+        const tool_function* function = nullptr;
+        tool_invocation call;
+        boost::asio::cancellation_signal cancellation;
+    };
+
+    [[nodiscard]] bool may_start() const noexcept;
+    void start_more();
+    void execute(task& current);
+    void finish(const std::string& call_id, tool_outcome outcome);
+    void log_failure(const task& failed, const std::exception_ptr& thrown) const;
+
+    boost::asio::any_io_executor executor_;
+    const stop_source& stop_; ///< Not looked at once cancelled.
+    boost::asio::steady_timer signal_;
+    std::uint32_t max_parallel_;
+    std::size_t max_result_bytes_;
+    logger& log_;
+    std::deque<task> tasks_; ///< Stable addresses: running tools hold their slot.
+    std::size_t next_ = 0;
+    std::size_t running_ = 0;
+    std::size_t taken_ = 0;
+    std::vector<finished> finished_;
+    bool woken_ = false;
+    bool cancelled_ = false;
+};
+
+} // namespace agui::runner

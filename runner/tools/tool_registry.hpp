@@ -1,0 +1,65 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "session/conversation/message.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// One call of a server tool. A value: the function may outlive the run that called it (P9).
+struct tool_invocation {
+    std::string name;
+    boost::json::object arguments;
+    std::string arguments_text; ///< As the model wrote them; `{}` where it wrote nothing.
+    std::string call_id;
+    std::string thread_id;
+    std::string run_id;
+    std::string agent_id;
+};
+
+struct tool_outcome {
+    enum class kind {
+        result,
+        error,    ///< Executed or refused with an error the model should see.
+        external, ///< Not for the server after all: the call is handed to the caller (seed 002).
+    };
+    kind what = kind::result;
+    session::content content;
+};
+
+/// A server tool. Runs on the run's executor; an exception becomes an error result whose text says
+/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then. What it connects
+/// to its cancellation slot by itself must not throw (Asio's rule).
+using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
+
+/// The tools that the server executes. Filled before the server starts, read-only afterwards.
+class tool_registry {
+public:
+    /// Throws std::invalid_argument for a second tool of the same name.
+    void add(tool_definition definition, tool_function function);
+
+    [[nodiscard]] bool contains(std::string_view name) const noexcept;
+    [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
+
+    /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in the
+    /// order of add; all of them if there are no patterns.
+    [[nodiscard]] std::vector<tool_definition>
+    definitions(const std::vector<std::string>& patterns) const;
+
+private:
+    std::vector<tool_definition> definitions_;
+    std::map<std::string, tool_function, std::less<>> functions_;
+};
+
+/// True if `name` equals `pattern`, or begins with what stands before its final `*`.
+[[nodiscard]] bool matches_tool_pattern(std::string_view name, std::string_view pattern) noexcept;
+
+} // namespace agui::runner

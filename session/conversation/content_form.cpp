@@ -1,0 +1,200 @@
+#include "session/conversation/content_form.hpp"
+
+#include "session/base/work_count.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string_view string_member(const json::object& object, std::string_view key) noexcept {
+    const json::value* value = object.if_contains(key);
+    const json::string* text = value == nullptr ? nullptr : value->if_string();
+    return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+std::string_view modern_type(std::string_view mime_type) noexcept {
+    for (const std::string_view kind : {"image", "audio", "video"}) {
+        if (mime_type.starts_with(kind) && mime_type.substr(kind.size()).starts_with('/')) {
+            return kind;
+        }
+    }
+    return "document";
+}
+
+// The members that say something. Attachments have megabytes: what is left out is not copied first.
+json::object telling(const json::object& object, bool is_part) {
+    json::object copy;
+    for (const auto& [key, value] : object) {
+        const bool is_left_out = is_part && (key == "id" || key == "metadata");
+        if (!value.is_null() && !is_left_out) {
+            copy.emplace(key, value);
+        }
+    }
+    return copy;
+}
+
+// A `binary` part in its modern form; an empty object if it only holds a provider's file id.
+json::object upgraded(const json::object& part) {
+    const std::string_view mime_type = string_member(part, "mimeType");
+    const std::string_view data = string_member(part, "data");
+    const std::string_view url = string_member(part, "url");
+    json::object source;
+    if (!data.empty()) {
+        source = {{"type", "data"}, {"value", data}, {"mimeType", mime_type}};
+    } else if (!url.empty()) {
+        source = {{"type", "url"}, {"value", url}, {"mimeType", mime_type}};
+    } else {
+        return {};
+    }
+    return {{"type", modern_type(mime_type)}, {"source", std::move(source)}};
+}
+
+// What a modern part says, without its id and metadata.
+json::object bare(const json::object& part) {
+    json::object copy = telling(part, true);
+    if (json::value* source = copy.if_contains("source");
+        source != nullptr && source->is_object()) {
+        *source = telling(source->get_object(), false);
+    }
+    return copy;
+}
+
+// JSON with sorted members: the same text for equal values.
+void append_sorted(std::string& out, const json::value& value) {
+    if (const json::array* array = value.if_array()) {
+        out.push_back('[');
+        for (const json::value& element : *array) {
+            append_sorted(out, element);
+            out.push_back(',');
+        }
+        out.push_back(']');
+        return;
+    }
+    const json::object* object = value.if_object();
+    if (object == nullptr) {
+        out += json::serialize(value);
+        return;
+    }
+    std::vector<const json::key_value_pair*> members;
+    members.reserve(object->size());
+    for (const json::key_value_pair& member : *object) {
+        members.push_back(&member);
+    }
+    std::ranges::sort(members, {}, [](const auto* member) {
+        return std::string_view(member->key());
+    });
+    out.push_back('{');
+    for (const json::key_value_pair* member : members) {
+        out += json::serialize(json::string_view(member->key()));
+        out.push_back(':');
+        append_sorted(out, member->value());
+        out.push_back(',');
+    }
+    out.push_back('}');
+}
+
+std::string sorted_text(const json::value& value) {
+    std::string out;
+    append_sorted(out, value);
+    return out;
+}
+
+bool is_binary(const json::object& part) noexcept {
+    return string_member(part, "type") == "binary";
+}
+
+// What the modern parts of a content say: clients of the transition send a file in both forms.
+std::unordered_set<std::string> modern_parts(const json::array& parts) {
+    std::unordered_set<std::string> modern;
+    for (const json::value& part : parts) {
+        if (part.is_object() && !is_binary(part.get_object())) {
+            modern.insert(sorted_text(bare(part.get_object())));
+        }
+    }
+    return modern;
+}
+
+bool holds_binary(const json::array& parts) noexcept {
+    for (const json::value& part : parts) {
+        if (part.is_object() && is_binary(part.get_object())) {
+            return true;
+        }
+    }
+    return false;
+}
+
+json::array normalised(const json::array& given) {
+    count_work(given.size());
+    std::unordered_set<std::string> modern;
+    if (holds_binary(given)) {
+        modern = modern_parts(given);
+    }
+    json::array parts;
+    for (const json::value& part : given) {
+        const json::object* object = part.if_object();
+        if (object == nullptr) {
+            parts.push_back(part);
+        } else if (is_binary(*object)) {
+            json::object converted = upgraded(*object);
+            if (!converted.empty() && !modern.contains(sorted_text(converted))) {
+                parts.push_back(std::move(converted));
+            }
+        } else if (string_member(*object, "type") != "text" ||
+                   !string_member(*object, "text").empty()) {
+            parts.push_back(bare(*object));
+        }
+    }
+    return parts;
+}
+
+// A single text part without members of its own is what a string is.
+bool is_plain_text(const json::array& parts) {
+    return parts.size() == 1 && parts[0].is_object() && parts[0].get_object().size() == 2 &&
+           string_member(parts[0].get_object(), "type") == "text" &&
+           !string_member(parts[0].get_object(), "text").empty();
+}
+
+} // namespace
+
+content_form::content_form(const content& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        form_ = std::string_view(*text);
+        return;
+    }
+    const auto& given = std::get<json::array>(value);
+    json::array parts = normalised(given);
+    if (parts.empty()) {
+        form_ = std::string_view();
+    } else if (is_plain_text(parts)) {
+        // The view is of the content, not of the copy.
+        for (const json::value& part : given) {
+            const json::object* object = part.if_object();
+            if (object != nullptr && string_member(*object, "type") == "text" &&
+                !string_member(*object, "text").empty()) {
+                form_ = string_member(*object, "text");
+            }
+        }
+    } else {
+        form_ = std::move(parts);
+    }
+}
+
+std::string content_form::key() const {
+    if (const auto* text = std::get_if<std::string_view>(&form_)) {
+        return "=" + std::string(*text);
+    }
+    return sorted_text(std::get<json::array>(form_));
+}
+
+} // namespace agui::session

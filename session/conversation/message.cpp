@@ -1,0 +1,83 @@
+#include "session/conversation/message.hpp"
+
+#include "session/conversation/content_form.hpp"
+
+#include <boost/json/string.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+#include <tuple>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::pair<role, std::string_view> role_names[] = {
+    {role::developer, "developer"}, {role::system, "system"}, {role::user, "user"},
+    {role::assistant, "assistant"}, {role::tool, "tool"},     {role::activity, "activity"},
+    {role::reasoning, "reasoning"},
+};
+
+std::string_view string_member(const json::object& object, std::string_view key) noexcept {
+    const json::value* value = object.if_contains(key);
+    const json::string* text = value == nullptr ? nullptr : value->if_string();
+    return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+} // namespace
+
+std::string_view to_string(role value) noexcept {
+    for (const auto& [known, name] : role_names) {
+        if (known == value) {
+            return name;
+        }
+    }
+    return "user";
+}
+
+std::optional<role> role_from_string(std::string_view name) noexcept {
+    for (const auto& [known, known_name] : role_names) {
+        if (known_name == name) {
+            return known;
+        }
+    }
+    return std::nullopt;
+}
+
+bool operator==(const message& left, const message& right) {
+    const auto members = [](const message& of) {
+        return std::tie(
+            of.id, of.role, of.content, of.name, of.tool_calls, of.tool_call_id, of.error,
+            of.activity_type, of.activity, of.subagent_run_id, of.encrypted_value,
+            of.encrypted_value_type, of.metadata
+        );
+    };
+    const bool same_origin = left.origin == right.origin ||
+                             (left.origin && right.origin && *left.origin == *right.origin);
+    return same_origin && members(left) == members(right);
+}
+
+std::string text_of(const content& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        return *text;
+    }
+    std::string joined;
+    for (const json::value& part : std::get<json::array>(value)) {
+        if (part.is_object() && string_member(part.get_object(), "type") == "text") {
+            joined += string_member(part.get_object(), "text");
+        }
+    }
+    return joined;
+}
+
+bool is_empty(const content& value) noexcept {
+    return std::visit([](const auto& held) { return held.empty(); }, value);
+}
+
+bool same_content(const content& left, const content& right) {
+    return content_form(left) == content_form(right);
+}
+
+} // namespace agui::session

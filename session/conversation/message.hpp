@@ -1,0 +1,71 @@
+#pragma once
+
+#include "session/conversation/turn_origin.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace agui::session {
+
+/// Who speaks: the seven message roles of AG-UI 1.1.
+enum class role { developer, system, user, assistant, tool, activity, reasoning };
+
+[[nodiscard]] std::string_view to_string(role value) noexcept;
+[[nodiscard]] std::optional<role> role_from_string(std::string_view name) noexcept;
+
+/// Text, or content parts kept as the JSON objects they arrived as (`{"type":"text","text":…}`,
+/// image, audio, video, document): only what is acted on is looked into.
+using content = std::variant<std::string, boost::json::array>;
+
+/// A call as the model wrote it. `arguments` is the model's text, JSON or not.
+struct tool_call {
+    std::string id;
+    std::string name;
+    std::string arguments;
+    std::optional<std::string> encrypted_value;
+    std::optional<std::string> encrypted_value_type;
+
+    friend bool operator==(const tool_call&, const tool_call&) = default;
+};
+
+/// One message of a conversation, of any role. Members that a role does not have are empty.
+struct message {
+    std::string id;
+    session::role role = session::role::user;
+    session::content content;            ///< Text or parts; empty text for an assistant that only calls.
+    std::optional<std::string> name;
+    std::vector<tool_call> tool_calls;   ///< assistant
+    std::string tool_call_id;            ///< tool
+    std::optional<std::string> error;    ///< tool: the call failed, and how
+    std::string activity_type;           ///< activity
+    boost::json::object activity;        ///< activity: its content
+    std::string subagent_run_id;         ///< Delegation that the message belongs to; empty: none.
+    std::optional<std::string> encrypted_value;
+    std::optional<std::string> encrypted_value_type;
+    std::optional<boost::json::object> metadata;
+    /// assistant: of an answer that a model gave here, where there is more to say than text and calls; null:
+    /// nothing. Stored, never shown.
+    std::shared_ptr<const turn_origin> origin;
+
+    /// Origins are compared by value.
+    friend bool operator==(const message& left, const message& right);
+};
+
+/// The text of a content: the string, or its text parts joined.
+[[nodiscard]] std::string text_of(const content& value);
+
+/// True for "" and for an array without parts.
+[[nodiscard]] bool is_empty(const content& value) noexcept;
+
+/// Equality after normalising (design section 5): a string is one text part, legacy `binary` parts
+/// are upgraded to image/audio/video/document, ids and metadata of parts are ignored.
+[[nodiscard]] bool same_content(const content& left, const content& right);
+
+} // namespace agui::session

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include "session/base/clock.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+/// Messages of a thread form a tree; a node's number is its index in thread_record::nodes, dense from
+/// 0 and never reused.
+using node_index = std::uint32_t;
+inline constexpr node_index no_node = 0xffffffffU;
+
+struct stored_message {
+    node_index parent = no_node; ///< The message before it on its branch; no_node: the first.
+    std::string run_id;          ///< The run that brought or made it.
+    unix_ms created_at = 0;
+    session::message message;
+};
+
+/// The messages of a thread, by number. They never change, so copies of a thread share them: a copy is one of
+/// pointers, and costs no more for long messages. Copies may be used by different threads of execution.
+class node_list {
+    using pointers = std::vector<std::shared_ptr<const stored_message>>;
+
+public:
+    using value_type = stored_message;
+
+    class const_iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = stored_message;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const stored_message*;
+        using reference = const stored_message&;
+
+        const_iterator() = default;
+        explicit const_iterator(pointers::const_iterator at) : at_(at) {}
+        reference operator*() const { return **at_; }
+        pointer operator->() const { return at_->get(); }
+        const_iterator& operator++() {
+            ++at_;
+            return *this;
+        }
+        const_iterator operator++(int) { return const_iterator(at_++); }
+        friend bool operator==(const const_iterator&, const const_iterator&) = default;
+
+    private:
+        pointers::const_iterator at_;
+    };
+
+    node_list() = default;
+    node_list(std::initializer_list<stored_message> given) {
+        for (const stored_message& node : given) {
+            push_back(node);
+        }
+    }
+    explicit node_list(std::vector<stored_message> given) {
+        nodes_.reserve(given.size());
+        for (stored_message& node : given) {
+            push_back(std::move(node));
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
+    [[nodiscard]] const stored_message& operator[](std::size_t number) const {
+        return *nodes_[number];
+    }
+    /// Throws std::out_of_range.
+    [[nodiscard]] const stored_message& at(std::size_t number) const { return *nodes_.at(number); }
+    [[nodiscard]] const_iterator begin() const { return const_iterator(nodes_.begin()); }
+    [[nodiscard]] const_iterator end() const { return const_iterator(nodes_.end()); }
+
+    void push_back(stored_message node) {
+        nodes_.push_back(std::make_shared<const stored_message>(std::move(node)));
+    }
+
+private:
+    pointers nodes_;
+};
+
+} // namespace agui::session

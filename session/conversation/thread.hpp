@@ -1,0 +1,165 @@
+#pragma once
+
+#include "session/conversation/node_list.hpp"
+
+#include "session/base/clock.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// A conversation of one principal. Two principals may use the same thread id without meeting.
+struct thread_key {
+    std::string principal; ///< Empty while the server knows only one (no auth, or one token).
+    std::string thread_id;
+
+    friend auto operator<=>(const thread_key&, const thread_key&) = default;
+};
+
+/// A branch is its last message; no_node while it has none. Its number is its index in
+/// thread_record::branches.
+struct branch {
+    node_index tip = no_node;
+    unix_ms updated_at = 0;
+};
+
+/// Who executes a call.
+enum class call_owner { server, external };
+
+/// Where a call stands (design section 4).
+enum class call_status {
+    open,      ///< Made by a run that is still going.
+    pending,   ///< External, left to the caller by a run that finished.
+    answered,  ///< A tool message for it is stored.
+    dead,      ///< Its run was stopped, cut, failed or lost.
+    abandoned, ///< The conversation went on without an answer.
+    denied,    ///< A server call that was not allowed to run.
+};
+
+[[nodiscard]] std::string_view to_string(call_status value) noexcept;
+[[nodiscard]] std::optional<call_status> call_status_from_string(std::string_view name) noexcept;
+
+/// The record of one tool call; ids are unique in a thread.
+struct call_record {
+    std::string id;
+    std::string name;
+    std::string run_id;
+    call_owner owner = call_owner::external;
+    call_status status = call_status::open;
+    node_index made_in = no_node; ///< The assistant message that holds the call.
+};
+
+/// What one thread holds. A value: loaded as a copy (which shares its messages), changed only through `changes`.
+struct thread_record {
+    thread_key key;
+    std::string agent_id;
+    std::string title;
+    bool archived = false;
+    boost::json::object metadata;
+    unix_ms created_at = 0;
+    unix_ms updated_at = 0;
+    unix_ms last_run_at = 0;
+
+    node_list nodes;
+    std::uint64_t bytes = 0;            ///< About, of its messages as they are stored.
+    std::vector<branch> branches;
+    std::uint32_t head = 0;             ///< The branch that a delta goes on from, if there are any.
+    std::vector<call_record> calls;     ///< In the order made.
+    boost::json::array offered_tools;   ///< The tools of the last request that had any to say.
+    /// What the application said about itself in this user turn: objects with `description` and `value`.
+    boost::json::array context;
+    bool last_request_had_history = false; ///< The last one with a new user message came with earlier ones.
+    boost::json::value state;           ///< The AG-UI state document; null: none.
+
+    /// Message numbers from the first to `tip`, in order.
+    [[nodiscard]] std::vector<node_index> path(node_index tip) const;
+    [[nodiscard]] const call_record* find_call(std::string_view id) const noexcept;
+};
+
+enum class run_status { active, finished, failed, cancelled };
+
+[[nodiscard]] std::string_view to_string(run_status value) noexcept;
+[[nodiscard]] std::optional<run_status> run_status_from_string(std::string_view name) noexcept;
+
+/// The record of one run. `number` names its log in the store.
+struct run_record {
+    std::int64_t number = 0; ///< Assigned by the store when the run begins; unique in the store.
+    std::string run_id;
+    std::string parent_run_id;
+    std::string agent_id;
+    std::string input_digest;    ///< Of the request, to recognise a repeat (P6); chosen by the caller.
+    std::string idempotency_key; ///< Another name of the run on its thread; empty: it has none.
+    std::string protocol;        ///< How its first reader is spoken to; chosen by the caller.
+    run_status status = run_status::active;
+    std::string end_reason;  ///< Stop reason or error code of the end; empty while active.
+    unix_ms started_at = 0;
+    unix_ms ended_at = 0;
+    std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
+};
+
+/// One entry of a thread's journal: `user.message`, `assistant.message`, `tool.response`,
+/// `state.changed`, `interrupt.raised`, `interrupt.answered`, `run.started`, `run.finished`,
+/// `run.failed`.
+struct session_event {
+    std::uint64_t sequence = 0; ///< Assigned by the store: dense from 1 in its thread.
+    std::string type;
+    std::string run_id;
+    unix_ms timestamp = 0;
+    boost::json::object data; ///< The ids it concerns, e.g. `toolCallId`, `messageId`.
+};
+
+/// What one transaction does to a thread: all of it or nothing. Absent members change nothing.
+struct changes {
+    std::vector<stored_message> messages; ///< Appended to nodes, in order.
+
+    struct branch_change {
+        std::uint32_t index; ///< An existing branch, or the next free index: a new one.
+        branch value;
+    };
+    std::vector<branch_change> branches;
+    std::optional<std::uint32_t> head;
+    std::vector<call_record> calls; ///< Inserted, or replaced by id.
+    std::vector<session_event> events;
+    std::optional<boost::json::array> offered_tools;
+    std::optional<boost::json::array> context;
+    std::optional<bool> last_request_had_history;
+    std::optional<boost::json::value> state;
+    std::optional<std::string> agent_id;
+    std::optional<std::string> title;
+    std::optional<bool> archived;
+    std::optional<boost::json::object> metadata;
+    unix_ms at = 0; ///< Becomes created_at of a new thread, and updated_at.
+
+    std::optional<run_record> run; ///< Replaces the record of run.number (status, end, sequence).
+};
+
+/// How many messages and branches a thread has: what a change of it goes by.
+struct thread_size {
+    std::size_t messages = 0;
+    std::size_t branches = 0;
+
+    friend bool operator==(const thread_size&, const thread_size&) = default;
+};
+
+[[nodiscard]] inline thread_size size_of(const thread_record& thread) noexcept {
+    return {thread.nodes.size(), thread.branches.size()};
+}
+
+/// The number of the run that ends with the change; 0: none does.
+[[nodiscard]] inline std::int64_t ended_run(const changes& change) noexcept {
+    return change.run && change.run->status != run_status::active ? change.run->number : 0;
+}
+
+/// Applies `change` as a store does, so that a run can go on with its own copy.
+void apply(thread_record& thread, const changes& change);
+
+} // namespace agui::session

@@ -1,0 +1,115 @@
+#include "session/conversation/turn_origin.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+namespace json = boost::json;
+
+struct named_kind {
+    turn_block::kind kind;
+    std::string_view name;
+};
+
+constexpr std::array kinds = {
+    named_kind{turn_block::kind::reasoning, "reasoning"},
+    named_kind{turn_block::kind::text, "text"},
+    named_kind{turn_block::kind::call, "call"},
+};
+
+const std::string_view* name_of(turn_block::kind kind) noexcept {
+    for (const named_kind& each : kinds) {
+        if (each.kind == kind) {
+            return &each.name;
+        }
+    }
+    return nullptr;
+}
+
+std::string text_in(const json::object& object, std::string_view key) {
+    const json::value* const value = object.if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::optional<turn_block> block_from_json(const json::value& value) {
+    const json::object* const object = value.if_object();
+    if (object == nullptr) {
+        return std::nullopt;
+    }
+    const std::string type = text_in(*object, "type");
+    for (const named_kind& each : kinds) {
+        if (each.name != type) {
+            continue;
+        }
+        turn_block block;
+        block.what = each.kind;
+        block.id = text_in(*object, "id");
+        const json::value* const bytes = object->if_contains("bytes");
+        if (bytes != nullptr && bytes->is_int64() && bytes->get_int64() > 0) {
+            block.bytes = static_cast<std::size_t>(bytes->get_int64());
+        }
+        if (const json::value* const data = object->if_contains("data")) {
+            block.data = json::value(*data, json::storage_ptr());
+        }
+        return block;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+json::object to_json(const turn_origin& value) {
+    json::array blocks;
+    for (const turn_block& each : value.blocks) {
+        json::object block;
+        block.emplace("type", *name_of(each.what));
+        if (each.what == turn_block::kind::text) {
+            block.emplace("bytes", static_cast<std::int64_t>(each.bytes));
+        } else {
+            block.emplace("id", each.id);
+        }
+        if (!each.data.is_null()) {
+            block.emplace("data", each.data);
+        }
+        blocks.emplace_back(std::move(block));
+    }
+    json::object object{
+        {"provider", value.provider}, {"model", value.model}, {"blocks", std::move(blocks)}
+    };
+    if (!value.data.empty()) {
+        object.emplace("data", value.data);
+    }
+    return object;
+}
+
+std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
+    const json::object* const object = value.if_object();
+    const json::value* const blocks = object == nullptr ? nullptr : object->if_contains("blocks");
+    if (blocks == nullptr || !blocks->is_array()) {
+        return std::nullopt;
+    }
+    turn_origin origin;
+    origin.provider = text_in(*object, "provider");
+    origin.model = text_in(*object, "model");
+    for (const json::value& each : blocks->get_array()) {
+        std::optional<turn_block> block = block_from_json(each);
+        if (!block) {
+            return std::nullopt;
+        }
+        origin.blocks.push_back(*std::move(block));
+    }
+    const json::value* const data = object->if_contains("data");
+    if (data != nullptr && data->is_object()) {
+        origin.data = json::object(data->get_object(), json::storage_ptr());
+    }
+    return origin;
+}
+
+} // namespace agui::session

@@ -1,0 +1,405 @@
+#include "session/history/history_import.hpp"
+
+#include "session/base/work_count.hpp"
+#include "session/conversation/content_form.hpp"
+#include "session/history/history_rules.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+// Shown to people, never to a model: clients send such messages back, change them, or leave them out.
+bool is_only_shown(const message& value) noexcept {
+    return value.role == role::reasoning || value.role == role::activity ||
+           !value.subagent_run_id.empty();
+}
+
+bool same_call(const tool_call& left, const tool_call& right) {
+    return left.id == right.id && left.name == right.name && left.arguments == right.arguments;
+}
+
+bool same_message(const message& stored, const message& given, const content_form& said) {
+    count_work();
+    if (stored.id != given.id || stored.role != given.role ||
+        stored.subagent_run_id != given.subagent_run_id) {
+        return false;
+    }
+    return is_only_shown(stored) ||
+           (stored.tool_call_id == given.tool_call_id && stored.error == given.error &&
+            std::ranges::equal(stored.tool_calls, given.tool_calls, same_call) &&
+            content_form(stored.content) == said);
+}
+
+// The messages of a thread as a tree to walk down.
+class message_tree {
+public:
+    explicit message_tree(const thread_record& thread)
+        : thread_(thread), newest_child_(thread.nodes.size(), no_node),
+          older_sibling_(thread.nodes.size(), no_node), on_head_(thread.nodes.size()) {
+        for (node_index node = 0; node < thread.nodes.size(); ++node) {
+            const node_index parent = thread.nodes[node].parent;
+            node_index& newest = parent == no_node ? newest_root_ : newest_child_[parent];
+            older_sibling_[node] = newest;
+            newest = node;
+        }
+        if (!thread.branches.empty()) {
+            for (const node_index node : thread.path(thread.branches[thread.head].tip)) {
+                on_head_[node] = true;
+            }
+        }
+    }
+
+    // The message behind `node` that is `given`, past messages that are only shown; of several the one
+    // on the head branch, or else the newest one.
+    [[nodiscard]] node_index find_next(node_index node, const message& given) const {
+        const content_form said(given.content);
+        node_index found = no_node;
+        std::vector<node_index> parents{node};
+        while (!parents.empty()) {
+            const node_index parent = parents.back();
+            parents.pop_back();
+            node_index child = parent == no_node ? newest_root_ : newest_child_[parent];
+            for (; child != no_node; child = older_sibling_[child]) {
+                const message& stored = thread_.nodes[child].message;
+                if (same_message(stored, given, said)) {
+                    if (on_head_[child]) {
+                        return child;
+                    }
+                    found = found == no_node ? child : std::max(found, child);
+                } else if (is_only_shown(stored)) {
+                    parents.push_back(child);
+                }
+            }
+        }
+        return found;
+    }
+
+private:
+    const thread_record& thread_;
+    std::vector<node_index> newest_child_;
+    std::vector<node_index> older_sibling_;
+    std::vector<bool> on_head_;
+    node_index newest_root_ = no_node;
+};
+
+class importer {
+public:
+    importer(
+        const thread_record& thread, const history_input& input, const history_policy& policy
+    )
+        : thread_(thread), input_(input), policy_(policy), calls_(input.messages),
+          out_(thread, plan_) {
+        for (const call_record& call : thread.calls) {
+            records_.try_emplace(call.id, &call);
+        }
+        for (std::size_t i = 0; i < input.messages.size(); ++i) {
+            const message& given = input.messages[i];
+            const bool speaks = given.subagent_run_id.empty() &&
+                                (given.role == role::user || given.role == role::assistant);
+            if (speaks) {
+                last_speaker_ = i;
+            }
+            if (is_user(given)) {
+                last_user_ = i;
+            }
+        }
+    }
+
+    result<history_plan> run() {
+        for (std::size_t i = 0; i < input_.messages.size(); ++i) {
+            if (auto failed = read(i)) {
+                return std::move(*failed);
+            }
+        }
+        if (auto failed = settle_open_calls()) {
+            return std::move(*failed);
+        }
+        const std::size_t known = find_base();
+        decide_next();
+        store(known);
+        return std::move(plan_);
+    }
+
+private:
+    std::optional<failure> read(std::size_t index) {
+        const message& given = input_.messages[index];
+        if (given.role == role::tool) {
+            return read_answer(index);
+        }
+        if (given.role == role::assistant) {
+            read_assistant(index);
+        } else if (is_system(given) && !policy_.accept_client_system) {
+            out_.warn("a system message of the client was dropped");
+        } else if (is_repeated(given)) {
+            out_.warn("a repeated message was dropped");
+        } else {
+            kept_.push_back(given);
+        }
+        return std::nullopt;
+    }
+
+    std::optional<failure> read_answer(std::size_t index) {
+        const message& given = input_.messages[index];
+        const auto made = calls_.made.find(given.tool_call_id);
+        if (made == calls_.made.end()) {
+            if (index >= calls_.trailing) {
+                return unknown_call(index);
+            }
+            out_.warn("a tool result without its call was dropped");
+            return std::nullopt;
+        }
+        const tool_call& call = *made->second.call;
+        if (!trusts(call.name) || calls_.answers.at(given.tool_call_id) != &given) {
+            return std::nullopt;
+        }
+        const call_record* stored = record_of(call.id);
+        const bool was_pending = stored != nullptr && stored->status == call_status::pending;
+        // Elsewhere the answer has had its effect, and a refusal would block the thread for good.
+        if ((was_pending || index >= calls_.trailing) && given.name && *given.name != call.name) {
+            return other_tool_named(index);
+        }
+        answers_pending_ = answers_pending_ || was_pending;
+        kept_.push_back(given);
+        return std::nullopt;
+    }
+
+    void read_assistant(std::size_t index) {
+        const message& given = input_.messages[index];
+        message assistant = given;
+        assistant.tool_calls.clear();
+        for (const tool_call& call : given.tool_calls) {
+            if (calls_.made.at(call.id).call != &call) {
+                out_.warn("a repeated tool call was dropped");
+            } else if (!trusts(call.name)) {
+                out_.warn("a call of a server tool in given history was dropped");
+            } else if (calls_.answers.contains(call.id) || keeps_unanswered(call, index)) {
+                assistant.tool_calls.push_back(call);
+            } else {
+                out_.warn("an unanswered call at the end of given history was dropped");
+            }
+        }
+        if (!assistant.tool_calls.empty() || !is_empty(assistant.content)) {
+            kept_.push_back(std::move(assistant));
+        }
+    }
+
+    // Unanswered calls at the end stay only if this server waits for them; elsewhere they are answered
+    // with an error.
+    bool keeps_unanswered(const tool_call& call, std::size_t index) {
+        const call_record* stored = record_of(call.id);
+        if (stored != nullptr && stored->status == call_status::pending) {
+            (index < last_user_ ? left_behind_ : still_open_).push_back(stored);
+            return true;
+        }
+        return index < last_speaker_ ||
+               (stored != nullptr && stored->status == call_status::open);
+    }
+
+    bool is_repeated(const message& given) {
+        const auto [known, is_new] = seen_.try_emplace(given.id, &given);
+        return !is_new && known->second->role == given.role &&
+               forms_.of(*known->second) == forms_.of(given);
+    }
+
+    // Results of server tools cannot be told from forged ones; where the client holds the only copy of
+    // the conversation there is nothing else to go by.
+    [[nodiscard]] bool trusts(std::string_view tool) const {
+        return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
+    }
+
+    [[nodiscard]] const call_record* record_of(std::string_view id) const {
+        const auto found = records_.find(id);
+        return found == records_.end() ? nullptr : found->second;
+    }
+
+    std::optional<failure> settle_open_calls() {
+        open_call_case situation;
+        situation.whole_history = true;
+        situation.answered = answers_pending_;
+        if (!still_open_.empty()) {
+            const auto verdict =
+                judge_open_calls(still_open_, situation, thread_, input_, policy_);
+            if (!verdict) {
+                return verdict.error();
+            }
+            waiting_ = *verdict == open_call_verdict::wait;
+        }
+        situation.goes_on = true;
+        if (!left_behind_.empty()) {
+            const auto verdict =
+                judge_open_calls(left_behind_, situation, thread_, input_, policy_);
+            if (!verdict) {
+                return verdict.error();
+            }
+        }
+        return std::nullopt;
+    }
+
+    // In client mode most of the history is stored already: only what differs is added, so that a
+    // conversation costs its length, not its square. Returns how many kept messages are stored.
+    std::size_t find_base() {
+        const message_tree tree(thread_);
+        node_index base = no_node;
+        std::size_t known = 0;
+        while (known < kept_.size()) {
+            const node_index next = tree.find_next(base, kept_[known]);
+            if (next == no_node) {
+                break;
+            }
+            base = next;
+            ++known;
+        }
+        choose_branch(base);
+        return known;
+    }
+
+    // A branch that ends at `base` is gone on with, otherwise a new one begins.
+    void choose_branch(node_index base) {
+        out_.start_at(base);
+        branch_ = static_cast<std::uint32_t>(thread_.branches.size());
+        const std::vector<bool> ends = tails_of(base);
+        for (std::uint32_t i = 0; i < thread_.branches.size(); ++i) {
+            const node_index tip = thread_.branches[i].tip;
+            if (tip == no_node ? base == no_node : ends[tip]) {
+                out_.start_at(tip);
+                branch_ = i;
+                if (i == thread_.head) {
+                    return;
+                }
+            }
+        }
+    }
+
+    // For each message whether it is `base` or follows it with nothing between but what is only shown.
+    [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
+        count_work(thread_.nodes.size());
+        std::vector<bool> ends(thread_.nodes.size());
+        for (node_index node = 0; node < ends.size(); ++node) {
+            const stored_message& stored = thread_.nodes[node];
+            const bool after =
+                stored.parent == no_node ? base == no_node : static_cast<bool>(ends[stored.parent]);
+            ends[node] = node == base || (is_only_shown(stored.message) && after);
+        }
+        return ends;
+    }
+
+    void decide_next() {
+        const auto last = std::find_if(kept_.rbegin(), kept_.rend(), [](const message& given) {
+            return !is_only_shown(given) && !is_system(given);
+        });
+        plan_.next = next_step::nothing;
+        if (last == kept_.rend()) {
+            return;
+        }
+        if (is_user(*last)) {
+            plan_.next = next_step::call_model;
+            plan_.new_user_turn = true;
+        } else if (last->role == role::tool) {
+            plan_.next = waiting_ ? (answers_pending_ ? next_step::wait_for_answers
+                                                      : next_step::nothing)
+                                  : next_step::call_model;
+        }
+    }
+
+    void store(std::size_t known) {
+        for (std::size_t i = known; i < kept_.size(); ++i) {
+            message& given = kept_[i];
+            for (const tool_call& call : given.tool_calls) {
+                store_call(call);
+            }
+            if (given.role == role::tool) {
+                store_answer(given);
+            } else if (is_user(given)) {
+                plan_.new_user_messages.push_back(given.id);
+            }
+            out_.append(std::move(given));
+        }
+        for (const call_record* call : left_behind_) {
+            abandon(*call);
+        }
+        if (!waiting_) {
+            for (const call_record* call : still_open_) {
+                abandon(*call);
+            }
+        }
+        plan_.change.branches.push_back({branch_, branch{out_.tip(), 0}});
+        plan_.change.head = branch_;
+        plan_.change.last_request_had_history =
+            std::ranges::any_of(input_.messages, [](const message& given) {
+                return given.role == role::assistant;
+            });
+    }
+
+    void store_call(const tool_call& call) {
+        call_record record;
+        if (const call_record* stored = record_of(call.id)) {
+            record = *stored;
+        } else {
+            record.id = call.id;
+            record.name = call.name;
+            record.owner =
+                input_.is_server_tool(call.name) ? call_owner::server : call_owner::external;
+            record.status = call_status::abandoned;
+        }
+        if (calls_.answers.contains(call.id)) {
+            record.status = call_status::answered;
+        }
+        record.made_in = out_.next_node();
+        moved_[call.id] = record.made_in;
+        out_.set_call(std::move(record));
+    }
+
+    void store_answer(const message& answer) {
+        const call_record* stored = record_of(answer.tool_call_id);
+        if (stored != nullptr && stored->status == call_status::pending) {
+            set_status(*stored, call_status::answered);
+        }
+        plan_.answers.push_back({answer.tool_call_id, answer.id});
+    }
+
+    void abandon(const call_record& call) { set_status(call, call_status::abandoned); }
+
+    // A message that the client has changed is stored again, and its calls move with it.
+    void set_status(const call_record& call, call_status status) {
+        call_record changed = call;
+        if (const auto moved = moved_.find(call.id); moved != moved_.end()) {
+            changed.made_in = moved->second;
+        }
+        out_.set_status(changed, status);
+    }
+
+    const thread_record& thread_;
+    const history_input& input_;
+    const history_policy& policy_;
+    input_calls calls_;
+    history_plan plan_;
+    plan_writer out_;
+
+    std::unordered_map<std::string_view, const call_record*> records_;
+    std::unordered_map<std::string_view, const message*> seen_;
+    content_forms forms_;
+    std::unordered_map<std::string, node_index> moved_;
+    std::size_t last_speaker_ = 0; // Index of the last user or assistant message.
+    std::size_t last_user_ = 0;
+
+    std::vector<message> kept_;
+    std::vector<const call_record*> still_open_;  // Pending, in the last turn of the input.
+    std::vector<const call_record*> left_behind_; // Pending, with a user message behind them.
+    std::uint32_t branch_ = 0;
+    bool answers_pending_ = false;
+    bool waiting_ = false;
+};
+
+} // namespace
+
+result<history_plan> plan_import(
+    const thread_record& thread, const history_input& input, const history_policy& policy
+) {
+    return importer(thread, input, policy).run();
+}
+
+} // namespace agui::session

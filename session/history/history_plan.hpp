@@ -1,0 +1,81 @@
+#pragma once
+
+#include "session/base/error.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// `tools.on_partial`: some of several pending calls are answered.
+enum class on_partial { automatic, wait, proceed, reject };
+/// `tools.on_abandoned`: a user message arrives while calls are pending.
+enum class on_abandoned { answer, reject };
+/// `session.client_history`, of an agent or of the header X-Client-History: what a client sends each time.
+/// It decides about an input none of whose user messages is known by its id.
+enum class client_history {
+    automatic, ///< What the branch holds already, by content, is known; one message is new, several are an edit.
+    full,      ///< Always everything: an unknown message is an edit of the first one.
+    delta,     ///< Only what is new: never an edit.
+};
+
+[[nodiscard]] std::optional<client_history> client_history_from_string(std::string_view name) noexcept;
+/// `session.history`: whose copy of the conversation counts.
+enum class history_mode { server, client };
+
+struct history_policy {
+    history_mode mode = history_mode::server;
+    session::client_history client_history = session::client_history::automatic;
+    session::on_partial on_partial = session::on_partial::automatic;
+    session::on_abandoned on_abandoned = session::on_abandoned::answer;
+    bool accept_client_system = false;
+};
+
+/// The part of a request that the history rule looks at.
+struct history_input {
+    /// As given, ids filled in by the caller where they were missing, and made distinct (history_ids.hpp).
+    std::vector<message> messages;
+    /// Seed 002's `tool_name`/`name` of a tool message is in message::name.
+    std::optional<std::vector<std::string>> offered_tools; ///< Names in the request's `tools`; absent: no `tools` member.
+    std::vector<std::string> configured_external_tools;    ///< Declared external in the config.
+    /// True for the name of a tool that the server executes.
+    std::function<bool(std::string_view)> is_server_tool;
+};
+
+/// What the run does after the input has been stored.
+enum class next_step {
+    call_model,
+    wait_for_answers, ///< Answers stored, others still pending: finish without a model call.
+    nothing,          ///< Nothing new and nothing to go on with: finish without a model call.
+};
+
+/// An answer that takes effect.
+struct taken_answer {
+    std::string call_id;
+    std::string message_id;
+};
+
+/// The decision of the history rule (design section 5, "History", and section 4's table).
+struct history_plan {
+    next_step next = next_step::call_model;
+    /// Messages, branches, calls, head and offered-history flag to store; without events and times.
+    changes change;
+    std::vector<taken_answer> answers;   ///< One `tool.response` each.
+    std::vector<std::string> new_user_messages; ///< Ids; one `user.message` each.
+    bool snapshot = false;   ///< `nothing`: the client misses messages of the branch; send them.
+    bool new_user_turn = false; ///< `tool_choice` applies to the first model call of a user turn.
+    std::vector<std::string> warnings;   ///< One sentence each, without content; for the log.
+};
+
+/// Decides what of `input` is new to `thread` and where the conversation goes on. Pure: same arguments,
+/// same plan. `thread` may be empty (no nodes): a thread never seen. Failures: unknown_tool_call,
+/// tool_name_mismatch, partial_tool_answers, pending_tool_calls; nothing is to be stored then.
+[[nodiscard]] result<history_plan> plan_history(
+    const thread_record& thread, const history_input& input, const history_policy& policy
+);
+
+} // namespace agui::session

@@ -1,0 +1,152 @@
+#include "session/history/history_rules.hpp"
+
+#include "session/base/work_count.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agui::session {
+
+std::optional<client_history> client_history_from_string(std::string_view name) noexcept {
+    if (name == "auto") {
+        return client_history::automatic;
+    }
+    if (name == "full") {
+        return client_history::full;
+    }
+    return name == "delta" ? std::optional(client_history::delta) : std::nullopt;
+}
+
+bool is_system(const message& value) noexcept {
+    return value.role == role::system || value.role == role::developer;
+}
+
+bool is_user(const message& value) noexcept {
+    return value.role == role::user && value.subagent_run_id.empty();
+}
+
+input_calls::input_calls(const std::vector<message>& messages) {
+    for (const message& given : messages) {
+        count_work(1 + given.tool_calls.size());
+        if (given.role == role::assistant) {
+            for (const tool_call& call : given.tool_calls) {
+                made.try_emplace(call.id, given_call{&call, &given});
+            }
+        } else if (given.role == role::tool) {
+            answers.try_emplace(given.tool_call_id, &given);
+        }
+    }
+    trailing = messages.size();
+    while (trailing > 0 && messages[trailing - 1].role == role::tool) {
+        --trailing;
+    }
+}
+
+failure unknown_call(std::size_t index) {
+    return failure{
+        errc::unknown_tool_call,
+        "no tool call of this thread has the id of this answer",
+        "messages[" + std::to_string(index) + "].toolCallId",
+        {}};
+}
+
+failure other_tool_named(std::size_t index) {
+    return failure{
+        errc::tool_name_mismatch,
+        "the answer names another tool than its call",
+        "messages[" + std::to_string(index) + "].name",
+        {}};
+}
+
+bool is_offered(const thread_record& thread, const history_input& input, std::string_view tool) {
+    if (std::ranges::find(input.configured_external_tools, tool) !=
+        input.configured_external_tools.end()) {
+        return true;
+    }
+    if (input.offered_tools) {
+        return std::ranges::find(*input.offered_tools, tool) != input.offered_tools->end();
+    }
+    count_work(thread.offered_tools.size());
+    return std::ranges::any_of(thread.offered_tools, [&](const boost::json::value& offered) {
+        const auto* object = offered.if_object();
+        const auto* name = object == nullptr ? nullptr : object->if_contains("name");
+        return name != nullptr && name->is_string() && std::string_view(name->get_string()) == tool;
+    });
+}
+
+result<open_call_verdict> judge_open_calls(
+    const std::vector<const call_record*>& open, const open_call_case& given,
+    const thread_record& thread, const history_input& input, const history_policy& policy
+) {
+    if (given.goes_on) {
+        if (policy.on_abandoned == on_abandoned::reject) {
+            return failure{
+                errc::pending_tool_calls,
+                "tool calls of this thread wait for their answers",
+                {},
+                {}};
+        }
+        return open_call_verdict::abandon;
+    }
+    if (!given.answered && !given.own_pair_at_end) {
+        return open_call_verdict::wait;
+    }
+    switch (policy.on_partial) {
+    case on_partial::reject:
+        if (given.answered) {
+            return failure{
+                errc::partial_tool_answers, "not all pending tool calls are answered", {}, {}};
+        }
+        return open_call_verdict::wait;
+    case on_partial::proceed:
+        return open_call_verdict::abandon;
+    case on_partial::wait:
+        return open_call_verdict::wait;
+    case on_partial::automatic:
+        break;
+    }
+    // A full history that offers none of the tools comes from a client where nobody will answer.
+    const bool nobody_answers =
+        given.whole_history && std::ranges::none_of(open, [&](const call_record* call) {
+            return is_offered(thread, input, call->name);
+        });
+    return nobody_answers ? open_call_verdict::abandon : open_call_verdict::wait;
+}
+
+node_index plan_writer::next_node() const noexcept {
+    return static_cast<node_index>(thread_.nodes.size() + plan_.change.messages.size());
+}
+
+void plan_writer::append(message value) {
+    count_work();
+    const node_index here = next_node();
+    stored_message node;
+    node.parent = tip_;
+    node.message = std::move(value);
+    plan_.change.messages.push_back(std::move(node));
+    tip_ = here;
+}
+
+void plan_writer::set_call(call_record record) {
+    std::vector<call_record>& changed = plan_.change.calls;
+    const auto [known, is_new] = call_changes_.try_emplace(record.id, changed.size());
+    if (is_new) {
+        changed.push_back(std::move(record));
+    } else {
+        changed[known->second] = std::move(record);
+    }
+}
+
+void plan_writer::set_status(const call_record& call, call_status status) {
+    call_record changed = call;
+    changed.status = status;
+    set_call(std::move(changed));
+}
+
+void plan_writer::warn(std::string_view text) {
+    if (std::ranges::find(plan_.warnings, text) == plan_.warnings.end()) {
+        plan_.warnings.emplace_back(text);
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "session/history/history_plan.hpp"
+
+#include <cstddef>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace agui::session {
+
+// What the two halves of the history rule share: history_import.cpp (the input is the history) and
+// history_plan.cpp (the stored thread is). Views and pointers live as long as the input and the thread.
+
+[[nodiscard]] bool is_system(const message& value) noexcept;
+
+/// A user message of the conversation itself, not of a delegation.
+[[nodiscard]] bool is_user(const message& value) noexcept;
+
+/// What the input says about calls, by call id; the first one counts.
+struct input_calls {
+    struct given_call {
+        const tool_call* call;
+        const message* made_by;
+    };
+
+    explicit input_calls(const std::vector<message>& messages);
+
+    std::unordered_map<std::string_view, given_call> made;
+    std::unordered_map<std::string_view, const message*> answers;
+    std::size_t trailing = 0; ///< From this index on there is nothing but tool messages.
+};
+
+[[nodiscard]] failure unknown_call(std::size_t index);
+[[nodiscard]] failure other_tool_named(std::size_t index);
+
+/// True if somebody may still answer a call of `tool`: it is configured, or offered by this request or,
+/// where the request says nothing about tools, by the last one that did.
+[[nodiscard]] bool
+is_offered(const thread_record& thread, const history_input& input, std::string_view tool);
+
+/// What a request brings while calls are pending.
+struct open_call_case {
+    bool goes_on = false;        ///< A user message, or a turn asked for again.
+    bool answered = false;       ///< It answers some of the pending calls.
+    bool own_pair_at_end = false; ///< It ends in the result of a call that the client made itself.
+    bool whole_history = false;  ///< It came with history (form 2).
+};
+
+enum class open_call_verdict { wait, abandon };
+
+/// The rows "some of several pending calls answered" and "user message while calls are pending" of
+/// design section 4, for the calls in `open` (not empty).
+[[nodiscard]] result<open_call_verdict> judge_open_calls(
+    const std::vector<const call_record*>& open, const open_call_case& given,
+    const thread_record& thread, const history_input& input, const history_policy& policy
+);
+
+/// Puts messages, calls and warnings into a plan.
+class plan_writer {
+public:
+    plan_writer(const thread_record& thread, history_plan& plan) : thread_(thread), plan_(plan) {}
+
+    /// Messages that follow are appended behind `base`.
+    void start_at(node_index base) noexcept { tip_ = base; }
+    [[nodiscard]] node_index tip() const noexcept { return tip_; }
+    /// The number that the next appended message gets.
+    [[nodiscard]] node_index next_node() const noexcept;
+    void append(message value);
+
+    /// Stores a call record; of several with one id the last counts.
+    void set_call(call_record record);
+    void set_status(const call_record& call, call_status status);
+
+    /// One warning of a kind is enough: clients send the same history again and again.
+    void warn(std::string_view text);
+
+private:
+    const thread_record& thread_;
+    history_plan& plan_;
+    node_index tip_ = no_node;
+    std::unordered_map<std::string, std::size_t> call_changes_;
+};
+
+} // namespace agui::session

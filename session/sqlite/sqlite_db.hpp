@@ -1,0 +1,171 @@
+#pragma once
+
+#include "session/sqlite/sqlite_vfs.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace agui::session {
+
+class statement;
+
+/// A call into SQLite failed. `code` is SQLite's extended result code.
+class sqlite_error final : public std::runtime_error {
+public:
+    sqlite_error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
+    [[nodiscard]] int code() const noexcept { return code_; }
+
+private:
+    int code_;
+};
+
+/// A connection. Used by one thread at a time. Every function throws sqlite_error.
+class database {
+public:
+    /// Opens the file, or creates it readable by its owner only.
+    explicit database(const std::string& path);
+    ~database();
+    database(const database&) = delete;
+    database& operator=(const database&) = delete;
+
+    /// Runs statements that take no arguments and whose rows nobody wants.
+    void execute(const std::string& sql);
+
+    /// Transactions are begun so often that their statements are kept; use `transaction`.
+    void begin();
+    void commit();
+    /// Does nothing where SQLite rolled back by itself.
+    void rollback() noexcept;
+
+    /// The first column of the first row, as a number.
+    [[nodiscard]] std::int64_t integer(const std::string& sql);
+
+    [[nodiscard]] std::int64_t last_insert_id() const noexcept;
+    /// Rows that the last INSERT, UPDATE or DELETE touched.
+    [[nodiscard]] std::int64_t changed_rows() const noexcept;
+    /// False after an error that made SQLite roll back by itself.
+    [[nodiscard]] bool in_transaction() const noexcept;
+    [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
+
+private:
+    sqlite_vfs vfs_;
+    sqlite3* handle_ = nullptr;
+    std::unique_ptr<statement> begin_;
+    std::unique_ptr<statement> commit_;
+};
+
+/// BEGIN IMMEDIATE; rolls back unless commit() returned.
+class transaction {
+public:
+    explicit transaction(database& db) : db_(db) { db_.begin(); }
+    ~transaction() {
+        if (open_) {
+            db_.rollback();
+        }
+    }
+    transaction(const transaction&) = delete;
+    transaction& operator=(const transaction&) = delete;
+
+    void commit() {
+        db_.commit();
+        open_ = false;
+    }
+
+private:
+    database& db_;
+    bool open_ = true;
+};
+
+/// What is written from its begin on is kept or undone; the transaction around it goes on.
+class savepoint {
+public:
+    explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT part"); }
+    void keep() { db_.execute("RELEASE part"); }
+    void undo() { db_.execute("ROLLBACK TO part; RELEASE part"); }
+
+private:
+    database& db_;
+};
+
+/// Bytes to bind as a BLOB; a std::string_view is bound as TEXT.
+struct blob_view {
+    std::string_view bytes;
+};
+
+/// A prepared statement, kept for many uses.
+class statement {
+public:
+    statement(database& db, std::string_view sql);
+    ~statement();
+    statement(const statement&) = delete;
+    statement& operator=(const statement&) = delete;
+
+    /// The rows of one use: next() steps to the first, then to each further one. The statement is
+    /// free for its next use when this goes out of scope; texts and blobs of a row live until then
+    /// or until the next call of next().
+    class rows {
+    public:
+        explicit rows(statement& owner) noexcept : owner_(owner) {}
+        ~rows() { owner_.reset(); }
+        rows(const rows&) = delete;
+        rows& operator=(const rows&) = delete;
+
+        [[nodiscard]] bool next() { return owner_.step(); }
+        [[nodiscard]] std::int64_t integer(int column) const noexcept;
+        [[nodiscard]] bool is_null(int column) const noexcept;
+        [[nodiscard]] std::string_view text(int column) const;
+        [[nodiscard]] std::string_view blob(int column) const;
+
+    private:
+        statement& owner_;
+    };
+
+    /// Binds the arguments in order. Texts are copied.
+    template <class... Arguments>
+    [[nodiscard]] rows query(const Arguments&... arguments) {
+        int index = 0;
+        (bind(++index, arguments, lifetime::copied), ...);
+        return rows(*this);
+    }
+
+    /// Runs a statement that returns no rows. Texts and blobs are not copied.
+    template <class... Arguments>
+    void execute(const Arguments&... arguments) {
+        const rows done(*this);
+        int index = 0;
+        (bind(++index, arguments, lifetime::of_caller), ...);
+        (void)step(); // Without rows: done, or thrown.
+    }
+
+private:
+    enum class lifetime { copied, of_caller };
+
+    void bind(int index, std::int64_t value, lifetime);
+    void bind(int index, std::uint64_t value, lifetime);
+    void bind(int index, std::uint32_t value, lifetime);
+    void bind(int index, int value, lifetime);
+    void bind(int index, bool value, lifetime);
+    void bind(int index, std::string_view value, lifetime);
+    void bind(int index, blob_view value, lifetime);
+    template <class T>
+    void bind(int index, const std::optional<T>& value, lifetime how) {
+        value ? bind(index, *value, how) : bind_null(index);
+    }
+
+    void bind_null(int index);
+    void check(int code) const;
+    bool step();
+    void reset() noexcept;
+
+    database& db_;
+    sqlite3_stmt* handle_ = nullptr;
+};
+
+} // namespace agui::session

@@ -1,0 +1,531 @@
+#include "session/sqlite/sqlite_log.hpp"
+
+#include "session/base/failpoint.hpp"
+#include "session/base/lean_append.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace agui::session {
+
+namespace {
+
+// Of all tails together, before they are folded: the memory, the pages on disk and the time to open after
+// a crash grow with it.
+constexpr std::size_t fold_bytes = 256U << 10U;
+// One step of folding, so that commits wait for a few milliseconds at most.
+constexpr std::size_t fold_step_rows = 32;
+constexpr std::int64_t fold_step_pages = 128;
+// A page is one BLOB, which SQLite limits to 10^9 bytes.
+constexpr std::size_t page_bytes_max = 16U << 20U;
+
+failure expired() {
+    return {errc::run_expired, "the log of this run is gone", {}, {}};
+}
+
+// Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
+bool copy_entries(
+    const encoded_slice& slice, std::uint64_t after, std::size_t limit,
+    std::vector<log_entry>& entries
+) {
+    entry_chain chain;
+    std::string_view rest = slice.bytes;
+    log_entry entry;
+    for (std::uint32_t i = 0; i < slice.count && entries.size() < limit; ++i) {
+        const std::uint64_t sequence = slice.first_sequence + i;
+        if (!chain.decode(sequence, rest, entry)) {
+            return false;
+        }
+        if (sequence > after) {
+            entries.push_back(entry);
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
+    : db_(db),
+      runs_(runs),
+      log_(log),
+      add_page_(db, "INSERT INTO log_pages (page, slices) VALUES (?, ?)"),
+      delete_pages_(db, "DELETE FROM log_pages WHERE page < ?"),
+      add_run_log_(
+          db, "INSERT INTO run_logs (run, first_sequence, last_sequence, bytes, checksum, payload) "
+              "VALUES (?, ?, ?, ?, ?, ?)"
+      ),
+      read_run_log_(
+          db, "SELECT first_sequence, last_sequence, checksum, payload FROM run_logs "
+              "WHERE run = ? AND last_sequence > ? ORDER BY first_sequence"
+      ),
+      end_of_run_log_(
+          db,
+          "SELECT last_sequence FROM run_logs WHERE run = ? ORDER BY first_sequence DESC LIMIT 1"
+      ),
+      bytes_of_run_log_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
+      erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
+
+void sqlite_log::recover(const log_ring::contents* ring, bool ring_is_lost) {
+    row_bytes_ = static_cast<std::uint64_t>(
+        db_.integer("SELECT coalesce(sum(bytes), 0) FROM run_logs INDEXED BY run_logs_by_run")
+    );
+    std::unordered_map<std::int64_t, std::vector<page_slice>> from_ring;
+    bool is_unreadable = ring_is_lost;
+    if (ring != nullptr) {
+        is_unreadable = is_unreadable || ring->unreadable;
+        for (const page_slice& held : ring->slices) {
+            from_ring[held.slice.run_number].push_back(held);
+        }
+    }
+    read_pages(from_ring);
+    for (auto& [run_number, slices] : from_ring) {
+        recover_before(std::numeric_limits<std::uint64_t>::max(), slices);
+    }
+
+    if (damaged_.empty() && unreadable_pages_.empty() && !is_unreadable) {
+        return;
+    }
+    std::ranges::sort(damaged_);
+    damaged_.erase(std::ranges::unique(damaged_).begin(), damaged_.end());
+    transaction change(db_);
+    for (const std::int64_t run_number : damaged_) {
+        runs_.set_log_state(run_number, log_state::damaged);
+        tails_.erase(run_number);
+        log_.log(
+            log_level::warning, "part of a run's log is damaged: it is not served",
+            {{"run", std::to_string(run_number)}}
+        );
+    }
+    // Ended runs notice their loss by the sequence numbers, active ones may have lost their end.
+    if (is_unreadable || !unreadable_pages_.empty()) {
+        runs_.mark_active_damaged();
+    }
+    if (is_unreadable) {
+        log_.log(
+            log_level::warning,
+            ring_is_lost ? "the file of the latest log entries is missing: active runs are not served"
+                         : "the file of the latest log entries is damaged: active runs are not served"
+        );
+    }
+    for (const std::int64_t page : unreadable_pages_) {
+        db_.execute("DELETE FROM log_pages WHERE page = " + std::to_string(page));
+        log_.log(
+            log_level::warning, "a page of the log is damaged: active runs are not served",
+            {{"page", std::to_string(page)}}
+        );
+    }
+    change.commit();
+}
+
+void sqlite_log::read_pages(std::unordered_map<std::int64_t, std::vector<page_slice>>& from_ring) {
+    first_page_ = db_.integer("SELECT coalesce(min(page), 1) FROM log_pages");
+    statement pages(db_, "SELECT page, slices FROM log_pages ORDER BY page");
+    statement::rows row = pages.query();
+    while (row.next()) {
+        next_page_ = row.integer(0) + 1;
+        const auto slices = read_log_page(row.blob(1));
+        if (!slices) {
+            unreadable_pages_.push_back(row.integer(0));
+            continue;
+        }
+        for (const page_slice& held : *slices) {
+            if (const auto found = from_ring.find(held.slice.run_number); found != from_ring.end()) {
+                recover_before(held.slice.first_sequence, found->second);
+            }
+            recover_or_mark(held);
+        }
+    }
+}
+
+// A run's entries are in the ring in order, and so are those in pages, but not both together.
+void sqlite_log::recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring) {
+    const auto end = std::ranges::find_if(from_ring, [sequence](const page_slice& held) {
+        return held.slice.first_sequence >= sequence;
+    });
+    std::for_each(from_ring.begin(), end, [this](const page_slice& held) { recover_or_mark(held); });
+    from_ring.erase(from_ring.begin(), end);
+}
+
+void sqlite_log::recover_or_mark(const page_slice& held) {
+    if (!recover_slice(held)) {
+        damaged_.push_back(held.slice.run_number);
+    }
+}
+
+// False: bytes of the run are lost.
+bool sqlite_log::recover_slice(const page_slice& held) {
+    const encoded_slice& slice = held.slice;
+    const auto position = runs_.log_of(slice.run_number);
+    if (!position || position->state != log_state::kept) {
+        return true;
+    }
+    if (held.damaged) {
+        return false;
+    }
+    const auto [place, is_new] = tails_.try_emplace(slice.run_number);
+    tail& target = place->second;
+    if (is_new) {
+        target.end = target.staged = end_of_rows(slice.run_number);
+    }
+    // A log that was dropped may begin anywhere.
+    const std::uint64_t next = target.end == 0 ? slice.first_sequence : target.end + 1;
+    if (target.end == 0 && !entry_chain::begins_with_whole_entry(slice.bytes)) {
+        return true; // The rest of what was dropped.
+    }
+    // A process that ended while it was folding leaves entries both in a row and in a page.
+    if (slice.first_sequence + slice.count <= next) {
+        return true;
+    }
+    if (slice.first_sequence != next) {
+        return false;
+    }
+    // The next slice of the run goes on with the chain.
+    std::string_view rest = slice.bytes;
+    log_entry entry;
+    for (std::uint32_t i = 0; i < slice.count; ++i) {
+        if (!target.chain.decode(slice.first_sequence + i, rest, entry)) {
+            return false;
+        }
+    }
+    keep(target, slice);
+    target.staged = target.end;
+    target.open_bytes = open_bytes_of(target);
+    return true;
+}
+
+void sqlite_log::use(log_ring& ring) noexcept {
+    ring_ = &ring;
+    taken_ = ring.end();
+}
+
+void sqlite_log::take_live(log_ring::place until) {
+    log_ring::place behind = taken_;
+    while (const auto record = ring_->next(behind, until)) {
+        const encoded_slice& slice = record->slice;
+        tail* const target = slice.count == 0 ? nullptr : tail_of(slice.run_number);
+        // Otherwise the run was removed meanwhile.
+        if (target != nullptr && slice.first_sequence == target->end + 1) {
+            keep(*target, slice);
+            target->staged = target->end;
+            target->chain.restart();
+            target->open_bytes = open_bytes_of(*target);
+        }
+        taken_ = behind;
+    }
+    taken_ = until;
+}
+
+// Null: there is no such run.
+sqlite_log::tail* sqlite_log::tail_of(std::int64_t run_number) {
+    const auto known = tails_.find(run_number);
+    if (known != tails_.end()) {
+        return &known->second;
+    }
+    if (!runs_.log_of(run_number)) {
+        return nullptr;
+    }
+    tail opened;
+    opened.end = opened.staged = last_sequence_of(run_number);
+    return &tails_.emplace(run_number, std::move(opened)).first->second;
+}
+
+void sqlite_log::run_begun(std::int64_t run_number) {
+    tail begun;
+    begun.is_live = true;
+    tails_.insert_or_assign(run_number, std::move(begun));
+}
+
+void sqlite_log::run_ended(std::int64_t run_number) {
+    if (const auto known = tails_.find(run_number); known != tails_.end()) {
+        known->second.is_live = false;
+    }
+}
+
+std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
+    for (const tail_map* map : {&tails_, &folding_}) {
+        const auto known = map->find(run_number);
+        if (known != map->end()) {
+            return known->second.end;
+        }
+    }
+    // The record outlives the log: numbers go on behind what was dropped.
+    const std::uint64_t end = end_of_rows(run_number);
+    const auto position = runs_.log_of(run_number);
+    return position ? std::max(end, position->last_sequence) : end;
+}
+
+std::uint64_t sqlite_log::end_of_rows(std::int64_t run_number) {
+    statement::rows row = end_of_run_log_.query(run_number);
+    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+}
+
+bool sqlite_log::stage(const log_slice& slice) {
+    tail* const target = tail_of(slice.run_number);
+    if (target == nullptr || slice.first_sequence != target->staged + 1) {
+        return false;
+    }
+    if (target->open_bytes >= chain_bytes_max) {
+        target->chain.restart();
+        target->open_bytes = 0;
+    }
+    // First of all, so that rolled_back() finds the run whatever fails.
+    staged_slice& staged = staged_.emplace_back();
+    staged.slice.run_number = slice.run_number;
+    staged.slice.first_sequence = slice.first_sequence;
+    staged.slice.count = static_cast<std::uint32_t>(slice.ends.size());
+    staged.offset = staged_bytes_.size();
+    encode_entries(slice, target->chain, staged_bytes_);
+    staged.size = staged_bytes_.size() - staged.offset;
+    encoded_slice encoded = staged.slice;
+    encoded.bytes = std::string_view(staged_bytes_).substr(staged.offset);
+    page_.add(encoded);
+    target->open_bytes += staged.size;
+    target->staged = last_sequence(slice);
+    if (page_.size() >= page_bytes_max) {
+        write_page();
+    }
+    return true;
+}
+
+void sqlite_log::write_staged() {
+    if (!page_.empty()) {
+        write_page();
+    }
+}
+
+void sqlite_log::write_page() {
+    add_page_.execute(next_page_, blob_view{page_.finish()});
+    ++next_page_;
+    page_.clear();
+}
+
+void sqlite_log::erase(const std::vector<std::int64_t>& run_numbers) {
+    for (const std::int64_t run_number : run_numbers) {
+        erased_row_bytes_ += row_bytes_of(run_number);
+        erase_run_log_.execute(run_number);
+        erased_.push_back(run_number);
+    }
+}
+
+std::size_t sqlite_log::open_bytes_of(const tail& target) noexcept {
+    return target.chunks.empty() ? 0 : target.chunks.back().bytes.size();
+}
+
+void sqlite_log::keep(tail& target, const encoded_slice& slice) {
+    const bool is_full = open_bytes_of(target) >= chain_bytes_max;
+    if (target.chunks.empty() ||
+        (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
+        target.chunks.push_back({slice.first_sequence, 0, {}});
+    }
+    chunk& last = target.chunks.back();
+    lean_append(last.bytes, slice.bytes); // What can throw comes first.
+    last.count += slice.count;
+    target.end = slice.first_sequence + slice.count - 1;
+    tail_bytes_ += slice.bytes.size();
+}
+
+void sqlite_log::committed() noexcept {
+    for (staged_slice& staged : staged_) {
+        staged.slice.bytes = std::string_view(staged_bytes_).substr(staged.offset, staged.size);
+        keep(tails_.find(staged.slice.run_number)->second, staged.slice);
+    }
+    staged_bytes_.clear();
+    if (staged_bytes_.capacity() > page_bytes_max) {
+        std::string().swap(staged_bytes_); // A disk had stood still.
+    }
+    staged_.clear();
+    for (const std::int64_t run_number : erased_) {
+        tails_.erase(run_number);
+        folding_.erase(run_number);
+        // The pages still hold it.
+        fold_wanted_ = true;
+    }
+    erased_.clear();
+    row_bytes_ -= std::exchange(erased_row_bytes_, 0);
+}
+
+void sqlite_log::rolled_back() noexcept {
+    for (const staged_slice& staged : staged_) {
+        tail& target = tails_.find(staged.slice.run_number)->second;
+        target.staged = target.end;
+        target.chain.restart();
+        target.open_bytes = open_bytes_of(target);
+    }
+    staged_.clear();
+    staged_bytes_.clear();
+    erased_.clear();
+    erased_row_bytes_ = 0;
+    page_.clear();
+}
+
+result<std::vector<log_entry>>
+sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    const auto position = runs_.log_of(run_number);
+    if (!position || position->state != log_state::kept) {
+        return expired();
+    }
+    std::vector<log_entry> entries;
+    std::uint64_t reached = after;
+    const auto take = [&](const encoded_slice& slice) {
+        const bool sound = slice.first_sequence <= reached + 1 &&
+                           copy_entries(slice, reached, limit, entries);
+        reached = entries.empty() ? reached : entries.back().sequence;
+        return sound;
+    };
+
+    {
+        statement::rows row = read_run_log_.query(run_number, after);
+        while (entries.size() < limit && row.next()) {
+            const auto first = static_cast<std::uint64_t>(row.integer(0));
+            const auto count = static_cast<std::uint32_t>(row.integer(1) - row.integer(0) + 1);
+            const encoded_slice slice{run_number, first, count, row.blob(3)};
+            if (checksum_of(slice) != static_cast<std::uint64_t>(row.integer(2)) || !take(slice)) {
+                return expired();
+            }
+        }
+    }
+    for (const tail_map* map : {&folding_, &tails_}) {
+        const auto known = map->find(run_number);
+        if (known == map->end()) {
+            continue;
+        }
+        for (const chunk& held : known->second.chunks) {
+            const bool behind = held.first_sequence + held.count <= reached + 1;
+            if (entries.size() < limit && !behind &&
+                !take({run_number, held.first_sequence, held.count, held.bytes})) {
+                return expired();
+            }
+        }
+    }
+    if (entries.size() < limit && reached < position->last_sequence) {
+        return expired();
+    }
+    return entries;
+}
+
+std::uint64_t sqlite_log::row_bytes_of(std::int64_t run_number) {
+    statement::rows row = bytes_of_run_log_.query(run_number);
+    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+}
+
+bool sqlite_log::is_folding() const noexcept {
+    return !folding_.empty() || first_page_ <= fold_through_;
+}
+
+bool sqlite_log::fold_is_due() const noexcept {
+    return fold_wanted_ || tail_bytes_ >= fold_bytes ||
+           (ring_ != nullptr && ring_->is_half_full());
+}
+
+bool sqlite_log::fold_pending() const noexcept {
+    return !fold_rests_ && (is_folding() || fold_is_due() || wants_segment());
+}
+
+bool sqlite_log::wants_segment() const noexcept {
+    return ring_ != nullptr && ring_->can_prepare();
+}
+
+bool sqlite_log::fold_starts() const noexcept {
+    return !fold_rests_ && !is_folding() && fold_is_due();
+}
+
+void sqlite_log::start_fold() {
+    for (auto held = tails_.begin(); held != tails_.end();) {
+        tail& from = held->second;
+        if (!from.chunks.empty()) {
+            tail& to = folding_[held->first];
+            to.end = from.end;
+            to.chunks = std::exchange(from.chunks, {});
+            from.chain = entry_chain();
+            from.open_bytes = 0;
+        }
+        held = from.is_live ? std::next(held) : tails_.erase(held);
+    }
+    tail_bytes_ = 0;
+    fold_through_ = next_page_ - 1;
+    fold_ring_through_ = taken_;
+    fold_wanted_ = false;
+}
+
+void sqlite_log::fold_step(bool may_start) noexcept {
+    try {
+        if (is_folding() || may_start) {
+            check_failpoint("store.fold");
+        }
+        if (!folding_.empty()) {
+            fold_tails();
+        } else if (is_folding()) {
+            delete_pages();
+        } else if (may_start) {
+            start_fold();
+        } else if (wants_segment()) {
+            ring_->prepare();
+        }
+        if (folding_.empty() && ring_ != nullptr) {
+            ring_->release(fold_ring_through_);
+        }
+        fold_fails_ = false;
+    } catch (const std::exception& error) {
+        fold_rests_ = true;
+        if (!std::exchange(fold_fails_, true)) {
+            log_.log(log_level::warning, "cannot fold the log", {{"reason", error.what()}});
+        }
+    }
+}
+
+bool sqlite_log::fold_all() noexcept {
+    fold_wanted_ = true;
+    fold_rests_ = false;
+    while (!fold_rests_ && (is_folding() || fold_is_due())) {
+        fold_step(true); // Nothing comes any more.
+    }
+    return !fold_rests_;
+}
+
+void sqlite_log::fold_tails() {
+    // What a tail has folded counts from the commit on: until then nothing is changed but
+    // `progress`.
+    std::vector<std::pair<std::int64_t, std::size_t>> progress;
+    std::size_t bytes = 0;
+    transaction change(db_);
+    for (const auto& [run_number, held] : folding_) {
+        std::size_t folded = held.folded;
+        while (folded < held.chunks.size() && bytes < chain_bytes_max &&
+               progress.size() < fold_step_rows) {
+            const chunk& row = held.chunks[folded];
+            const encoded_slice slice{run_number, row.first_sequence, row.count, row.bytes};
+            add_run_log_.execute(
+                run_number, row.first_sequence, row.first_sequence + row.count - 1,
+                std::uint64_t{row.bytes.size()}, checksum_of(slice), blob_view{row.bytes}
+            );
+            ++folded;
+            bytes += row.bytes.size();
+            progress.emplace_back(run_number, folded);
+        }
+        if (bytes >= chain_bytes_max || progress.size() >= fold_step_rows) {
+            break;
+        }
+    }
+    check_failpoint("store.folded_rows");
+    change.commit();
+    pass_failpoint("store.folded");
+    row_bytes_ += bytes;
+    for (const auto& [run_number, folded] : progress) {
+        const auto held = folding_.find(run_number);
+        held->second.folded = folded;
+        if (folded == held->second.chunks.size()) {
+            folding_.erase(held);
+        }
+    }
+}
+
+void sqlite_log::delete_pages() {
+    const std::int64_t end = std::min(first_page_ + fold_step_pages, fold_through_ + 1);
+    transaction change(db_);
+    delete_pages_.execute(end);
+    change.commit();
+    first_page_ = end;
+}
+
+} // namespace agui::session

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/sqlite/sqlite_log.hpp"
+
+#include <cstdint>
+
+namespace agui::session {
+
+/// How a thread leaves the tables: at once for everybody (mark), its rows later, a bounded number at a time, so that
+/// the removal of a long thread holds nobody up. What a killed process has left undone, the next one does.
+///
+/// Runs on the store's thread, in a transaction. Throws sqlite_error.
+class sqlite_removal {
+public:
+    sqlite_removal(database& db, sqlite_log& log);
+
+    void mark(std::int64_t thread);
+    /// Erases some rows of what was marked. False: nothing is left.
+    [[nodiscard]] bool erase_some();
+    /// How many threads were marked.
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+private:
+    [[nodiscard]] bool erase_runs(std::int64_t thread);
+    [[nodiscard]] bool erase_messages(std::int64_t thread);
+    [[nodiscard]] bool erase_rows(std::int64_t thread);
+
+    database& db_;
+    sqlite_log& log_;
+    statement next_;
+    statement runs_;
+    statement erase_run_;
+    statement messages_;
+    statement erase_messages_;
+    statement erase_events_;
+    statement erase_calls_;
+    statement erase_branches_;
+    std::uint64_t count_ = 0;
+};
+
+} // namespace agui::session

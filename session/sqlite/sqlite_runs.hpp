@@ -1,0 +1,74 @@
+#pragma once
+
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/store/store.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// Whether the log of a run can be read.
+enum class log_state {
+    kept,
+    dropped, ///< By drop_logs.
+    damaged, ///< Bytes of it are lost: nothing of it is served.
+};
+
+/// The table of runs. Runs on the store's thread; functions that write expect a transaction. Throws
+/// sqlite_error.
+class sqlite_runs {
+public:
+    explicit sqlite_runs(database& db);
+
+    /// The largest number that was ever used.
+    [[nodiscard]] std::int64_t last_number();
+    /// True if the thread has a run of that id or idempotency key.
+    [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
+    /// The number that the run gets: its own, or without one the next that was never used.
+    std::int64_t add(std::int64_t thread, const run_record& run);
+    /// False: the thread has no run of that number. An empty digest keeps the one that is stored. A
+    /// run that is active again writes a log again.
+    [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
+
+    [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
+    [[nodiscard]] std::optional<run_record>
+    find_by_key(const thread_key& key, const std::string& idempotency_key);
+    [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
+    /// Active runs, of one thread or of all, in order of begin.
+    [[nodiscard]] std::vector<store::orphan> active(const std::optional<thread_key>& thread);
+
+    [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);
+    void erase_of_thread(std::int64_t thread);
+
+    struct log_position {
+        log_state state = log_state::kept;
+        std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
+    };
+    /// Nullopt: no such run.
+    [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
+    void set_log_state(std::int64_t number, log_state state);
+    /// For a loss that cannot be attributed: each active run may be concerned.
+    void mark_active_damaged();
+    /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended first.
+    [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
+    /// At most `limit` ended runs of whose logs there are rows, first ended first.
+    [[nodiscard]] std::vector<std::int64_t> with_rows(std::size_t limit);
+
+private:
+    database& db_;
+    statement exists_;
+    statement add_;
+    statement update_;
+    statement find_;
+    statement find_by_key_;
+    statement latest_;
+    statement log_of_;
+    statement set_log_state_;
+    statement with_log_;
+    statement with_rows_;
+};
+
+} // namespace agui::session

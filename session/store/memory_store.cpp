@@ -1,0 +1,412 @@
+#include "session/store/store.hpp"
+
+#include "session/store/lease_table.hpp"
+#include "session/store/list_cursor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// A thread with its runs and its journal. Its own lock, so that copying a long thread does not hold
+// up the others.
+struct entry {
+    std::mutex mutex;
+    bool removed = false;
+    std::int64_t number = 0;
+    thread_record thread;
+    std::vector<run_record> runs;
+    std::vector<session_event> events;
+};
+
+failure not_found() {
+    return {errc::not_found, "there is no such thread", {}, {}};
+}
+
+thread_summary summary_of(const thread_record& thread) {
+    return {
+        .key = thread.key,
+        .agent_id = thread.agent_id,
+        .title = thread.title,
+        .archived = thread.archived,
+        .metadata = thread.metadata,
+        .created_at = thread.created_at,
+        .updated_at = thread.updated_at,
+        .last_run_at = thread.last_run_at,
+        .active_run_id = {},
+    };
+}
+
+std::vector<pending_call> pending_calls_of(const thread_record& thread) {
+    std::vector<pending_call> pending;
+    for (const call_record& call : thread.calls) {
+        if (call.status == call_status::pending) {
+            pending.push_back(
+                call.made_in < thread.nodes.size()
+                    ? describe_pending(call, thread.nodes[call.made_in].message)
+                    : pending_call{call, {}, {}}
+            );
+        }
+    }
+    return pending;
+}
+
+std::vector<branch_summary> branches_of(const thread_record& thread) {
+    std::vector<branch_summary> summaries;
+    for (const branch& each : thread.branches) {
+        branch_summary& summary = summaries.emplace_back();
+        summary.updated_at = each.updated_at;
+        summary.is_head = summaries.size() - 1 == thread.head;
+        for (node_index node = each.tip; node != no_node; node = thread.nodes[node].parent) {
+            ++summary.message_count;
+        }
+        if (each.tip != no_node) {
+            summary.last_message_id = thread.nodes[each.tip].message.id;
+        }
+    }
+    return summaries;
+}
+
+// What a run is called and was asked for stays, unless a later segment of it was asked for more.
+run_record updated_run(const run_record& known, const run_record& given) {
+    run_record run = given;
+    run.run_id = known.run_id;
+    run.idempotency_key = known.idempotency_key;
+    run.protocol = known.protocol;
+    if (run.input_digest.empty()) {
+        run.input_digest = known.input_digest;
+    }
+    return run;
+}
+
+void store_changes(entry& target, const changes& change) {
+    auto run = target.runs.end();
+    if (change.run) {
+        run = std::ranges::find(target.runs, change.run->number, &run_record::number);
+        if (run == target.runs.end()) {
+            throw std::logic_error("a run must begin on the thread before its record changes");
+        }
+    }
+    apply(target.thread, change);
+    for (const session_event& event : change.events) {
+        target.events.push_back(event);
+        target.events.back().sequence = target.events.size();
+    }
+    if (change.run) {
+        *run = updated_run(*run, *change.run);
+    }
+}
+
+class memory_store final : public store {
+public:
+    asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
+        co_return leases_.acquire(key, run_id);
+    }
+
+    void release(const thread_key& key, std::string_view run_id) noexcept override {
+        leases_.release(key, run_id);
+    }
+
+    std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
+
+    asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override {
+        co_return part_of(key, [](const thread_record& thread) { return thread; });
+    }
+
+    asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override {
+        co_return part_of(key, [this](const thread_record& thread) {
+            thread_summary found = summary_of(thread);
+            found.active_run_id = leases_.holder(thread.key);
+            return found;
+        });
+    }
+
+    asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override {
+        co_return part_of(key, [](const thread_record& thread) { return thread.state; });
+    }
+
+    asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) override {
+        co_return part_of(key, pending_calls_of);
+    }
+
+    asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) override {
+        co_return part_of(key, branches_of);
+    }
+
+    asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
+        co_return look_up_now(key, run_id);
+    }
+
+    bool is_current(std::uint64_t as_of) const noexcept override { return writes_ == as_of; }
+
+    asio::awaitable<result<begun_run>>
+    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override {
+        (void)seen; // Looking costs nothing.
+        co_return begin_now(std::move(key), std::move(run), change);
+    }
+
+    asio::awaitable<result<void>> commit(
+        thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
+    ) override {
+        (void)log; // Whoever wrote it keeps it: keeps_logs() is false.
+        co_return commit_now(key, change, release_run_id);
+    }
+
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer
+    ) override {
+        if (observer && !slice.ends.empty()) {
+            observer->on_durable(slice.first_sequence + slice.ends.size() - 1);
+        }
+    }
+
+    bool keeps_logs() const noexcept override { return false; }
+
+    asio::awaitable<result<std::vector<log_entry>>>
+    read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {
+        (void)run_number;
+        (void)after;
+        (void)limit;
+        co_return failure{errc::run_expired, "the log of this run is gone", {}, {}};
+    }
+
+    asio::awaitable<result<std::optional<run_record>>>
+    find_run(thread_key key, std::string run_id) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        const auto run = std::ranges::find(found->runs, run_id, &run_record::run_id);
+        co_return run == found->runs.end() ? std::nullopt : std::optional(*run);
+    }
+
+    asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        const auto run =
+            std::ranges::find(found->runs, idempotency_key, &run_record::idempotency_key);
+        co_return run == found->runs.end() ? std::nullopt : std::optional(*run);
+    }
+
+    asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        co_return found->runs.empty() ? std::nullopt : std::optional(found->runs.back());
+    }
+
+    asio::awaitable<result<thread_page>> list(thread_query query) override {
+        co_return list_now(query);
+    }
+
+    asio::awaitable<result<std::vector<session_event>>>
+    events(thread_key key, std::uint64_t after, std::size_t limit) override {
+        std::vector<session_event> page;
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return page;
+        }
+        const std::lock_guard lock(found->mutex);
+        const std::size_t first = std::min<std::uint64_t>(after, found->events.size());
+        const std::size_t count = std::min(limit, found->events.size() - first);
+        const auto begin = found->events.begin() + static_cast<std::ptrdiff_t>(first);
+        page.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+        co_return page;
+    }
+
+    asio::awaitable<result<bool>> remove(thread_key key) override {
+        std::shared_ptr<entry> removed;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = threads_.find(key);
+            if (found == threads_.end()) {
+                co_return false;
+            }
+            ++writes_;
+            removed = std::move(found->second);
+            threads_.erase(found);
+        }
+        const std::lock_guard lock(removed->mutex);
+        removed->removed = true;
+        co_return true;
+    }
+
+    asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key>) override {
+        co_return std::vector<orphan>();
+    }
+
+    asio::awaitable<result<void>> drop_logs(log_limits limits) override {
+        (void)limits;
+        co_return result<void>();
+    }
+
+    void close() override {}
+
+private:
+    std::shared_ptr<entry> find(const thread_key& key) const {
+        const std::lock_guard lock(mutex_);
+        const auto found = threads_.find(key);
+        return found == threads_.end() ? nullptr : found->second;
+    }
+
+    // What `part` takes from the thread while it is locked.
+    template <class Part>
+    auto part_of(const thread_key& key, Part part) const
+        -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            return std::nullopt;
+        }
+        const std::lock_guard lock(found->mutex);
+        return part(found->thread);
+    }
+
+    view look_up_now(const thread_key& key, const std::string& run_id) const {
+        view found;
+        std::shared_ptr<entry> known;
+        {
+            const std::lock_guard lock(mutex_);
+            // First, so that what is written while the thread is copied makes the view an old one.
+            found.as_of = writes_;
+            const auto at = threads_.find(key);
+            known = at == threads_.end() ? nullptr : at->second;
+        }
+        if (!known) {
+            return found;
+        }
+        const std::lock_guard lock(known->mutex);
+        const auto run = std::ranges::find(known->runs, run_id, &run_record::run_id);
+        if (run != known->runs.end()) {
+            found.run = *run;
+        } else {
+            found.thread = known->thread;
+        }
+        return found;
+    }
+
+    // The map stays locked throughout: a removal of the thread comes before all of it or after all
+    // of it.
+    result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
+        const std::lock_guard lock(mutex_);
+        const auto known = threads_.find(key);
+        std::shared_ptr<entry> target;
+        if (known != threads_.end()) {
+            target = known->second;
+        } else {
+            target = std::make_shared<entry>();
+            target->thread.key = key;
+            target->thread.agent_id = run.agent_id;
+        }
+        const std::lock_guard entry_lock(target->mutex);
+        ++writes_;
+        const bool is_taken = std::ranges::any_of(target->runs, [&](const run_record& known_run) {
+            return known_run.run_id == run.run_id ||
+                   (!run.idempotency_key.empty() &&
+                    known_run.idempotency_key == run.idempotency_key);
+        });
+        if (is_taken) {
+            return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+        }
+        store_changes(*target, change);
+        run.number = ++run_count_;
+        target->thread.last_run_at = run.started_at;
+        target->runs.push_back(std::move(run));
+        if (known == threads_.end()) {
+            target->number = ++thread_count_;
+            threads_.emplace(std::move(key), target);
+        }
+        return begun_run{run_count_};
+    }
+
+    result<void>
+    commit_now(const thread_key& key, const changes& change, const std::string& release_run_id) {
+        const lease_return lease(leases_, key, release_run_id);
+        const std::shared_ptr<entry> target = find(key);
+        if (!target) {
+            return not_found();
+        }
+        const std::lock_guard lock(target->mutex);
+        ++writes_;
+        if (target->removed) {
+            return not_found();
+        }
+        store_changes(*target, change);
+        return {};
+    }
+
+    result<thread_page> list_now(const thread_query& query);
+
+    mutable std::mutex mutex_;
+    std::map<thread_key, std::shared_ptr<entry>> threads_;
+    std::int64_t thread_count_ = 0;
+    std::int64_t run_count_ = 0;
+    std::atomic<std::uint64_t> writes_{0}; ///< Counted where what they change is locked.
+    lease_table leases_;
+};
+
+result<thread_page> memory_store::list_now(const thread_query& query) {
+    const result<std::optional<list_cursor>> after = list_cursor_from_string(query.cursor);
+    if (!after) {
+        return after.error();
+    }
+    const std::optional<list_cursor>& start = *after;
+
+    std::vector<std::shared_ptr<entry>> candidates;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto it = threads_.lower_bound({query.principal, {}});
+             it != threads_.end() && it->first.principal == query.principal; ++it) {
+            candidates.push_back(it->second);
+        }
+    }
+    std::vector<std::pair<list_cursor, thread_summary>> found;
+    for (const std::shared_ptr<entry>& candidate : candidates) {
+        const std::lock_guard lock(candidate->mutex);
+        const thread_record& thread = candidate->thread;
+        const list_cursor place{thread.updated_at, candidate->number};
+        const bool wanted = !candidate->removed && thread.archived == query.archived &&
+                            (!query.agent_id || thread.agent_id == *query.agent_id) &&
+                            (!start || place < *start);
+        if (wanted) {
+            found.emplace_back(place, summary_of(thread));
+        }
+    }
+    std::ranges::sort(found, std::ranges::greater(), [](const auto& item) { return item.first; });
+
+    thread_page page;
+    if (found.size() > query.limit) {
+        found.resize(query.limit);
+        page.next_cursor = found.empty() ? query.cursor : to_string(found.back().first);
+    }
+    for (auto& [place, summary] : found) {
+        summary.active_run_id = leases_.holder(summary.key);
+        page.threads.push_back(std::move(summary));
+    }
+    return page;
+}
+
+} // namespace
+
+std::unique_ptr<store> make_memory_store() {
+    return std::make_unique<memory_store>();
+}
+
+} // namespace agui::session

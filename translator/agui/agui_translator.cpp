@@ -1,0 +1,379 @@
+#include "translator/agui/agui_translator.hpp"
+
+#include "translator/agui/usage_json.hpp"
+#include "translator/agui/wire_content.hpp"
+
+#include <boost/assert.hpp>
+
+#include <algorithm>
+#include <variant>
+
+namespace agui::translator {
+namespace {
+
+constexpr std::string_view own_version = "1.1";
+
+void add_usage(event_writer& writer, std::string_view usage) {
+    if (!usage.empty()) {
+        writer.raw_member("usage", usage);
+    }
+}
+
+/// Stops that a peer without the `cancelled` outcome may take for an ordinary end: what it has seen
+/// is what it gets. Of the others it must learn that the answer is not complete.
+bool may_look_finished(runner::stop_reason reason) {
+    return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::superseded ||
+           reason == runner::stop_reason::max_output_tokens;
+}
+
+} // namespace
+
+agui_translator::agui_translator(wire_sink& out, translator_settings settings)
+    : out_(out), settings_(settings) {}
+
+void agui_translator::start(const run_opening& opening) {
+    BOOST_ASSERT(!started_);
+    started_ = true;
+    thread_id_ = opening.thread_id;
+    run_id_ = opening.run_id;
+    for (event_writer* writer : {&writer_, &v1_0_writer_, &undeclared_writer_}) {
+        begin(*writer, "RUN_STARTED");
+        writer->member("threadId", opening.thread_id);
+        writer->member("runId", opening.run_id);
+        if (!opening.parent_run_id.empty()) {
+            writer->member("parentRunId", opening.parent_run_id);
+        }
+    }
+    writer_.member("protocolVersion", own_version);
+    v1_0_writer_.member("protocolVersion", std::string_view("1.0"));
+    out_.on_event(
+        {.json = writer_.end(),
+         .v1_0 = v1_0_writer_.end(),
+         .undeclared = undeclared_writer_.end(),
+         .terminal = false}
+    );
+    // They are not needed again before the end, mostly. (Assigning alone would keep their memory.)
+    (void)std::exchange(v1_0_writer_, event_writer());
+    (void)std::exchange(undeclared_writer_, event_writer());
+}
+
+void agui_translator::translate(const runner::runner_event& event) {
+    BOOST_ASSERT(started_);
+    if (finished_) {
+        return; // A run that has ended on the wire stays ended (P1).
+    }
+    std::visit([this](const auto& what) { on(what); }, event);
+}
+
+void agui_translator::finish(const runner::run_end& end) {
+    BOOST_ASSERT(started_);
+    if (finished_) {
+        return;
+    }
+    close_all();
+    const std::string usage = usage_json(end.usage, settings_.usage);
+    switch (runner::class_of(end.reason)) {
+    case runner::stop_class::success:
+        finish_success(end, usage);
+        break;
+    case runner::stop_class::stopped:
+        finish_stopped(end, usage);
+        break;
+    case runner::stop_class::failed:
+        finish_failed(end, usage);
+        break;
+    }
+    finished_ = true;
+}
+
+void agui_translator::state(const boost::json::value& snapshot) {
+    BOOST_ASSERT(started_ && !finished_);
+    begin(writer_, "STATE_SNAPSHOT");
+    writer_.member("snapshot", snapshot);
+    send();
+}
+
+// ---- Runner events -----------------------------------------------------------------------------
+
+void agui_translator::on(const runner::text_delta& event) {
+    BOOST_ASSERT(!event.message_id.empty());
+    if (event.text.empty()) {
+        return;
+    }
+    if (open_text_ != event.message_id) {
+        open_text(event.message_id);
+    }
+    send(writer_.delta("TEXT_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
+}
+
+void agui_translator::on(const runner::reasoning_delta& event) {
+    BOOST_ASSERT(!event.message_id.empty());
+    if (event.text.empty()) {
+        return;
+    }
+    if (open_reasoning_ != event.message_id) {
+        open_reasoning(event.message_id);
+    }
+    send(writer_.delta("REASONING_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
+}
+
+void agui_translator::on(const runner::call_started& event) {
+    BOOST_ASSERT(!event.call_id.empty());
+    if (!open_calls_.empty() && open_calls_.back() == event.call_id) {
+        return;
+    }
+    if (find_call(event.call_id) == nullptr) {
+        turn_calls_.push_back(
+            {std::string(event.call_id), std::string(event.name),
+             std::string(event.parent_message_id)}
+        );
+    }
+    open_call(*find_call(event.call_id));
+}
+
+void agui_translator::on(const runner::call_arguments& event) {
+    if (event.delta.empty()) {
+        return;
+    }
+    if (open_calls_.empty() || open_calls_.back() != event.call_id) {
+        const known_call* call = find_call(event.call_id);
+        if (call == nullptr) {
+            return; // Of no call of this turn: a client could not place them.
+        }
+        open_call(*call);
+    }
+    send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, event.delta));
+}
+
+void agui_translator::on(const runner::turn_ended&) {
+    close_all();
+    turn_calls_.clear();
+}
+
+void agui_translator::on(const runner::call_result& event) {
+    // Every call of the turn is closed before the first result, in the order of the calls: a client
+    // may start its own calls with the END, and a result inside an open call is out of order
+    // (reference 1.10). Results then come in the order in which the tools finish.
+    close_all();
+    const session::content nothing;
+    const session::content& content = event.content != nullptr ? *event.content : nothing;
+    const auto open = [&](event_writer& writer) {
+        begin(writer, "TOOL_CALL_RESULT");
+        writer.member("messageId", event.message_id);
+        writer.member("toolCallId", event.call_id);
+        writer.member("role", std::string_view("tool"));
+    };
+    open(writer_);
+    const auto* parts = std::get_if<boost::json::array>(&content);
+    if (parts == nullptr) {
+        writer_.member("content", std::string_view(std::get<std::string>(content)));
+        send();
+        return;
+    }
+    writer_.member("content", boost::json::value(*parts));
+    open(undeclared_writer_);
+    undeclared_writer_.member("content", std::string_view(session::text_of(content)));
+    out_.on_event(
+        {.json = writer_.end(),
+         .v1_0 = std::nullopt,
+         .undeclared = undeclared_writer_.end(),
+         .terminal = false}
+    );
+}
+
+void agui_translator::on(const runner::messages_snapshot& event) {
+    if (event.messages == nullptr) {
+        return;
+    }
+    // A message that a snapshot lacks is gone for the client, its later deltas too (reference 1.7).
+    close_all();
+    const auto write = [&](event_writer& writer, projection form) {
+        begin(writer, "MESSAGES_SNAPSHOT");
+        writer.member("messages", boost::json::value(wire_messages(*event.messages, form)));
+        return writer.end();
+    };
+    const std::string_view json = write(writer_, projection::v1_1);
+    const std::string_view v1_0 = write(v1_0_writer_, projection::v1_0);
+    const std::string_view undeclared = write(undeclared_writer_, projection::undeclared);
+    wire_event out{.json = json, .v1_0 = v1_0, .undeclared = undeclared, .terminal = false};
+    if (v1_0 == json) {
+        out.v1_0.reset();
+    }
+    if (undeclared == json) {
+        out.undeclared.reset();
+    }
+    out_.on_event(out);
+}
+
+// ---- Opening and closing -----------------------------------------------------------------------
+
+void agui_translator::open_text(std::string_view message_id) {
+    close_all();
+    open_text_ = message_id;
+    begin(writer_, "TEXT_MESSAGE_START");
+    writer_.member("messageId", message_id);
+    writer_.member("role", std::string_view("assistant"));
+    send();
+}
+
+void agui_translator::open_reasoning(std::string_view message_id) {
+    close_all();
+    open_reasoning_ = message_id;
+    begin(writer_, "REASONING_START");
+    writer_.member("messageId", message_id);
+    send();
+    begin(writer_, "REASONING_MESSAGE_START");
+    writer_.member("messageId", message_id);
+    writer_.member("role", std::string_view("reasoning"));
+    send();
+}
+
+void agui_translator::open_call(const known_call& call) {
+    close_all();
+    open_calls_.push_back(call.id);
+    begin(writer_, "TOOL_CALL_START");
+    writer_.member("toolCallId", std::string_view(call.id));
+    writer_.member("toolCallName", std::string_view(call.name));
+    if (!call.parent.empty()) {
+        writer_.member("parentMessageId", std::string_view(call.parent));
+    }
+    send();
+}
+
+void agui_translator::close_text() {
+    if (open_text_.empty()) {
+        return;
+    }
+    begin(writer_, "TEXT_MESSAGE_END");
+    writer_.member("messageId", std::string_view(open_text_));
+    open_text_.clear();
+    send();
+}
+
+void agui_translator::close_calls() {
+    for (const std::string& id : open_calls_) {
+        begin(writer_, "TOOL_CALL_END");
+        writer_.member("toolCallId", std::string_view(id));
+        send();
+    }
+    open_calls_.clear();
+}
+
+void agui_translator::close_reasoning() {
+    if (open_reasoning_.empty()) {
+        return;
+    }
+    for (const std::string_view type : {"REASONING_MESSAGE_END", "REASONING_END"}) {
+        begin(writer_, type);
+        writer_.member("messageId", std::string_view(open_reasoning_));
+        send();
+    }
+    open_reasoning_.clear();
+}
+
+void agui_translator::close_all() {
+    close_text();
+    close_calls();
+    close_reasoning();
+}
+
+const agui_translator::known_call* agui_translator::find_call(std::string_view call_id) const {
+    const auto found =
+        std::find_if(turn_calls_.begin(), turn_calls_.end(), [call_id](const known_call& call) {
+            return call.id == call_id;
+        });
+    return found == turn_calls_.end() ? nullptr : &*found;
+}
+
+// ---- Terminals ---------------------------------------------------------------------------------
+
+void agui_translator::finish_success(const runner::run_end& end, std::string_view usage) {
+    std::string outcome = R"({"type":"success")";
+    if (end.reason == runner::stop_reason::external_tool && !end.pending_call_ids.empty()) {
+        char separator = '[';
+        outcome.append(",\"pendingToolCallIds\":");
+        for (const std::string& id : end.pending_call_ids) {
+            outcome.push_back(separator);
+            append_json_string(outcome, id);
+            separator = ',';
+        }
+        outcome.push_back(']');
+    }
+    outcome.push_back('}');
+    begin_finished(writer_);
+    writer_.raw_member("outcome", outcome);
+    add_usage(writer_, usage);
+    begin_finished(undeclared_writer_);
+    add_usage(undeclared_writer_, usage);
+    out_.on_event(
+        {.json = writer_.end(),
+         .v1_0 = std::nullopt,
+         .undeclared = undeclared_writer_.end(),
+         .terminal = true}
+    );
+}
+
+void agui_translator::finish_stopped(const runner::run_end& end, std::string_view usage) {
+    std::string value = "{\"reason\":";
+    append_json_string(value, runner::error_code(end.reason));
+    value.push_back('}');
+    begin(writer_, "CUSTOM");
+    writer_.member("name", std::string_view("run.stopped"));
+    writer_.raw_member("value", value);
+    send();
+
+    begin_finished(writer_);
+    writer_.raw_member("outcome", R"({"type":"cancelled"})");
+    add_usage(writer_, usage);
+    // A peer that sees an ordinary end executes the external calls left open: towards it the stop
+    // is an error then.
+    if (end.external_call_open || !may_look_finished(end.reason)) {
+        begin_error(undeclared_writer_, end.reason);
+    } else {
+        begin_finished(undeclared_writer_);
+    }
+    add_usage(undeclared_writer_, usage);
+    out_.on_event(
+        {.json = writer_.end(),
+         .v1_0 = std::nullopt,
+         .undeclared = undeclared_writer_.end(),
+         .terminal = true}
+    );
+}
+
+void agui_translator::finish_failed(const runner::run_end& end, std::string_view usage) {
+    begin_error(writer_, end.reason);
+    add_usage(writer_, usage);
+    out_.on_event(
+        {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true}
+    );
+}
+
+void agui_translator::begin(event_writer& writer, std::string_view type) const {
+    writer.begin(type);
+    writer.member("timestamp", std::int64_t{now_});
+}
+
+void agui_translator::begin_finished(event_writer& writer) const {
+    begin(writer, "RUN_FINISHED");
+    writer.member("threadId", std::string_view(thread_id_));
+    writer.member("runId", std::string_view(run_id_));
+}
+
+void agui_translator::begin_error(event_writer& writer, runner::stop_reason reason) const {
+    begin(writer, "RUN_ERROR");
+    writer.member("message", runner::describe(reason));
+    writer.member("code", runner::error_code(reason));
+}
+
+void agui_translator::send() {
+    send(writer_.end());
+}
+
+void agui_translator::send(std::string_view json) {
+    out_.on_event(
+        {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
+    );
+}
+
+} // namespace agui::translator

@@ -1,0 +1,132 @@
+#pragma once
+
+#include "runner/base/runner_event.hpp"
+#include "runner/base/stop_reason.hpp"
+#include "session/base/clock.hpp"
+#include "session/conversation/message.hpp"
+#include "translator/agui/event_writer.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::translator {
+
+/// One AG-UI event, ready to be framed. Views live for the call.
+struct wire_event {
+    std::string_view json; ///< AG-UI 1.1.
+    /// What readers of an older projection get instead; nullopt: the same. An empty view: nothing.
+    std::optional<std::string_view> v1_0;
+    std::optional<std::string_view> undeclared;
+    bool terminal = false;
+};
+
+/// Receives the events in order.
+class wire_sink {
+public:
+    virtual ~wire_sink() = default;
+    virtual void on_event(const wire_event& event) = 0;
+};
+
+struct translator_settings {
+    enum class usage_detail { full, totals, off };
+    usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
+};
+
+/// What RUN_STARTED says.
+struct run_opening {
+    std::string_view thread_id;
+    std::string_view run_id;
+    std::string_view parent_run_id; ///< Empty: absent.
+};
+
+/// The only writer of AG-UI events: a state machine from runner events to wire events that keeps P1 and
+/// P2 by itself. Whatever order events come in, what is open is closed before something that must not
+/// stand inside it, and before the terminal, missing TOOL_CALL_ENDs (openToolCallIds) included. Pure: no
+/// clock (the time is set by the caller), no I/O. One object per run, used by one thread at a time.
+///
+/// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens its
+/// messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed when
+/// another begins, when text or reasoning goes on, at turn_ended and before any result; arguments that
+/// come late for a closed call reopen it. Reasoning: REASONING_START, REASONING_MESSAGE_START
+/// (role "reasoning"), …, both ends, before anything else begins. No empty deltas, no nulls.
+///
+/// Terminal by stop reason: successes → RUN_FINISHED (external_tool with `pendingToolCallIds` for peers
+/// ≥ 1.0; no outcome for undeclared peers); stops → CUSTOM `run.stopped` {"reason"} then RUN_FINISHED
+/// outcome `cancelled` (undeclared peers: no outcome for user_stop, superseded, max_output_tokens, but
+/// RUN_ERROR with the reason as code for the others, and for all of them if an external call is open);
+/// failures → RUN_ERROR. `usage` on both, one entry per (provider, model), totals computed (S12).
+class agui_translator {
+public:
+    agui_translator(wire_sink& out, translator_settings settings);
+
+    /// Timestamp (milliseconds) of events to come. Deltas carry none: they are the cost of a token.
+    void set_time(unix_ms now) noexcept { now_ = now; }
+
+    void start(const run_opening& opening);
+    void translate(const runner::runner_event& event);
+    /// Closes what is open and writes the terminal. Nothing may follow.
+    void finish(const runner::run_end& end);
+    /// STATE_SNAPSHOT, for history streams.
+    void state(const boost::json::value& snapshot);
+
+    /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
+    [[nodiscard]] const std::vector<std::string>& open_tool_call_ids() const noexcept {
+        return open_calls_;
+    }
+    [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+private:
+    struct known_call {
+        std::string id;
+        std::string name;
+        std::string parent;
+    };
+
+    void on(const runner::text_delta& event);
+    void on(const runner::reasoning_delta& event);
+    void on(const runner::call_started& event);
+    void on(const runner::call_arguments& event);
+    void on(const runner::turn_ended& event);
+    void on(const runner::call_result& event);
+    void on(const runner::messages_snapshot& event);
+
+    void open_text(std::string_view message_id);
+    void open_reasoning(std::string_view message_id);
+    void open_call(const known_call& call);
+    void close_text();
+    void close_reasoning();
+    void close_calls();
+    void close_all();
+    [[nodiscard]] const known_call* find_call(std::string_view call_id) const;
+
+    void begin(event_writer& writer, std::string_view type) const;
+    void begin_finished(event_writer& writer) const;
+    void begin_error(event_writer& writer, runner::stop_reason reason) const;
+    void send();
+    void send(std::string_view json);
+    void finish_success(const runner::run_end& end, std::string_view usage);
+    void finish_stopped(const runner::run_end& end, std::string_view usage);
+    void finish_failed(const runner::run_end& end, std::string_view usage);
+
+    wire_sink& out_;
+    translator_settings settings_;
+    event_writer writer_;
+    event_writer v1_0_writer_;
+    event_writer undeclared_writer_;
+    unix_ms now_ = 0;
+    std::string thread_id_;
+    std::string run_id_;
+    std::string open_text_;      ///< messageId, empty: none.
+    std::string open_reasoning_; ///< messageId, empty: none.
+    std::vector<std::string> open_calls_;
+    std::vector<known_call> turn_calls_; ///< Calls of this turn, for late arguments.
+    bool started_ = false;
+    bool finished_ = false;
+};
+
+} // namespace agui::translator

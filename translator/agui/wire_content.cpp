@@ -1,0 +1,79 @@
+#include "translator/agui/wire_content.hpp"
+
+#include "session/conversation/message_json.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+namespace agui::translator {
+namespace {
+
+constexpr std::string_view type_of_encryption = "encryptedValueType";
+
+bool has_file_source(const boost::json::value& part) {
+    const auto* object = part.if_object();
+    const auto* source = object != nullptr ? object->if_contains("source") : nullptr;
+    const auto* fields = source != nullptr ? source->if_object() : nullptr;
+    const auto* type = fields != nullptr ? fields->if_contains("type") : nullptr;
+    return type != nullptr && type->is_string() && type->get_string() == "file";
+}
+
+boost::json::array legacy_parts(const boost::json::array& parts) {
+    boost::json::array kept;
+    for (const boost::json::value& part : parts) {
+        if (has_file_source(part)) {
+            continue;
+        }
+        kept.push_back(part);
+        if (auto* object = kept.back().if_object()) {
+            object->stable_erase("id");
+        }
+    }
+    return kept;
+}
+
+void drop_encryption_type(boost::json::object& message) {
+    message.stable_erase(type_of_encryption);
+    boost::json::value* calls = message.if_contains("toolCalls");
+    if (calls == nullptr || !calls->is_array()) {
+        return;
+    }
+    for (boost::json::value& call : calls->get_array()) {
+        if (auto* object = call.if_object()) {
+            object->stable_erase(type_of_encryption);
+        }
+    }
+}
+
+boost::json::object wire_message(const session::message& message, projection form) {
+    boost::json::object json = session::to_json(message);
+    if (message.role == session::role::tool) {
+        json.stable_erase("name"); // Kept in the store only: the protocol's tool message has none.
+    }
+    if (form == projection::v1_1) {
+        return json;
+    }
+    drop_encryption_type(json);
+    const auto* parts = std::get_if<boost::json::array>(&message.content);
+    if (form == projection::undeclared && parts != nullptr && json.contains("content")) {
+        if (message.role == session::role::tool) {
+            json["content"] = session::text_of(message.content);
+        } else {
+            json["content"] = legacy_parts(*parts);
+        }
+    }
+    return json;
+}
+
+} // namespace
+
+boost::json::array wire_messages(const std::vector<session::message>& messages, projection form) {
+    boost::json::array out;
+    out.reserve(messages.size());
+    for (const session::message& message : messages) {
+        out.emplace_back(wire_message(message, form));
+    }
+    return out;
+}
+
+} // namespace agui::translator

@@ -1,0 +1,318 @@
+#include "translator/input/document_reader.hpp"
+
+#include "session/base/json_memory.hpp"
+#include "translator/agui/canonical_writer.hpp"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value_stack.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace agui::translator {
+namespace {
+
+namespace json = boost::json;
+using boost::json::error_code;
+using text_view = boost::json::string_view;
+
+// The canonical text has positions of 32 bits, and numbers in it may be five times as long.
+constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
+// Small documents may use the reserve of the budget.
+constexpr std::size_t small_text_bytes = 64 * 1024;
+constexpr std::size_t share_step = 16 * 1024; // Taken of it at a time.
+// A path names members as long as the client likes.
+constexpr std::size_t path_bytes_max = 256;
+
+bool holds(std::span<const std::string_view> names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+// What the parser calls. Everything goes into the canonical text; what is to be built goes to a stack of
+// values as well.
+class builder {
+public:
+    static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
+
+    builder(const document_rules& rules, memory_use use)
+        : rules_(rules), builds_all_(rules.built.empty()), share_(rules.budget, use, share_step),
+          storage_(
+              rules.budget == nullptr ? json::storage_ptr() : make_json_storage(rules.budget, use)
+          ),
+          stack_(storage_) {
+        stack_.reset(storage_);
+        is_built_ = builds_all_;
+    }
+
+    bool on_document_begin(error_code&) { return true; }
+    bool on_document_end(error_code&) { return true; }
+
+    bool on_object_begin(error_code&) {
+        open(text_.depth() == 0);
+        text_.begin_object();
+        return charge();
+    }
+    bool on_object_end(std::size_t, error_code& ec) {
+        if (!text_.end_object()) {
+            return refuse_duplicate(ec);
+        }
+        if (const auto count = close()) {
+            stack_.push_object(*count);
+        }
+        return value_done();
+    }
+    bool on_array_begin(error_code&) {
+        open(false);
+        text_.begin_array();
+        return charge();
+    }
+    bool on_array_end(std::size_t, error_code&) {
+        text_.end_array();
+        if (const auto count = close()) {
+            stack_.push_array(*count);
+        }
+        return value_done();
+    }
+
+    bool on_key_part(text_view part, std::size_t, error_code&) {
+        parts_.append(part);
+        return charge();
+    }
+    bool on_key(text_view last, std::size_t, error_code& ec) {
+        const std::string_view name = whole(last);
+        if (!text_.key(name)) {
+            return refuse_duplicate(ec);
+        }
+        take_key(name);
+        parts_.clear();
+        return charge();
+    }
+    bool on_string_part(text_view part, std::size_t, error_code&) {
+        parts_.append(part);
+        return charge();
+    }
+    bool on_string(text_view last, std::size_t, error_code&) {
+        const std::string_view text = whole(last);
+        text_.string(text);
+        if (counts()) {
+            stack_.push_string(text);
+        }
+        parts_.clear();
+        return value_done();
+    }
+
+    bool on_number_part(text_view, error_code&) { return true; }
+    bool on_int64(std::int64_t number, text_view, error_code&) {
+        text_.integer(number);
+        if (counts()) {
+            stack_.push_int64(number);
+        }
+        return value_done();
+    }
+    bool on_uint64(std::uint64_t number, text_view, error_code&) {
+        text_.integer(number);
+        if (counts()) {
+            stack_.push_uint64(number);
+        }
+        return value_done();
+    }
+    bool on_double(double number, text_view, error_code& ec) {
+        if (!std::isfinite(number)) {
+            detail_ = "holds a number that is too large";
+            ec = json::error::not_number;
+            return false;
+        }
+        text_.number(number);
+        if (counts()) {
+            stack_.push_double(number);
+        }
+        return value_done();
+    }
+    bool on_bool(bool value, error_code&) {
+        text_.literal(value ? "true" : "false");
+        if (counts()) {
+            stack_.push_bool(value);
+        }
+        return value_done();
+    }
+    bool on_null(error_code&) {
+        text_.literal("null");
+        if (counts()) {
+            stack_.push_null();
+        }
+        return value_done();
+    }
+    bool on_comment_part(text_view, error_code&) { return true; }
+    bool on_comment(text_view, error_code&) { return true; }
+
+    /// After the last event, if all went well.
+    document take() {
+        // Built in place: an assignment would copy it out of its storage.
+        return is_root_built_ ? document{stack_.release(), text_.take(), skipped_}
+                              : document{json::value(), text_.take(), skipped_};
+    }
+
+    [[nodiscard]] failure refusal(error_code ec) const {
+        failure error;
+        error.code = errc::invalid_json;
+        error.path = text_.path();
+        if (error.path.size() > path_bytes_max) {
+            error.path.resize(path_bytes_max);
+            while (!error.path.empty() && (static_cast<unsigned char>(error.path.back()) & 0x80U)) {
+                error.path.pop_back();
+            }
+        }
+        error.detail = "the body is not JSON in UTF-8";
+        if (ec == json::error::too_deep) {
+            error.detail =
+                "the body nests deeper than " + std::to_string(rules_.max_depth) + " levels";
+        } else if (ec == json::error::exponent_overflow) {
+            error.detail = "the body holds a number that is too large";
+        } else if (!detail_.empty()) {
+            error.detail = "the body " + detail_;
+        }
+        const bool says_where = !detail_.empty() || ec == json::error::exponent_overflow;
+        if (!says_where) {
+            error.path.clear();
+        }
+        return error;
+    }
+
+private:
+    // Of the text: what came in parts, in one piece.
+    std::string_view whole(text_view last) {
+        if (parts_.empty()) {
+            return last;
+        }
+        return parts_.append(last);
+    }
+
+    // The members of the document itself decide what is built of it.
+    void take_key(std::string_view name) {
+        if (text_.depth() == 1) {
+            is_built_ = builds_all_ || holds(rules_.built, name);
+            skipped_ += is_built_ ? 0U : 1U;
+            may_hold_secrets_ = holds(rules_.with_secrets, name);
+            if (holds(rules_.uncounted, name)) {
+                drop_at_ = 1;
+                was_built_ = is_built_;
+            }
+        } else if (may_hold_secrets_ && drop_at_ == 0 && rules_.is_secret(name)) {
+            drop_at_ = text_.depth();
+            was_built_ = std::exchange(is_built_, false);
+        }
+        if (is_built_) {
+            stack_.push_key(name);
+        }
+    }
+
+    // True if the value that comes is built; it is one more of what holds it.
+    [[nodiscard]] bool counts() {
+        if (is_built_ && !counts_.empty()) {
+            ++counts_.back();
+        }
+        is_root_built_ = is_root_built_ || is_built_;
+        return is_built_;
+    }
+
+    void open(bool is_root_object) {
+        if (is_root_object) {
+            is_built_ = true;
+        }
+        if (counts()) {
+            counts_.push_back(0);
+        }
+        ++open_;
+    }
+
+    // How many members or elements were built of what ends; nothing: it is not built.
+    [[nodiscard]] std::optional<std::size_t> close() {
+        if (--open_ == 0 && is_root_built_) {
+            is_built_ = true;
+        }
+        if (!is_built_) {
+            return std::nullopt;
+        }
+        const std::size_t count = counts_.back();
+        counts_.pop_back();
+        return count;
+    }
+
+    bool value_done() {
+        if (drop_at_ != 0 && text_.depth() == drop_at_) {
+            text_.drop_member();
+            is_built_ = was_built_;
+            drop_at_ = 0;
+        }
+        return charge();
+    }
+
+    bool charge() {
+        const std::size_t bytes =
+            text_.bytes() + parts_.capacity() + counts_.capacity() * sizeof(std::size_t);
+        if (bytes > share_.held() && rules_.budget != nullptr && !share_.grow_to(bytes)) {
+            throw memory_refused();
+        }
+        return true;
+    }
+
+    bool refuse_duplicate(error_code& ec) {
+        detail_ = "holds the member " + text_.duplicate().substr(0, path_bytes_max) + " twice";
+        ec = json::error::syntax;
+        return false;
+    }
+
+    const document_rules& rules_;
+    const bool builds_all_;
+    canonical_writer text_;
+    memory_share share_;
+    json::storage_ptr storage_;
+    json::value_stack stack_;
+    std::vector<std::size_t> counts_; // Of the open objects and arrays that are built.
+    std::size_t open_ = 0;
+    std::size_t skipped_ = 0;
+    std::size_t drop_at_ = 0; // Depth of the object whose current member is dropped from the text.
+    bool is_built_ = false;   // What comes is built.
+    bool was_built_ = false;  // The same after the member that is dropped.
+    bool is_root_built_ = false;
+    bool may_hold_secrets_ = false;
+    std::string parts_;
+    std::string detail_;
+};
+
+} // namespace
+
+result<document> read_document(std::string_view text, const document_rules& rules) {
+    if (text.size() > text_bytes_max) {
+        return failure{errc::invalid_json, "the body is too large to be read", {}, {}};
+    }
+    json::parse_options options;
+    options.max_depth = rules.max_depth;
+    const memory_use use =
+        text.size() <= small_text_bytes ? memory_use::small : memory_use::ordinary;
+    json::basic_parser<builder> parser(options, rules, use);
+    error_code ec;
+    try {
+        const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
+        if (!ec && read < text.size()) {
+            ec = json::error::extra_data;
+        }
+        if (ec) {
+            return parser.handler().refusal(ec);
+        }
+        return parser.handler().take();
+    } catch (const memory_refused&) {
+        return failure{errc::overloaded, "the server has no memory for this request", {}, {}};
+    }
+}
+
+} // namespace agui::translator

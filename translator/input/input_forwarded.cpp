@@ -1,0 +1,148 @@
+#include "translator/input/input_forwarded.hpp"
+
+#include "translator/input/input_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+
+namespace agui::translator {
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+using notes_type = std::vector<std::string>;
+
+/// Lower case, without '_' and '-': one spelling for apiKey, api_key and API-Key.
+std::string folded(std::string_view key) {
+    constexpr std::size_t longest = 64; // No name that is looked for is longer.
+    std::string out;
+    for (const char c : key.substr(0, longest)) {
+        if (c >= 'A' && c <= 'Z') {
+            out.push_back(static_cast<char>(c - 'A' + 'a'));
+        } else if (c != '_' && c != '-') {
+            out.push_back(c);
+        }
+    }
+    return out;
+}
+
+/// The first of the spellings that is there.
+const value* find_any(const object& bag, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+        if (const value* found = find_member(bag, key)) {
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+void ignore(notes_type& notes, std::string_view key) {
+    add_note(notes, joined("forwardedProps", key), "ignored, wrong type or value");
+}
+
+std::optional<std::string>
+read_name(const object& bag, std::initializer_list<std::string_view> keys, notes_type& notes) {
+    const value* found = find_any(bag, keys);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (!found->is_string() || found->get_string().empty()) {
+        ignore(notes, *keys.begin());
+        return std::nullopt;
+    }
+    return std::string(found->get_string());
+}
+
+bool read_flag(const object& bag, std::string_view key, notes_type& notes) {
+    const value* found = find_member(bag, key);
+    if (found == nullptr) {
+        return false;
+    }
+    if (!found->is_bool()) {
+        ignore(notes, key);
+        return false;
+    }
+    return found->get_bool();
+}
+
+/// A name, or the object form of chat APIs (`{"type":"function","function":{"name":…}}`), which
+/// CopilotKit's suggestions send.
+std::optional<std::string> read_tool_choice(const object& bag, notes_type& notes) {
+    const value* found = find_any(bag, {"tool_choice", "toolChoice"});
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (const object* choice = found->if_object()) {
+        const value* function = find_member(*choice, "function");
+        const object* holder = function != nullptr ? function->if_object() : choice;
+        const value* name = holder != nullptr ? find_member(*holder, "name") : nullptr;
+        if (name != nullptr) {
+            found = name;
+        }
+    }
+    if (!found->is_string() || found->get_string().empty()) {
+        ignore(notes, "tool_choice");
+        return std::nullopt;
+    }
+    return std::string(found->get_string());
+}
+
+std::optional<double> read_temperature(const object& bag, notes_type& notes) {
+    const value* found = find_member(bag, "temperature");
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    boost::json::error_code ec;
+    const double number = found->to_number<double>(ec);
+    if (ec || !std::isfinite(number) || number < 0) {
+        ignore(notes, "temperature");
+        return std::nullopt;
+    }
+    return number;
+}
+
+std::optional<std::int64_t> read_max_output_tokens(const object& bag, notes_type& notes) {
+    const value* found = find_any(bag, {"max_output_tokens", "maxOutputTokens"});
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    boost::json::error_code ec;
+    const auto number = found->to_number<std::int64_t>(ec);
+    if (ec || number <= 0) {
+        ignore(notes, "max_output_tokens");
+        return std::nullopt;
+    }
+    return number;
+}
+
+} // namespace
+
+forwarded_settings read_forwarded(const value& bag, notes_type& notes) {
+    const object* given = bag.if_object();
+    if (given == nullptr) {
+        add_note(notes, "forwardedProps", "ignored, not an object");
+        return {};
+    }
+    forwarded_settings out;
+    out.model = read_name(*given, {"model", "modelName"}, notes);
+    out.temperature = read_temperature(*given, notes);
+    out.max_output_tokens = read_max_output_tokens(*given, notes);
+    out.tool_choice = read_tool_choice(*given, notes);
+    out.reasoning_effort = read_name(*given, {"reasoning_effort", "reasoningEffort"}, notes);
+    out.ephemeral = read_flag(*given, "ephemeral", notes);
+    out.follow = read_flag(*given, "follow", notes);
+    return out;
+}
+
+bool is_secret_name(std::string_view key) {
+    static constexpr std::array<std::string_view, 14> names{
+        "apikey",       "xapikey",   "baseurl",     "headers",     "authorization",
+        "token",        "authtoken", "accesstoken", "bearertoken", "refreshtoken",
+        "clientsecret", "secret",    "password",    "credentials",
+    };
+    return std::find(names.begin(), names.end(), folded(key)) != names.end();
+}
+
+} // namespace agui::translator

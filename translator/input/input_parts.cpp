@@ -1,0 +1,212 @@
+#include "translator/input/input_parts.hpp"
+
+#include "translator/agui/event_writer.hpp"
+#include "translator/input/input_fields.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+namespace agui::translator {
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+using notes_type = std::vector<std::string>;
+
+/// A part, or nothing if it is dropped.
+using kept = std::optional<object>;
+
+bool is_media(std::string_view type) {
+    return type == "image" || type == "audio" || type == "video" || type == "document";
+}
+
+/// Copies an optional text member.
+result<void>
+copy_text(const object& from, std::string_view key, std::string_view path, object& to) {
+    auto text = read_text(from, key, path);
+    if (!text) {
+        return text.error();
+    }
+    if (*text) {
+        to.emplace(key, **text);
+    }
+    return {};
+}
+
+result<kept> read_source(const value& given, const std::string& path, notes_type& notes) {
+    const auto source = read_object(given, path);
+    if (!source) {
+        return source.error();
+    }
+    const auto type = read_required_text(**source, "type", path);
+    if (!type) {
+        return type.error();
+    }
+    if (*type != "data" && *type != "url" && *type != "file") {
+        add_note(notes, path, "unknown kind of source, its part is dropped");
+        return kept();
+    }
+    const auto handle = read_required_text(**source, "value", path);
+    if (!handle) {
+        return handle.error();
+    }
+    object out{{"type", *type}, {"value", *handle}};
+    if (*type == "data") {
+        const auto mime_type = read_required_text(**source, "mimeType", path);
+        if (!mime_type) {
+            return mime_type.error();
+        }
+        out.emplace("mimeType", *mime_type);
+        return kept(std::move(out));
+    }
+    if (auto copied = copy_text(**source, "mimeType", path, out); !copied) {
+        return copied.error();
+    }
+    if (*type == "file") {
+        if (auto copied = copy_text(**source, "provider", path, out); !copied) {
+            return copied.error();
+        }
+    }
+    return kept(std::move(out));
+}
+
+std::string_view modern_type(std::string_view mime_type) {
+    for (const std::string_view type : {"image", "audio", "video"}) {
+        if (mime_type.starts_with(type) && mime_type.substr(type.size()).starts_with('/')) {
+            return type;
+        }
+    }
+    return "document";
+}
+
+result<kept> upgrade_binary(const object& part, const std::string& path, notes_type& notes) {
+    const auto mime_type = read_required_text(part, "mimeType", path);
+    if (!mime_type) {
+        return mime_type.error();
+    }
+    const auto data = read_text(part, "data", path);
+    const auto url = read_text(part, "url", path);
+    const auto filename = read_text(part, "filename", path);
+    for (const auto* text : {&data, &url, &filename}) {
+        if (!*text) {
+            return text->error();
+        }
+    }
+    object source;
+    if (*data && !(*data)->empty()) {
+        source = {{"type", "data"}, {"value", **data}, {"mimeType", *mime_type}};
+    } else if (*url && !(*url)->empty()) {
+        source = {{"type", "url"}, {"value", **url}, {"mimeType", *mime_type}};
+    } else {
+        add_note(notes, path, "a binary part without data and url is dropped");
+        return kept();
+    }
+    object out{{"type", modern_type(*mime_type)}, {"source", std::move(source)}};
+    if (*filename) {
+        out.emplace("metadata", object{{"filename", **filename}});
+    }
+    return kept(std::move(out));
+}
+
+result<kept> read_part(const value& given, const std::string& path, notes_type& notes) {
+    const auto part = read_object(given, path);
+    if (!part) {
+        return part.error();
+    }
+    const auto type = read_required_text(**part, "type", path);
+    if (!type) {
+        return type.error();
+    }
+    if (*type == "binary") {
+        return upgrade_binary(**part, path, notes);
+    }
+    object out{{"type", *type}};
+    if (*type == "text") {
+        const auto text = read_required_text(**part, "text", path);
+        if (!text) {
+            return text.error();
+        }
+        out.emplace("text", *text);
+    } else if (is_media(*type)) {
+        const value* given_source = find_member(**part, "source");
+        if (given_source == nullptr) {
+            return invalid_input(joined(path, "source"), "is required and must be an object");
+        }
+        auto source = read_source(*given_source, joined(path, "source"), notes);
+        if (!source) {
+            return source.error();
+        }
+        if (!*source) {
+            return kept();
+        }
+        out.emplace("source", std::move(**source));
+    } else {
+        add_note(notes, path, "unknown kind of part, dropped");
+        return kept();
+    }
+    if (auto copied = copy_text(**part, "id", path, out); !copied) {
+        return copied.error();
+    }
+    if (const value* metadata = find_member(**part, "metadata")) {
+        out.emplace("metadata", *metadata);
+    }
+    return kept(std::move(out));
+}
+
+/// What a media part shows, as one text.
+std::string essence(const object& part) {
+    std::string out(part.at("type").get_string());
+    if (const value* source = part.if_contains("source")) {
+        append_json(out, *source);
+    }
+    return out;
+}
+
+struct read_list {
+    boost::json::array parts;
+    std::vector<bool> upgraded; ///< The part of the same index was a `binary` one.
+};
+
+/// Clients of the transition send a file in both forms; the modern one counts.
+boost::json::array without_repeats(read_list&& read, std::string_view path, notes_type& notes) {
+    if (std::find(read.upgraded.begin(), read.upgraded.end(), true) == read.upgraded.end()) {
+        return std::move(read.parts);
+    }
+    std::unordered_set<std::string> modern;
+    for (std::size_t index = 0; index < read.parts.size(); ++index) {
+        if (!read.upgraded[index]) {
+            modern.insert(essence(read.parts[index].get_object()));
+        }
+    }
+    boost::json::array out;
+    for (std::size_t index = 0; index < read.parts.size(); ++index) {
+        if (read.upgraded[index] && modern.contains(essence(read.parts[index].get_object()))) {
+            add_note(notes, path, "a binary part that repeats another part is dropped");
+        } else {
+            out.push_back(std::move(read.parts[index]));
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+result<boost::json::array>
+read_parts(const boost::json::array& given, std::string_view path, notes_type& notes) {
+    read_list read;
+    for (std::size_t index = 0; index < given.size(); ++index) {
+        auto part = read_part(given[index], indexed(path, index), notes);
+        if (!part) {
+            return part.error();
+        }
+        if (*part) {
+            const value* type = given[index].get_object().if_contains("type");
+            read.upgraded.push_back(type->get_string() == "binary");
+            read.parts.emplace_back(std::move(**part));
+        }
+    }
+    return without_repeats(std::move(read), path, notes);
+}
+
+} // namespace agui::translator

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "translator/verifier/verifier_schema.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The verifier's view of *_CHUNK events. Internal to this folder.
+namespace agui::translator {
+
+/// Turns chunks into the START, CONTENT and END events that they stand for, as clients do before
+/// they verify (reference 1.6): one pending stream a lane, a lane being a subagent or the parent.
+class chunk_expander {
+public:
+    struct expansion {
+        violation wrong; ///< A rule of C1 to C7; `events` is of no use then.
+        std::vector<boost::json::object> events;
+    };
+
+    /// `event` has passed check_schema. What is no chunk comes out behind the ENDs that it causes.
+    [[nodiscard]] expansion expand(const boost::json::object& event);
+
+private:
+    struct form; ///< How one kind of chunk is spelled.
+    struct pending {
+        const form* kind = nullptr;
+        std::string id;
+        boost::json::object opener; ///< What the first chunk has established.
+    };
+    using lane_map = std::map<std::string, pending, std::less<>>;
+
+    struct choice {
+        std::string lane;
+        violation wrong;
+    };
+
+    [[nodiscard]] choice
+    choose_lane(const boost::json::object& chunk, const form& kind, std::string_view id) const;
+    void close(lane_map::iterator lane, std::vector<boost::json::object>& out);
+    void close_for(const boost::json::object& event, std::vector<boost::json::object>& out);
+    [[nodiscard]] violation open(
+        const std::string& lane, const form& kind, const boost::json::object& chunk,
+        std::vector<boost::json::object>& out
+    );
+    [[nodiscard]] static violation
+    check_agreement(const pending& stream, const boost::json::object& chunk);
+
+    lane_map lanes_;
+};
+
+/// A text member, or empty.
+[[nodiscard]] std::string_view text_member(const boost::json::object& event, std::string_view key);
+
+} // namespace agui::translator

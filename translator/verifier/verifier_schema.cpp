@@ -1,0 +1,314 @@
+#include "translator/verifier/verifier_schema.hpp"
+
+#include "translator/verifier/verifier_tables.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+
+namespace agui::translator {
+namespace {
+
+using namespace tables;
+
+using json_object = boost::json::object;
+using json_value = boost::json::value;
+using json_array = boost::json::array;
+
+constexpr std::int64_t safe_integer = (std::int64_t{1} << 53) - 1;
+
+violation wrong(std::string_view rule, std::string_view path, std::string_view what) {
+    return std::string(rule) + ": " + std::string(path) + " " + std::string(what);
+}
+
+/// Subagent events are checked by the client's verifier before its schema: its rule names them.
+std::string_view missing_rule(std::string_view path) {
+    if (path.starts_with("SUBAGENT_STARTED.")) {
+        return "V25";
+    }
+    return path.starts_with("SUBAGENT_") ? "V26" : "schema";
+}
+
+std::string_view null_rule(std::string_view path) {
+    if (path.ends_with("subagentRunId")) {
+        return "V23";
+    }
+    return path.starts_with("SUBAGENT_") ? "V24" : "null";
+}
+
+std::string_view type_rule(std::string_view path) {
+    return path.starts_with("SUBAGENT_FINISHED.outcome") ? "V24" : "schema";
+}
+
+bool is_one_of(std::string_view text, std::string_view allowed) {
+    while (!allowed.empty()) {
+        const std::size_t bar = std::min(allowed.find('|'), allowed.size());
+        if (text == allowed.substr(0, bar)) {
+            return true;
+        }
+        allowed.remove_prefix(std::min(bar + 1, allowed.size()));
+    }
+    return false;
+}
+
+/// RFC 6901: empty, or tokens that each begin with '/', '~' only as ~0 and ~1.
+bool is_pointer(std::string_view text) {
+    if (!text.empty() && text.front() != '/') {
+        return false;
+    }
+    for (std::size_t at = text.find('~'); at != std::string_view::npos;
+         at = text.find('~', at + 1)) {
+        if (at + 1 == text.size() || (text[at + 1] != '0' && text[at + 1] != '1')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const member_rule* find_rule(std::initializer_list<member_rules> groups, std::string_view name) {
+    for (const member_rules group : groups) {
+        for (const member_rule& rule : group) {
+            if (rule.name == name) {
+                return &rule;
+            }
+        }
+    }
+    return nullptr;
+}
+
+const shape* find_shape(std::span<const shape> shapes, std::string_view type) {
+    const auto found = std::find_if(shapes.begin(), shapes.end(), [type](const shape& known) {
+        return known.type == type;
+    });
+    return found == shapes.end() ? nullptr : &*found;
+}
+
+violation check_member(const json_value& given, const member_rule& rule, const std::string& path);
+
+/// An object with exactly the members of `groups`.
+violation check_members(
+    const json_object& given, std::initializer_list<member_rules> groups, const std::string& path,
+    bool open = false
+) {
+    for (const member_rules group : groups) {
+        for (const member_rule& rule : group) {
+            if (rule.required && !given.contains(rule.name)) {
+                const std::string where = path + "." + std::string(rule.name);
+                return wrong(missing_rule(where), where, "is missing");
+            }
+        }
+    }
+    for (const auto& member : given) {
+        const std::string where = path + "." + std::string(member.key());
+        const member_rule* rule = find_rule(groups, member.key());
+        if (rule == nullptr) {
+            if (open) {
+                continue;
+            }
+            return wrong("schema", where, "is no member that the protocol knows");
+        }
+        if (auto found = check_member(member.value(), *rule, where)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+violation check_object(const json_value& given, member_rules rules, const std::string& path) {
+    if (!given.is_object()) {
+        return wrong(type_rule(path), path, "must be an object");
+    }
+    return check_members(given.get_object(), {rules}, path);
+}
+
+/// One of several shapes, told apart by the text member `key`.
+violation check_union(
+    const json_value& given, std::string_view key, std::span<const shape> shapes, member_rules base,
+    const std::string& path, member_rules more = {}
+) {
+    if (!given.is_object()) {
+        return wrong(type_rule(path), path, "must be an object");
+    }
+    const json_value* type = given.get_object().if_contains(key);
+    const shape* known =
+        type != nullptr && type->is_string() ? find_shape(shapes, type->get_string()) : nullptr;
+    if (known == nullptr) {
+        return wrong(type_rule(path), path + "." + std::string(key), "is no known kind");
+    }
+    return check_members(given.get_object(), {base, known->members, more}, path);
+}
+
+violation check_operation(const json_value& given, const std::string& path) {
+    static constexpr member_rule base[] = {{"op", text, required}};
+    if (!given.is_object()) {
+        return wrong("schema", path, "must be an object");
+    }
+    const json_object& operation = given.get_object();
+    const json_value* name = operation.if_contains("op");
+    const shape* known = name != nullptr && name->is_string()
+                             ? find_shape(patch_shapes, name->get_string())
+                             : nullptr;
+    if (known == nullptr) {
+        return wrong("schema", path + ".op", "is no operation of RFC 6902");
+    }
+    // The only objects that the protocol leaves open to further members.
+    if (auto found = check_members(operation, {base, known->members}, path, true)) {
+        return found;
+    }
+    for (const std::string_view key : {"path", "from"}) {
+        const json_value* pointer = operation.if_contains(key);
+        if (pointer != nullptr && pointer->is_string() && !is_pointer(pointer->get_string())) {
+            return wrong("schema", path + "." + std::string(key), "is no JSON pointer");
+        }
+    }
+    return std::nullopt;
+}
+
+template <class Check>
+violation check_each(const json_value& given, const std::string& path, Check check) {
+    if (!given.is_array()) {
+        return wrong(type_rule(path), path, "must be an array");
+    }
+    const json_array& elements = given.get_array();
+    for (std::size_t index = 0; index < elements.size(); ++index) {
+        const std::string where = path + "[" + std::to_string(index) + "]";
+        if (auto found = check(elements[index], where)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+violation check_number(const json_value& given, bool may_be_negative, const std::string& path) {
+    const bool whole = given.is_int64() || given.is_uint64();
+    boost::json::error_code ec;
+    const auto number = whole ? given.to_number<std::int64_t>(ec) : 0;
+    if (!whole || ec || number > safe_integer || number < -safe_integer) {
+        return wrong("schema", path, "must be an integer within 2^53-1");
+    }
+    if (number < 0 && !may_be_negative) {
+        return wrong("schema", path, "must not be negative");
+    }
+    return std::nullopt;
+}
+
+violation check_text(const json_value& given, const member_rule& rule, const std::string& path) {
+    if (!given.is_string()) {
+        return wrong(type_rule(path), path, "must be a string");
+    }
+    const std::string_view content = given.get_string();
+    if (rule.kind == delta && content.empty()) {
+        return wrong("empty-delta", path, "must not be empty");
+    }
+    if (rule.kind == id && content.empty()) {
+        return wrong("empty-id", path, "must not be empty");
+    }
+    if (rule.kind == literal && !is_one_of(content, rule.allowed)) {
+        return wrong("schema", path, "must be one of " + std::string(rule.allowed));
+    }
+    return std::nullopt;
+}
+
+violation check_list(const json_value& given, member_kind kind, const std::string& path) {
+    return check_each(given, path, [kind](const json_value& element, const std::string& where) {
+        switch (kind) {
+        case texts:
+            return element.is_string() ? violation()
+                                       : wrong(type_rule(where), where, "must be a string");
+        case messages:
+            return check_union(element, "role", message_shapes, message_base, where, encryption);
+        case calls:
+            if (!element.is_object()) {
+                return wrong("schema", where, "must be an object");
+            }
+            return check_members(element.get_object(), {call_members, encryption}, where);
+        case parts_or_text:
+            return check_union(element, "type", part_shapes, part_base, where);
+        case patch:
+            return check_operation(element, where);
+        case usage:
+            return check_object(element, usage_members, where);
+        case interrupts:
+            return check_object(element, interrupt_members, where);
+        case tools:
+            return check_object(element, tool_members, where);
+        case context:
+            return check_object(element, context_members, where);
+        default:
+            return check_object(element, resume_members, where);
+        }
+    });
+}
+
+violation check_member(const json_value& given, const member_rule& rule, const std::string& path) {
+    if (rule.kind == any) {
+        return std::nullopt;
+    }
+    if (given.is_null()) {
+        return wrong(null_rule(path), path, "must be left out instead of null");
+    }
+    switch (rule.kind) {
+    case text:
+    case id:
+    case delta:
+    case literal:
+        return check_text(given, rule, path);
+    case integer:
+    case count:
+        return check_number(given, rule.kind == integer, path);
+    case boolean:
+        return given.is_bool() ? violation() : wrong("schema", path, "must be true or false");
+    case object:
+        return given.is_object() ? violation() : wrong("schema", path, "must be an object");
+    case any:
+    case value:
+        return std::nullopt;
+    case function:
+        return check_object(given, function_members, path);
+    case input:
+        return check_object(given, input_members, path);
+    case source:
+        return check_union(given, "type", source_shapes, source_base, path);
+    case outcome:
+        return check_union(given, "type", outcome_shapes, outcome_base, path);
+    case suspension:
+        return check_union(given, "type", suspension_shapes, outcome_base, path);
+    case parts_or_text:
+        return given.is_string() ? violation() : check_list(given, rule.kind, path);
+    case interrupts:
+        if (given.is_array() && given.get_array().empty()) {
+            return wrong("schema", path, "must not be empty");
+        }
+        return check_list(given, rule.kind, path);
+    case texts:
+    case messages:
+    case calls:
+    case patch:
+    case usage:
+    case tools:
+    case context:
+    case resume:
+        return check_list(given, rule.kind, path);
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+violation check_schema(const boost::json::object& event) {
+    const std::string type(event.at("type").as_string());
+    const shape* known = find_shape(event_shapes, type);
+    if (known == nullptr) {
+        return wrong("S20", type, "is no event type of the protocol");
+    }
+    const bool own =
+        std::find(unattributed.begin(), unattributed.end(), type) != unattributed.end();
+    const bool declared = find_rule({known->members}, "subagentRunId") != nullptr;
+    const member_rules tag = own || declared ? member_rules() : member_rules(attribution);
+    return check_members(event, {base_members, known->members, tag}, type);
+}
+
+} // namespace agui::translator

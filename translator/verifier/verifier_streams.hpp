@@ -1,0 +1,96 @@
+#pragma once
+
+#include "translator/verifier/verifier_schema.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// What the verifier remembers of one run. Internal to this folder.
+namespace agui::translator {
+
+/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known, whose
+/// it is (rules V5 to V28 and the ordering list; an owner is a subagentRunId, empty: the parent
+/// agent).
+class run_streams {
+public:
+    /// Takes an explicit event (chunks are expanded before).
+    [[nodiscard]] violation apply(const boost::json::object& event);
+
+    /// What a terminal finds open; the rule is V5 to V10 for RUN_FINISHED, O3 for RUN_ERROR.
+    [[nodiscard]] violation check_closed(bool finished) const;
+
+    /// The calls started in this run and left without result, in order.
+    [[nodiscard]] std::vector<std::string> unanswered() const;
+
+    /// The history that RUN_STARTED.input restates: known before, and nothing that is known
+    /// already.
+    [[nodiscard]] violation seed(const boost::json::object& run_started);
+
+private:
+    using object = boost::json::object;
+
+    struct message_info {
+        std::string role; ///< tool and activity and reasoning too.
+        std::string name;
+        std::string owner;
+        bool streamed = false; ///< By a START of its own, so that `name` counts.
+    };
+    struct call_info {
+        std::string name;
+        std::string parent;
+        std::string owner;
+        bool open = false;
+        bool started_here = false;
+        bool answered = false;
+    };
+    template <class Value>
+    using by_id = std::map<std::string, Value, std::less<>>;
+    using id_set = std::set<std::string, std::less<>>;
+
+    violation text_start(const object& event);
+    violation text_content(const object& event);
+    violation text_end(const object& event);
+    violation call_start(const object& event);
+    violation call_args(const object& event);
+    violation call_end(const object& event);
+    violation call_result(const object& event);
+    violation step_started(const object& event);
+    violation step_finished(const object& event);
+    violation reasoning_start(const object& event);
+    violation reasoning_end(const object& event);
+    violation reasoning_message_start(const object& event);
+    violation reasoning_message_content(const object& event);
+    violation reasoning_message_end(const object& event);
+    violation encrypted_value(const object& event);
+    violation activity_snapshot(const object& event);
+    violation activity_delta(const object& event);
+    violation messages_snapshot(const object& event);
+    violation subagent_started(const object& event);
+    violation subagent_finished(const object& event);
+
+    violation restate(const object& message, bool overwrite);
+    violation agree_on_call(const call_info& known, const object& event) const;
+    violation check_parent(const std::string& parent, const std::string& owner) const;
+    [[nodiscard]] violation
+    enter(const object& event, std::string_view role, std::string_view name);
+
+    by_id<message_info> messages_;
+    by_id<call_info> calls_;
+    std::vector<std::string> call_order_;
+    id_set open_texts_;
+    id_set open_reasoning_;                                    ///< Messages.
+    by_id<std::string> open_spans_;                            ///< Span id to owner.
+    by_id<std::string> span_owners_;                           ///< Closed ones too.
+    std::set<std::pair<std::string, std::string>> open_steps_; ///< Owner and name.
+    id_set active_subagents_;
+    id_set started_subagents_;
+};
+
+} // namespace agui::translator
