@@ -35,9 +35,7 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-bool is_hex(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
+bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 /// A `#rrggbb` or `#rgb` in the text, or empty.
 std::string hex_colour(std::string_view text) {
@@ -244,9 +242,7 @@ std::optional<runner::scripted_answer> answer_to(const runner::transport_request
 
 } // namespace
 
-runner::script demo_script() {
-    return answer_to;
-}
+runner::script demo_script() { return answer_to; }
 
 std::string demo_config(const std::string& folder) {
     return "[session]\n"

@@ -28,7 +28,8 @@ heap_trim::heap_trim(settings given)
 
 void heap_trim::run(const std::stop_token& stop) {
     (void)::pthread_setname_np(::pthread_self(), "agui-trim");
-    // What is free and was given back counts as free: only what has been added to it is worth a walk.
+    // What is free and was given back counts as free: only what has been added to it is worth a
+    // walk.
     std::size_t lowest = free_bytes();
     std::size_t spare = lowest;
     unsigned looks = 0;
@@ -41,8 +42,8 @@ void heap_trim::run(const std::stop_token& stop) {
         if (++looks < settings_.looks) {
             continue;
         }
-        // Pages that are asked for again soon cost more than they are worth (5 us a token under load): only what
-        // nobody has used in all this time goes.
+        // Pages that are asked for again soon cost more than they are worth (5 us a token under
+        // load): only what nobody has used in all this time goes.
         if (spare - lowest >= settings_.least) {
             trim();
             lowest = now;

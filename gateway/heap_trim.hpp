@@ -9,14 +9,16 @@
 
 namespace agui::gateway {
 
-/// Gives memory that was freed back to the system, by itself, from a thread of its own: the C library keeps what lies
-/// between pieces that are in use, and a conversation that was read for a moment leaves much of that. For a program,
-/// not for a library: it is about the whole process. Does nothing where the C library is another one than glibc.
+/// Gives memory that was freed back to the system, by itself, from a thread of its own: the C
+/// library keeps what lies between pieces that are in use, and a conversation that was read for a
+/// moment leaves much of that. For a program, not for a library: it is about the whole process.
+/// Does nothing where the C library is another one than glibc.
 class heap_trim {
 public:
     struct settings {
         std::chrono::milliseconds period{2000};
-        unsigned looks = 5;            ///< One each period; what is free at all of them is given back.
+        /// One each period; what is free at all of them is given back.
+        unsigned looks = 5;
         std::size_t least = 1U << 20U; ///< If it is so much more than since the last time.
     };
     explicit heap_trim(settings given);

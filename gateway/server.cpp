@@ -201,9 +201,9 @@ std::vector<route> server::impl::make_routes() {
     };
     table.push_back(make_state_route(*store, system_clock(), depth));
     for (route& one : make_thread_routes(*store, system_clock(), depth)) {
-        one.large_reply = one.method == "GET" && (one.pattern.ends_with("/messages") ||
-                                                  one.pattern.ends_with("/events") ||
-                                                  one.pattern.ends_with("/state"));
+        one.large_reply = one.method == "GET" &&
+                          (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
+                           one.pattern.ends_with("/state"));
         table.push_back(std::move(one));
     }
     // A page is loaded without a token; what it may do needs one all the same.
@@ -311,7 +311,8 @@ asio::awaitable<void> server::impl::drop_old_logs() {
             dropped = (co_await store->drop_logs({
                            .ended_since = system_clock().now() - age,
                            .max_bytes = settings.session.log_max_bytes,
-                       })).has_value();
+                       }))
+                          .has_value();
             check_failpoint("sweep.done");
         } catch (const std::exception& error) {
             log.log(log_level::error, "dropping old logs failed", {{"error", error.what()}});
@@ -396,9 +397,7 @@ std::string server::url() const {
            std::to_string(where.port());
 }
 
-std::size_t server::memory_used() const {
-    return impl_->memory.used();
-}
+std::size_t server::memory_used() const { return impl_->memory.used(); }
 
 void server::request_stop() {
     asio::post(impl_->threads.front()->context, [self = impl_.get()] { self->begin_stop(); });

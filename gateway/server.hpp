@@ -45,7 +45,8 @@ public:
     /// `http://127.0.0.1:8080`, without base_path. After start().
     [[nodiscard]] std::string url() const;
 
-    /// Bytes that requests, logs and replies count at the moment (`server.max_memory_bytes`). Any thread.
+    /// Bytes that requests, logs and replies count at the moment (`server.max_memory_bytes`). Any
+    /// thread.
     [[nodiscard]] std::size_t memory_used() const;
 
     /// Any thread, any number of times. The first call drains: new runs are refused, the others get

@@ -195,7 +195,8 @@ connection_limits make_connection_limits(const server_config& server) {
 std::vector<network> make_networks(const std::vector<std::string>& texts) {
     std::vector<network> networks;
     for (const std::string& text : texts) {
-        networks.push_back(network::parse(text).value()); // Checked where the configuration was read.
+        // Checked where the configuration was read.
+        networks.push_back(network::parse(text).value());
     }
     return networks;
 }

@@ -20,7 +20,8 @@ namespace agui::gateway {
 
 using provider_map = std::map<std::string, std::unique_ptr<runner::model_provider>, std::less<>>;
 
-[[nodiscard]] std::unique_ptr<session::store> make_store(const session_config& session, logger& log);
+[[nodiscard]] std::unique_ptr<session::store>
+make_store(const session_config& session, logger& log);
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
 /// The functions of the embedding program, the webhooks added to them.
 const runner::tool_registry&

@@ -98,7 +98,7 @@ install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
     local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
-    if $all; then packages+=(libclang-rt-19-dev g++ pkg-config); fi
+    if $all; then packages+=(clang-format-19 libclang-rt-19-dev g++ pkg-config); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
         echo "    done"

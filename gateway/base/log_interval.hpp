@@ -5,7 +5,8 @@
 
 namespace agui::gateway {
 
-/// For a line about something that happens again and again: at most one in each period. Used on one thread.
+/// For a line about something that happens again and again: at most one in each period. Used on one
+/// thread.
 class log_interval {
 public:
     using time_point = std::chrono::steady_clock::time_point;

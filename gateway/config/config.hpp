@@ -40,7 +40,8 @@ struct server_config {
     std::string base_path;
     std::string static_dir;
     bool spa = false; ///< Paths without a file are the page's own: they get index.html.
-    std::optional<std::string> csp; ///< Of the files of static_dir; nullopt: the default one. Empty: none.
+    /// Of the files of static_dir; nullopt: the default one. Empty: none.
+    std::optional<std::string> csp;
     std::vector<std::string> cors_origins;
     bool cors_credentials = false;
     std::vector<std::string> allowed_hosts; ///< Empty: see effective_hosts().
@@ -49,18 +50,22 @@ struct server_config {
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
     std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
-    std::chrono::milliseconds reply{60'000}; ///< For a plain reply, plus what the rate allows; has no key.
-    std::size_t reply_rate = 32'768;         ///< Bytes a second; has no key.
-    std::size_t min_reply_rate = 8'192;      ///< Of a plain reply, over each `stall`; has no key.
-    std::chrono::milliseconds lag{10'000};   ///< One that stays behind this long; has no key.
+    /// For a plain reply, plus what the rate allows; has no key.
+    std::chrono::milliseconds reply{60'000};
+    std::size_t reply_rate = 32'768;       ///< Bytes a second; has no key.
+    std::size_t min_reply_rate = 8'192;    ///< Of a plain reply, over each `stall`; has no key.
+    std::chrono::milliseconds lag{10'000}; ///< One that stays behind this long; has no key.
     std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t max_memory_bytes = 0; ///< Of bodies, logs and replies together; 0: see effective_memory().
-    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing this long; has no key.
-    std::size_t max_unfinished_bytes = 0; ///< Of one client's bodies; 0: four of the largest; has no key.
+    /// Of bodies, logs and replies together; 0: see effective_memory().
+    std::size_t max_memory_bytes = 0;
+    /// A body that brings nothing this long; has no key.
+    std::chrono::milliseconds body_idle{15'000};
+    /// Of one client's bodies; 0: four of the largest; has no key.
+    std::size_t max_unfinished_bytes = 0;
     std::vector<std::string> trusted_proxies; ///< Addresses and networks.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
@@ -91,7 +96,8 @@ struct session_config {
     std::chrono::seconds replay{600};
     std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
     std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages of one thread.
-    std::uint64_t log_max_bytes = 0;    ///< Of all logs, about; those that ended first go. 0: no limit.
+    /// Of all logs, about; those that ended first go. 0: no limit.
+    std::uint64_t log_max_bytes = 0;
 };
 
 struct external_tool_config {
@@ -143,7 +149,7 @@ struct agent_config {
     std::vector<std::string> overridable;
     std::optional<session::client_history> client_history; ///< Nothing: session.client_history.
     context_place context = context_place::user;
-    bool titles = true;                                    ///< `title = "first_message"`
+    bool titles = true; ///< `title = "first_message"`
 };
 
 /// The whole configuration, validated, with secrets resolved (design section 7).

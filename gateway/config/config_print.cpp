@@ -19,9 +19,7 @@ std::int64_t seconds(Duration duration) {
     return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-std::int64_t number(std::size_t value) {
-    return static_cast<std::int64_t>(value);
-}
+std::int64_t number(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 toml::array strings(const std::vector<std::string>& values) {
     toml::array array;
@@ -265,7 +263,9 @@ toml::table model_table(const model_config& model) {
         {"first_byte_seconds", seconds(model.first_byte)},
         {"idle_seconds", seconds(model.idle)},
     };
-    table.insert(scripted ? "script" : "base_url", scripted ? model.script : url_names(model.base_url));
+    table.insert(
+        scripted ? "script" : "base_url", scripted ? model.script : url_names(model.base_url)
+    );
     put_secret(table, "api_key", model.api_key);
     if (!model.ca_file.empty()) {
         table.insert("ca_file", model.ca_file);

@@ -62,9 +62,7 @@ const toml::node* config_reader::find(std::string_view key) {
     return table_.get(key);
 }
 
-bool config_reader::has(std::string_view key) {
-    return find(key) != nullptr;
-}
+bool config_reader::has(std::string_view key) { return find(key) != nullptr; }
 
 bool config_reader::read(std::string_view key, std::string& value) {
     const toml::node* node = find(key);

@@ -41,7 +41,8 @@ enum class url_query { refused, allowed };
 
 /// An http(s) URL without userinfo and fragment; a trailing slash of its path is removed.
 void read_url(
-    config_reader& table, std::string_view key, std::string& url, url_query query = url_query::refused
+    config_reader& table, std::string_view key, std::string& url,
+    url_query query = url_query::refused
 ) {
     if (!table.read(key, url)) {
         return;
@@ -162,12 +163,8 @@ void read_limits(config_reader& table, server_config& server) {
     table.read_number("reader_buffer_bytes", server.reader_buffer_bytes, 1024, gib);
     table.read_number("max_json_depth", server.input.max_json_depth, 4, 1024);
     table.read_number("max_messages", server.input.max_messages, 1, 10'000'000);
-    table.read_number(
-        "max_parts_per_message", server.input.max_parts_per_message, 1, 10'000'000
-    );
-    table.read_number(
-        "max_calls_per_message", server.input.max_calls_per_message, 1, 10'000'000
-    );
+    table.read_number("max_parts_per_message", server.input.max_parts_per_message, 1, 10'000'000);
+    table.read_number("max_calls_per_message", server.input.max_calls_per_message, 1, 10'000'000);
     table.read_number("max_client_tools", server.input.max_client_tools, 0, 100'000);
     table.read_number("max_tool_schema_bytes", server.input.max_tool_schema_bytes, 2, gib);
     table.read_seconds("header_seconds", server.header, 1, day);

@@ -43,8 +43,8 @@ std::size_t machine_bytes(const fs::path& root) {
     return unlimited;
 }
 
-/// The least limit of a group and of those around it. In a container the path may be the host's, which
-/// is not mounted: its root is the container's own group then.
+/// The least limit of a group and of those around it. In a container the path may be the host's,
+/// which is not mounted: its root is the container's own group then.
 std::size_t least_limit(const fs::path& hierarchy, std::string_view group, const char* file) {
     std::size_t least = number_of(hierarchy / file);
     fs::path at = hierarchy;

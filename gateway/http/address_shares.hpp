@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot hold what others
-/// need. Any thread; outlives its shares.
+/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot hold what
+/// others need. Any thread; outlives its shares.
 class address_shares {
 public:
     explicit address_shares(std::size_t most) noexcept : most_(most) {}

@@ -23,9 +23,10 @@ private:
     unsigned bits_ = 0;
 };
 
-/// For whom a request counts: the peer's address, or where a trusted proxy is the peer the last address
-/// of X-Forwarded-For that is no trusted proxy. Of IPv6 the first 64 bits, which one customer has. Empty: for
-/// nobody, because loopback and a proxy that does not say stand for any number of people.
+/// For whom a request counts: the peer's address, or where a trusted proxy is the peer the last
+/// address of X-Forwarded-For that is no trusted proxy. Of IPv6 the first 64 bits, which one
+/// customer has. Empty: for nobody, because loopback and a proxy that does not say stand for any
+/// number of people.
 [[nodiscard]] std::string client_of(
     const boost::asio::ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

@@ -16,9 +16,10 @@ constexpr std::chrono::milliseconds longest_sweep_period{250};
 
 /// Short enough for the shortest of the deadlines that are looked at.
 std::chrono::milliseconds sweep_period(const connection_limits& limits) {
-    const auto shortest =
-        std::min({limits.header, limits.body, limits.body_idle, limits.stall, limits.reply,
-                  limits.heartbeat, limits.linger});
+    const auto shortest = std::min(
+        {limits.header, limits.body, limits.body_idle, limits.stall, limits.reply, limits.heartbeat,
+         limits.linger}
+    );
     return std::clamp(shortest / 4, std::chrono::milliseconds(5), longest_sweep_period);
 }
 

@@ -16,13 +16,9 @@ bool is_control(char c) noexcept {
     return byte < 0x20 || byte == 0x7f;
 }
 
-bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-bool is_alpha(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+bool is_alpha(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 int hex_value(char c) noexcept {
     if (is_digit(c)) {

@@ -267,7 +267,8 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
     co_return to_reply(http_errc::internal, "internal");
 }
 
-// The handler's answer; instead of a plain reply that there is no memory for, a short one that says so.
+// The handler's answer; instead of a plain reply that there is no memory for, a short one that says
+// so.
 asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
     constexpr std::string_view no_memory =
         "There is no memory for this reply (server.max_memory_bytes).";

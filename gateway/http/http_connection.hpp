@@ -31,21 +31,25 @@ namespace agui::gateway {
 /// Bounds of one connection.
 struct connection_limits {
     std::chrono::milliseconds header{10'000}; ///< For a whole request head.
-    std::chrono::milliseconds body{60'000};  ///< For a body, without a rate that it has to keep.
+    std::chrono::milliseconds body{60'000};   ///< For a body, without a rate that it has to keep.
     std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing.
-    std::size_t min_body_rate = 16'384; ///< Bytes a second, over each `body_idle` once `body` is over.
+    /// Bytes a second, over each `body_idle` once `body` is over.
+    std::size_t min_body_rate = 16'384;
     std::chrono::milliseconds idle{75'000};  ///< Between two requests.
     std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
-    std::size_t min_reply_rate = 8'192;      ///< Bytes a second of a plain reply, over each `stall`.
-    std::chrono::milliseconds reply{60'000}; ///< For a whole plain reply, plus what `reply_rate` allows.
+    /// Bytes a second of a plain reply, over each `stall`.
+    std::size_t min_reply_rate = 8'192;
+    /// For a whole plain reply, plus what `reply_rate` allows.
+    std::chrono::milliseconds reply{60'000};
     std::size_t reply_rate = 32'768;         ///< Bytes a second.
     std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
     std::chrono::milliseconds heartbeat{15'000};
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t reader_buffer_bytes = 1'048'576;   ///< How far a reader of a run may stay behind.
-    std::chrono::milliseconds lag{10'000}; ///< For how long one may, before it is cut off.
-    std::chrono::milliseconds farewell{10'000}; ///< For one that is cut off to take what tells it so.
+    std::size_t reader_buffer_bytes = 1'048'576; ///< How far a reader of a run may stay behind.
+    std::chrono::milliseconds lag{10'000};       ///< For how long one may, before it is cut off.
+    /// For one that is cut off to take what tells it so.
+    std::chrono::milliseconds farewell{10'000};
 };
 
 /// What all connections share. References outlive them.
@@ -54,9 +58,9 @@ struct connection_services {
     access_settings access;
     connection_limits limits;
     logger& log;
-    memory_budget& memory;            ///< For bodies and plain replies.
-    address_shares& unfinished;       ///< For bodies that have not arrived as a whole.
-    turnstile& large_replies;         ///< For whoever makes one.
+    memory_budget& memory;      ///< For bodies and plain replies.
+    address_shares& unfinished; ///< For bodies that have not arrived as a whole.
+    turnstile& large_replies;   ///< For whoever makes one.
     refused_origins& refused;
     std::vector<network> trusted_proxies;
 };
@@ -98,9 +102,8 @@ private:
     read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
     read_chunked_body(http_request& request, address_shares::share& unfinished);
-    [[nodiscard]] boost::asio::awaitable<bool> read_plain_body(
-        http_request& request, std::size_t length, address_shares::share& unfinished
-    );
+    [[nodiscard]] boost::asio::awaitable<bool>
+    read_plain_body(http_request& request, std::size_t length, address_shares::share& unfinished);
     [[nodiscard]] bool hold(http_request& request, address_shares::share& unfinished);
     [[nodiscard]] bool body_is_late();
     void refuse_too_large();
@@ -137,19 +140,19 @@ private:
     const time_point& now_;
 
     phase phase_ = phase::head;
-    time_point since_; ///< When the phase began or last made progress.
+    time_point since_;               ///< When the phase began or last made progress.
     std::size_t max_body_bytes_ = 0; ///< Of the request that is being read.
     std::size_t body_received_ = 0;
-    std::size_t body_mark_ = 0;  ///< What had been received at `body_mark_at_`.
+    std::size_t body_mark_ = 0; ///< What had been received at `body_mark_at_`.
     time_point body_mark_at_;
-    time_point body_progress_;   ///< When the last byte of it came.
-    int unsent_ = 0; ///< What the kernel held for the peer when it last made progress.
-    memory_share reply_memory_;     ///< What a plain reply counts for until it has been taken.
+    time_point body_progress_;  ///< When the last byte of it came.
+    int unsent_ = 0;            ///< What the kernel held for the peer when it last made progress.
+    memory_share reply_memory_; ///< What a plain reply counts for until it has been taken.
     const gather* plain_ = nullptr; ///< What is left of a plain reply that is being written.
     time_point reply_since_;        ///< When it was begun.
     std::size_t reply_bytes_ = 0;   ///< Of all of it.
     std::size_t untaken_ = 0;       ///< What the peer had not taken when it last made progress.
-    bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
+    bool timed_out_ = false;        ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;
     bool without_body_ = false; ///< HEAD.
@@ -159,7 +162,8 @@ private:
     std::variant<std::monostate, http_reply, stream_reply> reply_;
     event_stream* stream_ = nullptr; ///< While one is sent; lives in the coroutine that sends it.
     std::uint64_t watch_ = 0;        ///< Number of the watch that counts.
-    bool early_ = false; ///< The peer has sent so much during a stream that sweep() looks whether it left.
+    /// The peer has sent so much during a stream that sweep() looks whether it left.
+    bool early_ = false;
 };
 
 } // namespace agui::gateway

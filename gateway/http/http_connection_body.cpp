@@ -53,15 +53,15 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     boost::system::error_code ec; // Whoever has left counts for nobody; the next read tells.
     const auto peer = socket_.remote_endpoint(ec).address();
     address_shares::share unfinished(
-        services_.unfinished, ec ? std::string() : client_of(peer, request, services_.trusted_proxies)
+        services_.unfinished,
+        ec ? std::string() : client_of(peer, request, services_.trusted_proxies)
     );
     bool complete = false;
     if (framing.chunked) {
         complete = co_await read_chunked_body(request, unfinished);
     } else {
-        complete = co_await read_plain_body(
-            request, static_cast<std::size_t>(framing.length), unfinished
-        );
+        complete =
+            co_await read_plain_body(request, static_cast<std::size_t>(framing.length), unfinished);
     }
     if (!complete && timed_out_) {
         refuse_and_close(http_errc::request_timeout, "The body did not arrive in time.");
@@ -146,8 +146,8 @@ bool http_connection::hold(http_request& request, address_shares::share& unfinis
     return true;
 }
 
-// A body has to bring something all the time, and once it has been under way for long, at some rate: what
-// it has brought before does not count, because it is held.
+// A body has to bring something all the time, and once it has been under way for long, at some
+// rate: what it has brought before does not count, because it is held.
 bool http_connection::body_is_late() {
     const connection_limits& limits = services_.limits;
     const auto period = std::min(limits.body_idle, limits.body);

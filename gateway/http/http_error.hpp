@@ -26,9 +26,9 @@ enum class http_errc {
     overloaded,             ///< 503
 };
 
-/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status that belongs to the code,
-/// and Retry-After where trying again may help. This and the next are the only places that know
-/// statuses.
+/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status that belongs
+/// to the code, and Retry-After where trying again may help. This and the next are the only places
+/// that know statuses.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

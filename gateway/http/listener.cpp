@@ -26,8 +26,8 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For how long no connection is accepted when the process has run out of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;
-/// What the kernel holds of answers that a peer does not take, at most (it doubles the number): without a
-/// bound it would be megabytes for each slow reader.
+/// What the kernel holds of answers that a peer does not take, at most (it doubles the number):
+/// without a bound it would be megabytes for each slow reader.
 constexpr int send_buffer_bytes = 128 * 1024;
 
 } // namespace

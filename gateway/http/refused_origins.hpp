@@ -10,8 +10,8 @@
 
 namespace agui::gateway {
 
-/// Says in the log which origin would have to be listed for a page that was refused: once each, and of so
-/// many only, because anybody can make origins up. Any thread.
+/// Says in the log which origin would have to be listed for a page that was refused: once each, and
+/// of so many only, because anybody can make origins up. Any thread.
 class refused_origins {
 public:
     explicit refused_origins(logger& log) : log_(log) {}

@@ -18,9 +18,7 @@ std::string_view take_segment(std::string_view& path) {
     return segment;
 }
 
-bool is_catch_all(std::string_view pattern) noexcept {
-    return pattern.ends_with("/*");
-}
+bool is_catch_all(std::string_view pattern) noexcept { return pattern.ends_with("/*"); }
 
 /// The parameters of a path that fits the pattern. Segments are compared before they are decoded,
 /// so that an encoded '/' stays part of an id.

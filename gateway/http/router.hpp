@@ -20,7 +20,8 @@ struct route {
     bool any_host = false; ///< Served whatever the Host header names: probes use addresses.
     bool streams = false;  ///< Answers with an event stream: Accept is looked at.
     bool json = false;     ///< Takes a JSON body.
-    bool large_reply = false; ///< May make a large reply: a few at a time, and only while there is memory.
+    /// May make a large reply: a few at a time, and only while there is memory.
+    bool large_reply = false;
     std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise not above this either.
 };
 

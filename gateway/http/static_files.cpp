@@ -60,9 +60,7 @@ file_reply(std::string_view name, std::string content, const std::optional<std::
     return reply;
 }
 
-http_reply no_file() {
-    return to_reply(http_errc::not_found, "There is nothing at this path.");
-}
+http_reply no_file() { return to_reply(http_errc::not_found, "There is nothing at this path."); }
 
 /// The path below the root, or nullopt if a segment is empty, hidden, or leads upward.
 std::optional<std::string> relative_name(std::string_view path) {
@@ -109,9 +107,7 @@ bool asks_for_page(const http_request& request) {
 }
 
 // A handler is a coroutine by its type, also where nothing is waited for.
-asio::awaitable<handler_reply> answer(http_reply reply) {
-    co_return reply;
-}
+asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
 
 } // namespace
 

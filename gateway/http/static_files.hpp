@@ -19,14 +19,15 @@ struct embedded_file {
 /// The example page, built in from examples/externaltool/web.
 [[nodiscard]] const std::vector<embedded_file>& embedded_page();
 
-/// The Content-Security-Policy of pages: everything from here, nothing inline, no frame around them.
+/// The Content-Security-Policy of pages: everything from here, nothing inline, no frame around
+/// them.
 inline constexpr std::string_view default_csp =
     "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 struct static_settings {
     std::optional<std::string> csp; ///< Nullopt: default_csp, and X-Frame-Options. Empty: none.
-    /// A path that names no file, asked for by a browser that wants a page, is index.html: the page shows
-    /// what belongs to the path. One whose last part has a dot is a file that is not there.
+    /// A path that names no file, asked for by a browser that wants a page, is index.html: the page
+    /// shows what belongs to the path. One whose last part has a dot is a file that is not there.
     bool spa = false;
 };
 

@@ -11,8 +11,8 @@
 
 namespace agui::gateway {
 
-/// Lets so many through at a time, the others one after the other as they came. For what takes much memory
-/// while it is made. Any thread; outlives its passes.
+/// Lets so many through at a time, the others one after the other as they came. For what takes much
+/// memory while it is made. Any thread; outlives its passes.
 class turnstile {
 public:
     explicit turnstile(std::size_t at_once) noexcept : free_(at_once) {}

@@ -49,11 +49,10 @@ std::size_t bytes_of(const translator::run_input& input, std::size_t body_bytes)
     return state * copies_of_state + body_bytes * copies_of_text;
 }
 
-failure no_memory() {
-    return {errc::overloaded, "there is no memory for this request", {}, {}};
-}
+failure no_memory() { return {errc::overloaded, "there is no memory for this request", {}, {}}; }
 
-outcome parse(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {
+outcome
+parse(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {
     try {
         auto input = translator::read_run_input(body, limits, budget);
         if (!input) {

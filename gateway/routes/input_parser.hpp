@@ -10,8 +10,9 @@
 
 namespace agui::gateway {
 
-/// Reads request bodies: small ones where it is called, large ones on a thread of its own, one at a time, so
-/// that neither an I/O thread nor the memory has to bear several. Any thread; outlives its callers.
+/// Reads request bodies: small ones where it is called, large ones on a thread of its own, one at a
+/// time, so that neither an I/O thread nor the memory has to bear several. Any thread; outlives its
+/// callers.
 class input_parser {
 public:
     /// `budget` may be null.
@@ -27,7 +28,8 @@ public:
         std::string digest;          ///< Of that form.
         memory_share memory; ///< What a large input takes until its run has begun, copies included.
     };
-    /// As translator::read_run_input; errc::overloaded where the budget has no room. Takes the body.
+    /// As translator::read_run_input; errc::overloaded where the budget has no room. Takes the
+    /// body.
     [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
 
 private:

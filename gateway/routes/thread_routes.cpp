@@ -33,9 +33,7 @@ http_reply json_reply(const json::value& body) {
     return reply;
 }
 
-failure no_such_thread() {
-    return {errc::not_found, "there is no such thread", {}, {}};
-}
+failure no_such_thread() { return {errc::not_found, "there is no such thread", {}, {}}; }
 
 session::thread_key key_of(const http_request& request) {
     return {request.principal, request.path_parameters.at(0)};
@@ -43,7 +41,8 @@ session::thread_key key_of(const http_request& request) {
 
 /// A number of the query in its bounds; `value` stays where it is not given.
 result<void> read_number(
-    const query_parameters& query, std::string_view name, std::uint64_t highest, std::uint64_t& value
+    const query_parameters& query, std::string_view name, std::uint64_t highest,
+    std::uint64_t& value
 ) {
     const std::string* text = query.find(name);
     if (text == nullptr) {
@@ -53,8 +52,11 @@ result<void> read_number(
     const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), number);
     if (problem != std::errc{} || end != text->data() + text->size() || number > highest) {
         return failure{
-            errc::invalid_input, "must be a whole number from 0 to " + std::to_string(highest),
-            std::string(name), {}};
+            errc::invalid_input,
+            "must be a whole number from 0 to " + std::to_string(highest),
+            std::string(name),
+            {}
+        };
     }
     value = number;
     return {};
@@ -73,9 +75,12 @@ result<std::size_t> read_limit(const query_parameters& query) {
 
 json::object to_json(const session::thread_summary& thread) {
     json::object out{
-        {"threadId", thread.key.thread_id}, {"agentId", thread.agent_id},
-        {"title", thread.title},            {"archived", thread.archived},
-        {"createdAt", thread.created_at},   {"updatedAt", thread.updated_at},
+        {"threadId", thread.key.thread_id},
+        {"agentId", thread.agent_id},
+        {"title", thread.title},
+        {"archived", thread.archived},
+        {"createdAt", thread.created_at},
+        {"updatedAt", thread.updated_at},
         {"lastRunAt", thread.last_run_at},
     };
     if (!thread.metadata.empty()) {
@@ -116,8 +121,7 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     }
     if (const std::string* archived = query->find("archived")) {
         if (*archived != "true" && *archived != "false") {
-            co_return to_reply(
-                failure{errc::invalid_input, "must be true or false", "archived", {}}
+            co_return to_reply(failure{errc::invalid_input, "must be true or false", "archived", {}}
             );
         }
         wanted.archived = *archived == "true";
@@ -305,8 +309,7 @@ asio::awaitable<handler_reply> show_state(session::store& store, http_request& r
 
 json::object to_json(const session::pending_call& pending) {
     const session::call_record& call = pending.call;
-    json::object out{
-        {"toolCallId", call.id}, {"toolCallName", call.name}, {"runId", call.run_id}};
+    json::object out{{"toolCallId", call.id}, {"toolCallName", call.name}, {"runId", call.run_id}};
     if (!pending.message_id.empty()) {
         out["messageId"] = pending.message_id;
     }
@@ -376,10 +379,8 @@ make_thread_routes(session::store& store, const clock& time, std::size_t max_jso
         get("/agui/threads/{threadId}/branches", show_branches),
         {.method = "PATCH",
          .pattern = "/agui/threads/{threadId}",
-         .handler =
-             [&store, &time, max_json_depth](http_request& request) {
-                 return change_thread(store, time, max_json_depth, request);
-             },
+         .handler = [&store, &time, max_json_depth](http_request& request
+                    ) { return change_thread(store, time, max_json_depth, request); },
          .json = true},
         {.method = "DELETE",
          .pattern = "/agui/threads/{threadId}",

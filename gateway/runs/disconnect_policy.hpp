@@ -6,8 +6,9 @@
 
 namespace agui::gateway {
 
-/// `server.on_disconnect`: what becomes of a run when its last reader leaves. The official clients stop a run by
-/// dropping its connection, which a reload does too: who does not come back has stopped.
+/// `server.on_disconnect`: what becomes of a run when its last reader leaves. The official clients
+/// stop a run by dropping its connection, which a reload does too: who does not come back has
+/// stopped.
 struct disconnect_policy {
     enum class kind { go_on, cancel, grace };
     kind what = kind::grace;

@@ -11,8 +11,8 @@
 
 namespace agui::gateway {
 
-/// Which conversations that are not to be kept (forwardedProps.ephemeral) stay in memory for who asks again:
-/// so many, so large, the oldest go first. Any thread.
+/// Which conversations that are not to be kept (forwardedProps.ephemeral) stay in memory for who
+/// asks again: so many, so large, the oldest go first. Any thread.
 class ephemeral_threads {
 public:
     /// They count at the budget, which may be null, and stay below an eighth of it.
@@ -20,7 +20,8 @@ public:
     ephemeral_threads(const ephemeral_threads&) = delete;
     ephemeral_threads& operator=(const ephemeral_threads&) = delete;
 
-    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the caller removes.
+    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the
+    /// caller removes.
     [[nodiscard]] std::vector<session::thread_key>
     grown(const session::thread_key& key, std::size_t bytes);
 

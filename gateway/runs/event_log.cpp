@@ -448,9 +448,7 @@ event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std
     ++log_->readers_;
 }
 
-event_log::reader_token::~reader_token() {
-    log_->reader_left();
-}
+event_log::reader_token::~reader_token() { log_->reader_left(); }
 
 void event_log::reader_left() {
     const std::lock_guard lock(mutex_);

@@ -21,9 +21,10 @@
 
 namespace agui::gateway {
 
-/// One run from its begin to its end: translates the runner's events into its log, commits its changes,
-/// and carries out what ends it early. Lives on one executor; functions marked so may be called from any
-/// thread. Owned by shared_ptr: by the run service while it is active, and by its coroutine.
+/// One run from its begin to its end: translates the runner's events into its log, commits its
+/// changes, and carries out what ends it early. Lives on one executor; functions marked so may be
+/// called from any thread. Owned by shared_ptr: by the run service while it is active, and by its
+/// coroutine.
 class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
 public:
     struct settings {
@@ -32,22 +33,23 @@ public:
         std::chrono::seconds detached{3600};
         std::size_t max_bytes = 64U << 20U; ///< Of its events; then it ends as token_limit.
         bool relaxed_durability = false;
-        memory_budget* memory = nullptr; ///< Counts its events; without room it ends as token_limit, too.
+        /// Counts its events; without room it ends as token_limit, too.
+        memory_budget* memory = nullptr;
         translator::translator_settings translation;
     };
 
     live_run(
-        boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-        conversation_key place, session::run_record record, session::node_index first_own_message,
-        settings options
+        boost::asio::any_io_executor executor, session::store& store, const clock& time,
+        logger& log, conversation_key place, session::run_record record,
+        session::node_index first_own_message, settings options
     );
 
     /// Both are called on the executor.
     struct handlers {
         /// The last reader has left and the run goes on.
         std::function<void(const std::shared_ptr<live_run>&)> on_detached;
-        /// The run's end could not be stored: its record says that it is active. Before on_end, while it holds
-        /// its thread.
+        /// The run's end could not be stored: its record says that it is active. Before on_end,
+        /// while it holds its thread.
         std::function<void(const std::shared_ptr<live_run>&)> on_lost;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         std::function<void(const std::shared_ptr<live_run>&)> on_end;

@@ -15,9 +15,7 @@ std::string_view text_at(const boost::json::object& event, std::string_view key)
                                                   : std::string_view();
 }
 
-void append(session::content& to, std::string_view text) {
-    std::get<std::string>(to).append(text);
-}
+void append(session::content& to, std::string_view text) { std::get<std::string>(to).append(text); }
 
 } // namespace
 

@@ -661,9 +661,7 @@ boost::asio::awaitable<void> run_service::recover() {
     }
 }
 
-void run_service::begin_drain() {
-    shared_->registry.begin_drain();
-}
+void run_service::begin_drain() { shared_->registry.begin_drain(); }
 
 boost::asio::awaitable<void> run_service::drain(std::chrono::steady_clock::time_point deadline) {
     const std::shared_ptr<shared> self = shared_;
@@ -683,12 +681,8 @@ boost::asio::awaitable<void> run_service::drain(std::chrono::steady_clock::time_
     timer.cancel();
 }
 
-bool run_service::draining() const {
-    return shared_->registry.draining();
-}
+bool run_service::draining() const { return shared_->registry.draining(); }
 
-std::size_t run_service::active_runs() const {
-    return shared_->registry.size();
-}
+std::size_t run_service::active_runs() const { return shared_->registry.size(); }
 
 } // namespace agui::gateway

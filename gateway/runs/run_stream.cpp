@@ -10,9 +10,7 @@ run_stream::run_stream(run_stream_request what)
       next_(std::move(what.next)),
       at_{what.projection, what.after, 0} {}
 
-std::string_view run_stream::content_type() const noexcept {
-    return form_.content_type();
-}
+std::string_view run_stream::content_type() const noexcept { return form_.content_type(); }
 
 void run_stream::open(boost::asio::any_io_executor executor) {
     token_.emplace(log_);
@@ -32,24 +30,14 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
     }
 }
 
-boost::asio::awaitable<void> run_stream::wait() {
-    return log_->wait(at_, *waiter_);
-}
+boost::asio::awaitable<void> run_stream::wait() { return log_->wait(at_, *waiter_); }
 
-void run_stream::wake() {
-    log_->wake(*waiter_);
-}
+void run_stream::wake() { log_->wake(*waiter_); }
 
-std::size_t run_stream::bytes_behind() const {
-    return log_->bytes_behind(at_, form_);
-}
+std::size_t run_stream::bytes_behind() const { return log_->bytes_behind(at_, form_); }
 
-std::string_view run_stream::heartbeat() const noexcept {
-    return form_.heartbeat();
-}
+std::string_view run_stream::heartbeat() const noexcept { return form_.heartbeat(); }
 
-std::string_view run_stream::cut_off_note() const noexcept {
-    return form_.cut_off_note();
-}
+std::string_view run_stream::cut_off_note() const noexcept { return form_.cut_off_note(); }
 
 } // namespace agui::gateway

@@ -26,9 +26,7 @@ const json::value& json_reader::need(std::string_view key) {
     return *value;
 }
 
-std::string json_reader::text(std::string_view key) {
-    return text_of(need(key), at(key));
-}
+std::string json_reader::text(std::string_view key) { return text_of(need(key), at(key)); }
 
 std::string json_reader::text(std::string_view key, std::string fallback) {
     const json::value* value = find(key);

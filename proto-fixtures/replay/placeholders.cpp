@@ -37,9 +37,7 @@ json::object comparable(const json::object& expected, const json::object& got) {
     return event;
 }
 
-std::string line_of(const json::object& event) {
-    return json::serialize(event);
-}
+std::string line_of(const json::object& event) { return json::serialize(event); }
 
 } // namespace
 

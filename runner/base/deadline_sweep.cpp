@@ -19,8 +19,7 @@ deadline_sweep& deadline_sweep::of(const boost::asio::any_io_executor& executor)
 }
 
 deadline_sweep::watch::watch(const boost::asio::any_io_executor& executor)
-    : sweep_(deadline_sweep::of(executor)),
-      place_(sweep_.watches_.size()) {
+    : sweep_(deadline_sweep::of(executor)), place_(sweep_.watches_.size()) {
     sweep_.add(*this, executor);
 }
 

@@ -11,10 +11,11 @@
 
 namespace agui::runner {
 
-// Members of objects that others wrote: what is absent and what has another type are the same thing.
+// Members of objects that others wrote: what is absent and what has another type are the same
+// thing.
 
-/// The members of these names, each null if it is absent: one pass over the object instead of a search for
-/// each, which is what a token costs most in here.
+/// The members of these names, each null if it is absent: one pass over the object instead of a
+/// search for each, which is what a token costs most in here.
 template <std::size_t Count>
 [[nodiscard]] std::array<const boost::json::value*, Count> members_of(
     const boost::json::object& object, const std::array<std::string_view, Count>& names
@@ -39,7 +40,8 @@ template <std::size_t Count>
 }
 
 /// The object or the array that a value is; null for anything else.
-[[nodiscard]] inline const boost::json::object* object_of(const boost::json::value* value) noexcept {
+[[nodiscard]] inline const boost::json::object* object_of(const boost::json::value* value
+) noexcept {
     return value == nullptr ? nullptr : value->if_object();
 }
 [[nodiscard]] inline const boost::json::array* array_of(const boost::json::value* value) noexcept {

@@ -31,8 +31,8 @@ boost::json::parse_options options(bool torn) {
 
 struct scratch {
     std::array<unsigned char, scratch_bytes> buffer;
-    // Made anew for each parse: release() would keep the doubled size of the next overflow block, so
-    // that a row of large texts would ask for ever more.
+    // Made anew for each parse: release() would keep the doubled size of the next overflow block,
+    // so that a row of large texts would ask for ever more.
     std::optional<boost::json::monotonic_resource> memory;
     // Keeps its own stack between parses.
     boost::json::parser parser{boost::json::storage_ptr(), options(false)};
@@ -63,7 +63,8 @@ scratch& here() {
 /// The number of a `\uXXXX` escape at `at`; nothing if there is none.
 std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcept {
     constexpr std::size_t length = 6;
-    if (text.size() < length || at > text.size() - length || text[at] != '\\' || text[at + 1] != 'u') {
+    if (text.size() < length || at > text.size() - length || text[at] != '\\' ||
+        text[at + 1] != 'u') {
         return std::nullopt;
     }
     unsigned number = 0;
@@ -78,7 +79,8 @@ std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcep
 bool is_high(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
-/// The text with the escapes of halves of pairs, which no parser takes, as the bytes of their numbers.
+/// The text with the escapes of halves of pairs, which no parser takes, as the bytes of their
+/// numbers.
 std::string with_halves_as_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size());

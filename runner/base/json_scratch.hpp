@@ -8,8 +8,10 @@ namespace agui::runner {
 
 /// A JSON text that was parsed.
 struct parsed_json {
-    const boost::json::value* value = nullptr; ///< Null: the text is not JSON, or nested deeper than 64 levels.
-    /// Some strings are not UTF-8: a server has cut its stream in the middle of a character, or of a pair of
+    /// Null: the text is not JSON, or nested deeper than 64 levels.
+    const boost::json::value* value = nullptr;
+    /// Some strings are not UTF-8: a server has cut its stream in the middle of a character, or of
+    /// a pair of
     /// `\u` escapes, whose halves are three bytes each then (WTF-8). See utf8_joiner.
     bool torn = false;
 };

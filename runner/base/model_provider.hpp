@@ -44,27 +44,30 @@ struct model_parameters {
 /// One model call. References are valid until ask() has returned.
 struct model_request {
     model_parameters parameters;
-    std::string_view instructions;                      ///< System text; empty: none.
-    /// From session::model_history. A provider empties it once it has written the request: a long history
-    /// is not held for as long as the model streams.
+    std::string_view instructions; ///< System text; empty: none.
+    /// From session::model_history. A provider empties it once it has written the request: a long
+    /// history is not held for as long as the model streams.
     std::vector<session::message>* messages = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
 };
 
-/// Receives an answer while it streams. Called on the executor that runs ask(); must not block. Views
-/// live for the call only. No empty deltas are delivered. Text, reasoning and calls may alternate.
+/// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
+/// Views live for the call only. No empty deltas are delivered. Text, reasoning and calls may
+/// alternate.
 class model_sink {
 public:
     virtual ~model_sink() = default;
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
-    /// A new call, begun when all of the one before was passed on: a client may take a call for complete
-    /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server sent none).
+    /// A new call, begun when all of the one before was passed on: a client may take a call for
+    /// complete when the next begins. `call` counts from 0 in this answer; `id` may be empty (the
+    /// server sent none).
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
-    /// What the server wants back in later requests besides what was said: of the answer, or of one of its
-    /// calls. Whoever keeps it does not look into it. A key's later value replaces its earlier one.
+    /// What the server wants back in later requests besides what was said: of the answer, or of one
+    /// of its calls. Whoever keeps it does not look into it. A key's later value replaces its
+    /// earlier one.
     virtual void on_turn_data(std::string_view key, const boost::json::value& value);
     virtual void on_call_data(std::size_t call, const boost::json::value& value);
 };
@@ -86,21 +89,23 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
-    std::string unknown_reason = {}; ///< For the log: the server's word for the end, where it is in no table.
+    /// For the log: the server's word for the end, where it is in no table.
+    std::string unknown_reason = {};
 };
 
 /// Why there is no complete answer. What was delivered to the sink before stays delivered.
 struct model_failure {
     enum class kind {
-        unavailable, ///< No connection, 408, 429, 5xx, an error in the stream, a body that is no answer.
-        lost,        ///< The stream ended or broke without its end marker after its first byte.
-        rejected,    ///< Another 4xx: the request itself.
-        timeout,     ///< Connect, first byte or idle.
-        cancelled,   ///< The coroutine was cancelled.
+        /// No connection, 408, 429, 5xx, an error in the stream, a body that is no answer.
+        unavailable,
+        lost,      ///< The stream ended or broke without its end marker after its first byte.
+        rejected,  ///< Another 4xx: the request itself.
+        timeout,   ///< Connect, first byte or idle.
+        cancelled, ///< The coroutine was cancelled.
     };
     kind what = kind::unavailable;
     int status = 0;     ///< HTTP status, 0: none was received.
-    std::string detail;   ///< For the log only: what happened, in our words.
+    std::string detail; ///< For the log only: what happened, in our words.
     /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
     std::string upstream = {};
 };
@@ -115,12 +120,12 @@ class model_provider {
 public:
     virtual ~model_provider() = default;
 
-    /// Tells it apart from the other configured ones: what it wants back is sent to it alone. Empty: it wants
-    /// nothing back.
+    /// Tells it apart from the other configured ones: what it wants back is sent to it alone.
+    /// Empty: it wants nothing back.
     [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
-    /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and returning
-    /// `cancelled`; never throws for anything that the network or the server does.
+    /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and
+    /// returning `cancelled`; never throws for anything that the network or the server does.
     [[nodiscard]] virtual boost::asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) = 0;
 };

@@ -36,8 +36,10 @@ std::string secret_cutter::cut(std::string_view text, std::size_t bytes_max) con
             result.replace(at, secret.size(), mark);
         }
     }
-    for (const std::string& secret : text.size() > bytes_max ? secrets_ : std::vector<std::string>()) {
-        for (std::size_t length = std::min(secret.size() - 1, result.size()); length > 0; --length) {
+    for (const std::string& secret :
+         text.size() > bytes_max ? secrets_ : std::vector<std::string>()) {
+        for (std::size_t length = std::min(secret.size() - 1, result.size()); length > 0;
+             --length) {
             if (result.ends_with(std::string_view(secret).substr(0, length))) {
                 result.resize(result.size() - length);
                 break;

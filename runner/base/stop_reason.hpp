@@ -11,33 +11,34 @@ namespace agui::runner {
 /// Why a run ended. `error_code` gives the name of each that is not a success on the wire.
 enum class stop_reason {
     completed,
-    external_tool,      ///< Calls are left to the caller: not an error.
-    partial_answers,    ///< Answers were stored, other calls are still pending; no model call.
-    nothing_new,        ///< The request held nothing to go on with.
+    external_tool,   ///< Calls are left to the caller: not an error.
+    partial_answers, ///< Answers were stored, other calls are still pending; no model call.
+    nothing_new,     ///< The request held nothing to go on with.
     // Stopped on purpose (P9).
-    cancelled,          ///< By its user: `user_stop`.
-    superseded,         ///< A new user message took the thread over.
+    cancelled,  ///< By its user: `user_stop`.
+    superseded, ///< A new user message took the thread over.
     run_timeout,
-    max_rounds,         ///< `max_rounds_exceeded`
-    tool_loop,          ///< `tool_loop_detected`
+    max_rounds, ///< `max_rounds_exceeded`
+    tool_loop,  ///< `tool_loop_detected`
     token_limit,
-    max_output_tokens,  ///< Text cut by length.
+    max_output_tokens, ///< Text cut by length.
     // Failures.
-    truncated,          ///< A call was cut: `model_output_truncated`.
+    truncated, ///< A call was cut: `model_output_truncated`.
     content_filtered,
     model_unavailable,
     model_rejected,
     model_timeout,
     store_unavailable,
     shutdown,
-    error,              ///< `internal`
+    error, ///< `internal`
 };
 
 enum class stop_class { success, stopped, failed };
 
 [[nodiscard]] stop_class class_of(stop_reason reason) noexcept;
 
-/// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR (design section 5); empty for successes.
+/// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR (design section 5); empty for
+/// successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
 /// A sentence for people, without anything of the upstream's.
@@ -47,8 +48,10 @@ enum class stop_class { success, stopped, failed };
 struct run_end {
     stop_reason reason = stop_reason::completed;
     std::vector<token_usage> usage;
-    std::vector<std::string> pending_call_ids; ///< external_tool: calls of this run left open, in order.
-    bool external_call_open = false; ///< A stopped or failed run leaves an external call without answer.
+    /// external_tool: calls of this run left open, in order.
+    std::vector<std::string> pending_call_ids;
+    /// A stopped or failed run leaves an external call without answer.
+    bool external_call_open = false;
 };
 
 } // namespace agui::runner

@@ -26,7 +26,8 @@ struct stop_source::shared {
         try {
             signal.emit(boost::asio::cancellation_type::terminal);
         } catch (const std::exception&) {
-            // What a tool does about its cancellation is its own affair: the run ends without it (P9).
+            // What a tool does about its cancellation is its own affair: the run ends without it
+            // (P9).
         }
     }
 

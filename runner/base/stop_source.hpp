@@ -10,9 +10,10 @@
 
 namespace agui::runner {
 
-/// Lets others end a run early. A stop counts from the moment request() returns, whatever the run is at: it
-/// looks at requested() before each thing that it starts, and what it waits for is cancelled, on its executor,
-/// soon after. From close() on the run is over and a stop comes too late.
+/// Lets others end a run early. A stop counts from the moment request() returns, whatever the run
+/// is at: it looks at requested() before each thing that it starts, and what it waits for is
+/// cancelled, on its executor, soon after. From close() on the run is over and a stop comes too
+/// late.
 class stop_source {
 public:
     /// `executor`: the run's.
@@ -22,8 +23,8 @@ public:
     stop_source(const stop_source&) = delete;
     stop_source& operator=(const stop_source&) = delete;
 
-    /// Any thread, also from inside of what the run calls. The first reason counts. False: too late. Runs nothing
-    /// of anybody else's, so nothing can be thrown through it.
+    /// Any thread, also from inside of what the run calls. The first reason counts. False: too
+    /// late. Runs nothing of anybody else's, so nothing can be thrown through it.
     bool request(stop_reason reason) noexcept;
 
     /// Any thread.
@@ -31,10 +32,12 @@ public:
     /// Of the first request; `cancelled` if there was none. Any thread.
     [[nodiscard]] stop_reason reason() const noexcept;
 
-    /// For the run, any number of times: refuses requests from here on. What was asked for before, if anything was.
+    /// For the run, any number of times: refuses requests from here on. What was asked for before,
+    /// if anything was.
     [[nodiscard]] std::optional<stop_reason> close() noexcept;
 
-    /// For the run, on its executor: what it waits for at the moment. Commits are never bound to it.
+    /// For the run, on its executor: what it waits for at the moment. Commits are never bound to
+    /// it.
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
 private:

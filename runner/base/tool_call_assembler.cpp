@@ -215,7 +215,8 @@ bool tool_call_assembler::all_closed() const noexcept {
 tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragment) {
     const bool numbered = fragment.index && *fragment.index >= 0;
     if (numbered) {
-        // The latest call of this index: servers that give every call the index 0 go on with the last.
+        // The latest call of this index: servers that give every call the index 0 go on with the
+        // last.
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->index == fragment.index) {
                 return begins_anew(*each, fragment) ? nullptr : &*each;
@@ -225,7 +226,8 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     if (!fragment.id.empty()) {
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->id == fragment.id) {
-                // One id under two numbers, each with a name: two calls of a server that makes bad ids.
+                // One id under two numbers, each with a name: two calls of a server that makes bad
+                // ids.
                 const bool other = numbered && each->index && !fragment.name.empty();
                 return other ? nullptr : &*each;
             }

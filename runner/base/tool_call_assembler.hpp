@@ -20,25 +20,29 @@ struct call_fragment {
     std::string_view id;
     std::string_view name;
     std::string_view arguments;
-    bool torn = false; ///< The arguments may begin or end in the middle of a character; see utf8_joiner.
-    const boost::json::object* extra_content = nullptr; ///< What the server wants back with the call.
+    /// The arguments may begin or end in the middle of a character; see utf8_joiner.
+    bool torn = false;
+    /// What the server wants back with the call.
+    const boost::json::object* extra_content = nullptr;
 };
 
 /// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
-/// that follow the dialect number their calls; of the others it accepts: no index, -1, the same index
-/// for every call, a new index for every fragment of one call, ids that are missing, late or made anew
-/// for every fragment, names that are late or repeated, `{}` as a placeholder before the arguments,
-/// fragments of several calls in any order.
+/// that follow the dialect number their calls; of the others it accepts: no index, -1, the same
+/// index for every call, a new index for every fragment of one call, ids that are missing, late or
+/// made anew for every fragment, names that are late or repeated, `{}` as a placeholder before the
+/// arguments, fragments of several calls in any order.
 ///
-/// The sink gets one call after the other, each whole before the next: where a server writes several
-/// at once, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
+/// The sink gets one call after the other, each whole before the next: where a server writes
+/// several at once, the fragments of the later ones wait. Arguments that stay empty become `{}` at
+/// the end.
 class tool_call_assembler {
 public:
     enum class status {
         ok,
         too_many_calls,
         too_many_bytes, ///< Of arguments, or of what the server wants back.
-        too_late, ///< Arguments of a call whose `{}` was taken for them, because something followed.
+        /// Arguments of a call whose `{}` was taken for them, because something followed.
+        too_late,
         nameless, ///< finish() only: a call was begun whose name never came.
     };
 
@@ -46,11 +50,12 @@ public:
 
     [[nodiscard]] status add(const call_fragment& fragment);
 
-    /// Passes on what was held back: something other than a call follows, and the sink has an order.
+    /// Passes on what was held back: something other than a call follows, and the sink has an
+    /// order.
     void settle();
 
-    /// Passes on what was held back; of an answer that is whole also `{}` where nothing came. Called once,
-    /// after the last fragment.
+    /// Passes on what was held back; of an answer that is whole also `{}` where nothing came.
+    /// Called once, after the last fragment.
     [[nodiscard]] status finish(bool whole);
 
     /// Calls that have a name.
@@ -81,7 +86,7 @@ private:
         std::optional<std::int64_t> index;
         std::string id;
         std::string name;
-        std::string held; ///< Arguments that the sink has not got yet.
+        std::string held;                 ///< Arguments that the sink has not got yet.
         std::optional<std::size_t> place; ///< In named_, once it has a name.
         bool announced = false;           ///< The sink knows it, by its place.
         bool blank = true;                ///< Of its arguments nothing but white space came.
@@ -102,9 +107,9 @@ private:
     void pass_in_order();
 
     model_sink& sink_;
-    std::vector<call> calls_;         ///< In order of their first fragments.
-    std::vector<std::size_t> named_;  ///< Indexes of calls_, in the order in which they got a name.
-    std::size_t current_ = 0;         ///< Place of the call that the sink is getting.
+    std::vector<call> calls_;        ///< In order of their first fragments.
+    std::vector<std::size_t> named_; ///< Indexes of calls_, in the order in which they got a name.
+    std::size_t current_ = 0;        ///< Place of the call that the sink is getting.
     std::size_t argument_bytes_ = 0;
 };
 

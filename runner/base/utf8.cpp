@@ -39,7 +39,9 @@ sequence first_of(std::string_view text) noexcept {
         }
         // The second byte rules out overlong forms and what lies beyond U+10FFFF.
         const bool second = at == 1;
-        const unsigned char low = second && lead == 0xE0 ? 0xA0 : second && lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned char low = second && lead == 0xE0   ? 0xA0
+                                  : second && lead == 0xF0 ? 0x90
+                                                           : 0x80;
         const unsigned char high = second && lead == 0xF4 ? 0x8F : 0xBF;
         if (byte_at(text, at) < low || byte_at(text, at) > high) {
             return {sequence::kind::bad, at};
@@ -56,7 +58,8 @@ bool is_high(std::string_view surrogate) noexcept { return byte_at(surrogate, 1)
 
 /// True if a low surrogate may begin with these bytes.
 bool may_be_low(std::string_view text) noexcept {
-    return text.empty() || (byte_at(text, 0) == 0xED && (text.size() < 2 || byte_at(text, 1) >= 0xB0));
+    return text.empty() ||
+           (byte_at(text, 0) == 0xED && (text.size() < 2 || byte_at(text, 1) >= 0xB0));
 }
 
 unsigned ten_bits(std::string_view surrogate) noexcept {

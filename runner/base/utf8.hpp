@@ -13,12 +13,14 @@ namespace agui::runner {
 /// The text with U+FFFD in place of what is not UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
-/// Joins characters that a stream cuts in two: bytes of one UTF-8 sequence, or the surrogates of one pair,
-/// each written as the three bytes that UTF-8 would give it (WTF-8), as parse_json_scratch delivers them.
+/// Joins characters that a stream cuts in two: bytes of one UTF-8 sequence, or the surrogates of
+/// one pair, each written as the three bytes that UTF-8 would give it (WTF-8), as
+/// parse_json_scratch delivers them.
 class utf8_joiner {
 public:
-    /// Appends to `out` what is whole of the text so far, as UTF-8: what can never become a character is
-    /// U+FFFD. The begin of a character at the end of `delta` is held back, at most five bytes.
+    /// Appends to `out` what is whole of the text so far, as UTF-8: what can never become a
+    /// character is U+FFFD. The begin of a character at the end of `delta` is held back, at most
+    /// five bytes.
     void join(std::string_view delta, std::string& out);
 
     /// There is no more: what is held back becomes U+FFFD.

@@ -19,16 +19,18 @@ using boost::system::error_code;
 
 namespace {
 
-/// What the attempts share with the coroutine that waits for one of them, which may be gone before them.
+/// What the attempts share with the coroutine that waits for one of them, which may be gone before
+/// them.
 struct race {
     explicit race(const asio::any_io_executor& on) : executor(on), wake(on) {}
 
     void begin(const std::shared_ptr<race>& self, const tcp::endpoint& to) {
         sockets.push_back(std::make_unique<tcp::socket>(executor));
         ++running;
-        sockets.back()->async_connect(to, [self, number = sockets.size() - 1](const error_code& ec) {
-            self->ended(number, ec);
-        });
+        sockets.back()->async_connect(
+            to,
+            [self, number = sockets.size() - 1](const error_code& ec) { self->ended(number, ec); }
+        );
     }
 
     void ended(std::size_t number, const error_code& ec) {

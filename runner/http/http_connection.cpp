@@ -27,8 +27,7 @@ constexpr std::size_t idle_per_origin_max = 32;
 http_connection::http_connection(
     const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
 )
-    : origin_(std::move(origin)),
-      socket_(executor) {}
+    : origin_(std::move(origin)), socket_(executor) {}
 
 asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshake() {
     if (!origin_->tls) {
@@ -57,7 +56,8 @@ asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mut
 
 asio::awaitable<http_connection::io_result>
 http_connection::write_some(const std::array<asio::const_buffer, 2>& from) {
-    return tls_ ? tls_->async_write_some(from, as_result) : socket_.async_write_some(from, as_result);
+    return tls_ ? tls_->async_write_some(from, as_result)
+                : socket_.async_write_some(from, as_result);
 }
 
 boost::asio::awaitable<std::tuple<boost::system::error_code>> http_connection::readable() {
@@ -115,9 +115,7 @@ void connection_pool::give_back(
 
 void connection_pool::drop_old(clock::time_point now) {
     for (auto each = idle_.begin(); each != idle_.end();) {
-        std::erase_if(each->second, [now](const idle_connection& one) {
-            return now >= one.until;
-        });
+        std::erase_if(each->second, [now](const idle_connection& one) { return now >= one.until; });
         each = each->second.empty() ? idle_.erase(each) : std::next(each);
     }
 }

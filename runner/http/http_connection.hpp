@@ -35,10 +35,11 @@ struct http_origin {
     http_endpoint settings;
     std::string fixed_headers; ///< The header lines that are the same in every request.
     std::optional<boost::asio::ssl::context> tls; ///< Present for https.
-    std::uint64_t id = 0; ///< Tells apart the origins of this process.
+    std::uint64_t id = 0;                         ///< Tells apart the origins of this process.
 };
 
-/// A TCP or TLS connection. Used on the thread of its executor only; not moved: TLS refers to the socket.
+/// A TCP or TLS connection. Used on the thread of its executor only; not moved: TLS refers to the
+/// socket.
 class http_connection {
 public:
     using io_result = std::tuple<boost::system::error_code, std::size_t>;
@@ -51,8 +52,8 @@ public:
 
     [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
 
-    /// TLS over the connected socket: sends the host's name, verifies chain and name. Nothing to do for
-    /// plain http.
+    /// TLS over the connected socket: sends the host's name, verifies chain and name. Nothing to do
+    /// for plain http.
     [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> handshake();
 
     [[nodiscard]] boost::asio::awaitable<io_result> read_some(boost::asio::mutable_buffer to);
@@ -69,7 +70,8 @@ public:
     /// What waits on the connection ends as aborted.
     void close() noexcept;
 
-    /// False if the peer has closed, or sent something without being asked: of no use for a request.
+    /// False if the peer has closed, or sent something without being asked: of no use for a
+    /// request.
     [[nodiscard]] bool idle_and_open() noexcept;
 
 private:
@@ -78,9 +80,9 @@ private:
     std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
 };
 
-/// The idle connections of one execution context, at most 32 for each origin, none older than a minute.
-/// Old ones are dropped when the pool is next used: a timer would keep run() from returning. Used on the
-/// one thread that runs the context.
+/// The idle connections of one execution context, at most 32 for each origin, none older than a
+/// minute. Old ones are dropped when the pool is next used: a timer would keep run() from
+/// returning. Used on the one thread that runs the context.
 class connection_pool final : public boost::asio::execution_context::service {
 public:
     /// Below the idle limits of common servers and load balancers (60 to 75 s and more).

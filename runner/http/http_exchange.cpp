@@ -22,8 +22,8 @@
 namespace agui::runner {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using asio::ip::tcp;
+using boost::system::error_code;
 
 namespace {
 
@@ -36,14 +36,15 @@ constexpr std::size_t buffer_bytes_max = 128U << 10U;
 // Addresses of one name that are tried; a name with more of them is a load balancer's.
 constexpr std::size_t endpoints_max = 16;
 
-// Where all plain streams of a thread read their bodies: what is read is used before the stream waits again,
-// so that a stream that waits holds no buffer.
+// Where all plain streams of a thread read their bodies: what is read is used before the stream
+// waits again, so that a stream that waits holds no buffer.
 std::span<char> shared_buffer() {
     thread_local std::vector<char> buffer(64U << 10U);
     return buffer;
 }
 
-/// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not throw.
+/// For `cancelled(co_await this_coro::cancellation_state)`, which unlike other awaits does not
+/// throw.
 bool cancelled(const asio::cancellation_state& state) noexcept {
     return state.cancelled() != asio::cancellation_type::none;
 }
@@ -61,10 +62,7 @@ const transport_failure cancelled_before{
 http_exchange::http_exchange(
     const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
 )
-    : watch(executor),
-      executor_(executor),
-      origin_(std::move(origin)),
-      buffer_(read_bytes) {}
+    : watch(executor), executor_(executor), origin_(std::move(origin)), buffer_(read_bytes) {}
 
 void http_exchange::expired() noexcept {
     timed_out_ = true;
@@ -80,9 +78,8 @@ void http_exchange::expired() noexcept {
 /// | yes       | any       | cancelled |
 /// | no        | yes       | timeout   |
 /// | no        | no        | `kind`    |
-transport_failure http_exchange::why(
-    transport_failure::kind kind, const error_code& ec, bool by_us
-) const {
+transport_failure
+http_exchange::why(transport_failure::kind kind, const error_code& ec, bool by_us) const {
     if (by_us) {
         return cancelled_before;
     }
@@ -164,8 +161,8 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
     co_return transport_result<void>();
 }
 
-/// The time limit is for each piece that the peer takes, not for the whole body: a slow line may need
-/// long for an attachment.
+/// The time limit is for each piece that the peer takes, not for the whole body: a slow line may
+/// need long for an attachment.
 asio::awaitable<transport_result<void>>
 http_exchange::write_piece(std::string_view& head, std::string_view& body) {
     const std::array<asio::const_buffer, 2> pieces{
@@ -190,7 +187,8 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     if (done && (!head.empty() || !body.empty())) {
         done = co_await write_while_reading(head, body);
     } else if (done || done.error().what == transport_failure::kind::lost) {
-        // A server may answer (401, 413) and close without reading all of the body: that answer counts.
+        // A server may answer (401, 413) and close without reading all of the body: that answer
+        // counts.
         cut_short_ = !done;
         await_first_byte();
         done = co_await read_header();
@@ -212,7 +210,8 @@ struct http_exchange::until_over {
     }
 };
 
-/// A body that does not fit into the socket's buffer: a server that refuses it may say so without reading it.
+/// A body that does not fit into the socket's buffer: a server that refuses it may say so without
+/// reading it.
 asio::awaitable<transport_result<void>>
 http_exchange::write_while_reading(std::string_view head, std::string_view body) {
     writing_ = true;
@@ -374,7 +373,8 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (step.failed) {
         return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
     }
-    // What is left is mostly the line end behind a chunk; the room that the header needed is given back.
+    // What is left is mostly the line end behind a chunk; the room that the header needed is given
+    // back.
     const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
     if (rest.size() <= buffer_.capacity() / 4) {
         std::vector<char>(rest.begin(), rest.end()).swap(buffer_);
@@ -390,8 +390,8 @@ transport_result<std::string_view> http_exchange::read_shared() {
     return std::string_view(shared.data(), step.body);
 }
 
-/// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header, of a
-/// chunk's size) does not fit.
+/// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header,
+/// of a chunk's size) does not fit.
 bool http_exchange::begin_read() {
     if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -429,7 +429,8 @@ void http_exchange::arm_read() {
     }
 }
 
-/// Takes what a read has brought. The end of the connection is no failure where it ends the response.
+/// Takes what a read has brought. The end of the connection is no failure where it ends the
+/// response.
 std::optional<transport_failure>
 http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     const auto& [ec, received] = outcome;
@@ -442,8 +443,8 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
             end_ += received;
             return std::nullopt;
         }
-        // A TLS stream that ends without its closing alert may have been cut by anybody, so only the
-        // plain end of file is taken for the end of a response (RFC 9112, 9.8).
+        // A TLS stream that ends without its closing alert may have been cut by anybody, so only
+        // the plain end of file is taken for the end of a response (RFC 9112, 9.8).
         if (ec == asio::error::eof && reader_.end_of_connection()) {
             complete();
             return std::nullopt;
@@ -455,8 +456,8 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
 void http_exchange::complete() {
     ended_ = true;
     disarm();
-    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() && !cut_short_ &&
-                          begin_ == end_ && connection_->socket().is_open();
+    const bool reusable = origin_->settings.reuse_connections && reader_.keep_alive() &&
+                          !cut_short_ && begin_ == end_ && connection_->socket().is_open();
     const std::chrono::seconds keep = reusable ? keep_time() : std::chrono::seconds(0);
     if (keep > std::chrono::seconds(0)) {
         connection_pool::of(executor_).give_back(origin_->id, std::move(connection_), keep);
@@ -464,8 +465,8 @@ void http_exchange::complete() {
     connection_.reset();
 }
 
-/// How long the server keeps the connection, by its own word (`Keep-Alive: timeout=5`), less the time that a
-/// request may be on its way.
+/// How long the server keeps the connection, by its own word (`Keep-Alive: timeout=5`), less the
+/// time that a request may be on its way.
 std::chrono::seconds http_exchange::keep_time() const {
     constexpr std::string_view name = "timeout=";
     constexpr std::chrono::seconds margin{1};

@@ -18,8 +18,8 @@
 
 namespace agui::runner {
 
-/// One request and its response on one connection. Owns the connection until the response has ended,
-/// then gives it back to the pool; in every other case closes it.
+/// One request and its response on one connection. Owns the connection until the response has
+/// ended, then gives it back to the pool; in every other case closes it.
 class http_exchange final : public transport_response, private deadline_sweep::watch {
 public:
     http_exchange(
@@ -32,8 +32,8 @@ public:
     /// Looks the host up and connects to the first of its addresses that answers, TLS included.
     [[nodiscard]] boost::asio::awaitable<transport_result<void>> connect();
 
-    /// Writes the request (`head` holds the header, its empty line included) and reads the response's
-    /// header. Both views must outlive the await.
+    /// Writes the request (`head` holds the header, its empty line included) and reads the
+    /// response's header. Both views must outlive the await.
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     perform(std::string_view head, std::string_view body);
 
@@ -61,7 +61,8 @@ private:
 
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     write_piece(std::string_view& head, std::string_view& body);
-    [[nodiscard]] boost::asio::awaitable<side> write_rest(std::string_view head, std::string_view body);
+    [[nodiscard]] boost::asio::awaitable<side>
+    write_rest(std::string_view head, std::string_view body);
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     write_while_reading(std::string_view head, std::string_view body);
     [[nodiscard]] boost::asio::awaitable<transport_result<void>> read_header();
@@ -91,10 +92,12 @@ private:
     std::optional<transport_failure> failure_; ///< Why nothing more can be read.
     time_point idle_since_;
     time_point idle_deadline_;
-    std::chrono::steady_clock::duration idle_left_{0}; ///< Of the idle time, where what came did not end it.
+    /// Of the idle time, where what came did not end it.
+    std::chrono::steady_clock::duration idle_left_{0};
     bool idle_goes_on_ = false;
-    bool writing_ = false;                   ///< The deadline is the write's; a read waits beside it.
-    bool cut_short_ = false;                 ///< The request was not written to its end.
+    /// The deadline is the write's; a read waits beside it.
+    bool writing_ = false;
+    bool cut_short_ = false; ///< The request was not written to its end.
     bool received_ = false;
     bool body_begun_ = false;
     bool timed_out_ = false;

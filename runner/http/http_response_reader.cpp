@@ -49,17 +49,16 @@ public:
     char* out = nullptr;
 
 private:
-    void on_request_impl(
-        http::verb, beast::string_view, beast::string_view, int, error_code&
-    ) override {}
+    void
+    on_request_impl(http::verb, beast::string_view, beast::string_view, int, error_code&) override {
+    }
 
     void on_response_impl(int code, beast::string_view, int, error_code&) override {
         status = code;
     }
 
-    void on_field_impl(
-        http::field, beast::string_view name, beast::string_view value, error_code&
-    ) override {
+    void on_field_impl(http::field, beast::string_view name, beast::string_view value, error_code&)
+        override {
         // Trailers come through here too: they must not add to what the header said.
         if (!is_header_done()) {
             fields.emplace_back(lower(name), std::string(value));
@@ -79,8 +78,8 @@ private:
 
     void on_finish_impl(error_code&) override {}
 
-    // The pieces of a read are joined in place, so that a read gives one piece however many chunks it
-    // held. `out` never overtakes the parser: framing bytes only make it fall behind.
+    // The pieces of a read are joined in place, so that a read gives one piece however many chunks
+    // it held. `out` never overtakes the parser: framing bytes only make it fall behind.
     std::size_t keep(beast::string_view body) {
         if (out != body.data()) {
             std::memmove(out, body.data(), body.size());
@@ -108,8 +107,8 @@ struct http_response_reader::state {
 http_response_reader::http_response_reader() : state_(std::make_unique<state>()) {}
 http_response_reader::~http_response_reader() = default;
 http_response_reader::http_response_reader(http_response_reader&& other) noexcept = default;
-http_response_reader&
-http_response_reader::operator=(http_response_reader&& other) noexcept = default;
+http_response_reader& http_response_reader::operator=(http_response_reader&& other
+) noexcept = default;
 
 http_response_reader::step http_response_reader::read_header(std::string_view bytes) {
     step result;

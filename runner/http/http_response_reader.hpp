@@ -11,8 +11,8 @@ namespace agui::runner {
 /// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere; no I/O. Informational responses
 /// (1xx) before it are skipped, chunk extensions and trailers ignored.
 ///
-/// The caller keeps the bytes: those that a step has not consumed are presented again, with more after
-/// them. A step that consumes nothing needs more bytes than it was given.
+/// The caller keeps the bytes: those that a step has not consumed are presented again, with more
+/// after them. A step that consumes nothing needs more bytes than it was given.
 class http_response_reader {
 public:
     http_response_reader();

@@ -26,14 +26,14 @@ struct http_endpoint {
     std::shared_ptr<name_lookup> names; ///< Null: name_lookup::system().
 };
 
-/// HTTP/1.1 with keep-alive connections pooled per thread of execution (a connection never changes its
-/// executor). https verifies the certificate chain and the host name (RFC 9110 4.3.4); there is no way
-/// to switch that off. Redirects are not followed. A pooled connection that turns out to be closed
-/// before the first response byte is replaced once, transparently; one is kept for as long as the server's
-/// Keep-Alive says, a minute at most. An answer that comes while the request is still written ends the
-/// writing. Answers are not compressed (Accept-Encoding: identity). Timeouts are coarse (checked four
-/// times a second), so that a token costs no timer.
-/// Fails with errc::invalid_input if the URL is not usable.
+/// HTTP/1.1 with keep-alive connections pooled per thread of execution (a connection never changes
+/// its executor). https verifies the certificate chain and the host name (RFC 9110 4.3.4); there is
+/// no way to switch that off. Redirects are not followed. A pooled connection that turns out to be
+/// closed before the first response byte is replaced once, transparently; one is kept for as long
+/// as the server's Keep-Alive says, a minute at most. An answer that comes while the request is
+/// still written ends the writing. Answers are not compressed (Accept-Encoding: identity). Timeouts
+/// are coarse (checked four times a second), so that a token costs no timer. Fails with
+/// errc::invalid_input if the URL is not usable.
 [[nodiscard]] result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpoint);
 
 } // namespace agui::runner

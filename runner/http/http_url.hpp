@@ -11,15 +11,17 @@ namespace agui::runner {
 /// The parts of an http or https URL that a client needs.
 struct http_url {
     bool tls = false;
-    std::string host;      ///< Name or address, an IPv6 address without its brackets.
+    std::string host; ///< Name or address, an IPv6 address without its brackets.
     std::uint16_t port = 0;
-    std::string authority; ///< Value of the Host field: brackets kept, the scheme's default port left out.
-    std::string path;      ///< As written, still percent-encoded; empty or beginning with a slash.
-    std::string query;     ///< With its question mark; empty if there is none.
+    /// Value of the Host field: brackets kept, the scheme's default port left out.
+    std::string authority;
+    std::string path;  ///< As written, still percent-encoded; empty or beginning with a slash.
+    std::string query; ///< With its question mark; empty if there is none.
 };
 
-/// Reads a URL from the configuration. errc::invalid_input for another scheme, userinfo, a fragment, an
-/// empty or percent-encoded host or a bad port. The detail does not repeat the URL: it may hold a key.
+/// Reads a URL from the configuration. errc::invalid_input for another scheme, userinfo, a
+/// fragment, an empty or percent-encoded host or a bad port. The detail does not repeat the URL: it
+/// may hold a key.
 [[nodiscard]] result<http_url> parse_http_url(std::string_view text);
 
 } // namespace agui::runner

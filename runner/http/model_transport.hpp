@@ -26,12 +26,13 @@ using transport_result = boost::system::result<T, transport_failure>;
 
 struct transport_request {
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
-    std::vector<std::pair<std::string, std::string>> headers; ///< Besides Host, lengths and Content-Type.
-    std::string body;   ///< JSON.
+    /// Besides Host, lengths and Content-Type.
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::string body; ///< JSON.
 };
 
-/// One answer. Destroying it before its end closes the connection below; after its end the connection
-/// goes back to the pool. Used from one coroutine.
+/// One answer. Destroying it before its end closes the connection below; after its end the
+/// connection goes back to the pool. Used from one coroutine.
 class transport_response {
 public:
     virtual ~transport_response() = default;
@@ -50,7 +51,8 @@ public:
     virtual ~model_transport() = default;
     /// Sends the request and returns once the answer's header is there. `request` must outlive the
     /// await. Cancellation closes the connection and yields `cancelled`.
-    [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::unique_ptr<transport_response>>>
+    [[nodiscard]] virtual boost::asio::awaitable<
+        transport_result<std::unique_ptr<transport_response>>>
     post(const transport_request& request) = 0;
 };
 

@@ -96,8 +96,7 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
     };
 
     state(function ask, std::function<clock::time_point()> clock_now)
-        : look_up(std::move(ask)),
-          now(std::move(clock_now)) {}
+        : look_up(std::move(ask)), now(std::move(clock_now)) {}
 
     /// The kept result, or nothing: then `who` is woken with one.
     bool wait(const std::string& host, const std::shared_ptr<waiter>& who);
@@ -141,8 +140,8 @@ void name_lookup::state::start_threads() {
     while (threads < threads_max && !queue.empty()) {
         try {
             // Nobody can wait for it: it may return in minutes. It shares what it uses.
-            std::thread([self = shared_from_this(), host = queue.front()] { self->work(host); })
-                .detach();
+            std::thread([self = shared_from_this(), host = queue.front()] { self->work(host); }
+            ).detach();
         } catch (const std::system_error&) {
             return; // No thread to be had: whoever asks next tries again.
         }

@@ -25,7 +25,8 @@ asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
         asio::cancellation_type::none;
 }
 
-/// Cuts a body behind the empty lines that end its frames; what comes after the last is a frame too.
+/// Cuts a body behind the empty lines that end its frames; what comes after the last is a frame
+/// too.
 std::vector<std::string_view> frames_of(std::string_view body) {
     std::vector<std::string_view> frames;
     std::size_t begin = 0;
@@ -55,11 +56,9 @@ transport_failure fail(transport_failure::kind kind, std::string_view detail) {
 class scripted_response final : public transport_response {
 public:
     explicit scripted_response(scripted_answer answer)
-        : answer_(std::move(answer)),
-          frames_(frames_of(answer_.body)) {
+        : answer_(std::move(answer)), frames_(frames_of(answer_.body)) {
         if (answer_.repeat_frame && *answer_.repeat_frame < frames_.size()) {
-            const auto place =
-                frames_.begin() + static_cast<std::ptrdiff_t>(*answer_.repeat_frame);
+            const auto place = frames_.begin() + static_cast<std::ptrdiff_t>(*answer_.repeat_frame);
             frames_.insert(place, *place);
         }
     }
@@ -150,14 +149,13 @@ std::shared_ptr<model_transport> make_scripted_transport(
 ) {
     const auto shared = std::make_shared<queue>();
     shared->answers = std::move(answers);
-    return make_scripted_transport(
-        [shared, seen = std::move(seen)](const transport_request& request) {
-            if (seen) {
-                seen(request);
-            }
-            return shared->take();
+    return make_scripted_transport([shared,
+                                    seen = std::move(seen)](const transport_request& request) {
+        if (seen) {
+            seen(request);
         }
-    );
+        return shared->take();
+    });
 }
 
 } // namespace agui::runner

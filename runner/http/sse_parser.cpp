@@ -30,8 +30,7 @@ std::string_view value_after(std::string_view line, std::size_t colon) noexcept 
 } // namespace
 
 sse_parser::sse_parser(handler& out, std::size_t max_event_bytes)
-    : out_(out),
-      max_event_bytes_(max_event_bytes) {}
+    : out_(out), max_event_bytes_(max_event_bytes) {}
 
 bool sse_parser::feed(std::string_view bytes) {
     if (skip_lf_ && !bytes.empty()) {

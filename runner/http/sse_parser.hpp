@@ -6,9 +6,9 @@
 
 namespace agui::runner {
 
-/// Incremental parser of text/event-stream (WHATWG HTML, 9.2.6), bytes cut anywhere. Only `event` and
-/// `data` are of use upstream; comments, `id` and `retry` are skipped. Lines end with LF, CR LF or CR.
-/// A block of one `data:` line that lies whole in one feed() is delivered without a copy.
+/// Incremental parser of text/event-stream (WHATWG HTML, 9.2.6), bytes cut anywhere. Only `event`
+/// and `data` are of use upstream; comments, `id` and `retry` are skipped. Lines end with LF, CR LF
+/// or CR. A block of one `data:` line that lies whole in one feed() is delivered without a copy.
 class sse_parser {
 public:
     /// Receives one event; views live for the call. `event` is empty if the block names none.
@@ -34,7 +34,7 @@ private:
 
     handler& out_;
     std::size_t max_event_bytes_;
-    std::string partial_;  ///< Begin of a line that is not complete.
+    std::string partial_; ///< Begin of a line that is not complete.
     std::string data_;
     std::string event_;
     bool has_data_ = false;

@@ -64,7 +64,10 @@ private:
 class agent_run {
 public:
     agent_run(run_request request, run_services services, run_sink& sink, stop_source& stop)
-        : request_(std::move(request)), services_(services), sink_(sink), stop_(stop),
+        : request_(std::move(request)),
+          services_(services),
+          sink_(sink),
+          stop_(stop),
           conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
         tools_ = services_.tools.definitions(request_.agent.tool_patterns);
         for (const tool_definition& tool : tools_) {
@@ -273,7 +276,8 @@ private:
             call.id = services_.ids.next("call"); // Like no other.
         }
         call.name = name;
-        call.owner = external_tools_.contains(call.name) ? call_owner::external : call_owner::server;
+        call.owner =
+            external_tools_.contains(call.name) ? call_owner::external : call_owner::server;
         return call;
     }
 
@@ -282,7 +286,8 @@ private:
         branch_growth growing = conversation_.growth();
         std::vector<call_record> calls;
         for (const model_turn::call& call : turn_->calls()) {
-            calls.push_back({call.id, call.name, request_.run_id, call.owner, call_status::open, {}});
+            calls.push_back({call.id, call.name, request_.run_id, call.owner, call_status::open, {}}
+            );
         }
         for (session::message& message : turn_->take_messages()) {
             const bool is_answer = message.role == session::role::assistant;
@@ -334,7 +339,8 @@ private:
             executor, stop_, request_.agent.max_parallel_tools, services_.max_result_bytes,
             services_.log
         );
-        // However this is left, by a result that cannot be shown or stored as well, nothing of the batch goes on.
+        // However this is left, by a result that cannot be shown or stored as well, nothing of the
+        // batch goes on.
         const batch_end end(*batch);
         for (const model_turn::call& call : calls) {
             const bool allowed = server_tools_.contains(call.name);
@@ -403,7 +409,8 @@ private:
         }
         for (const session::message& result : results) {
             sink_.emit(call_result{
-                result.id, result.tool_call_id, &result.content, result.error.has_value()});
+                result.id, result.tool_call_id, &result.content, result.error.has_value()
+            });
         }
         co_return std::nullopt;
     }
@@ -431,8 +438,8 @@ private:
         return made;
     }
 
-    // A client must not take a call of the server for its own (specification S5): it gets a result, on
-    // the wire only.
+    // A client must not take a call of the server for its own (specification S5): it gets a result,
+    // on the wire only.
     void emit_lost_result(const call_record& call) {
         const session::content text = std::string("The call was interrupted.");
         const std::string message_id = services_.ids.next("msg");
@@ -473,22 +480,23 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
         co_await run->finish(last_word(stop, reason));
     } catch (const std::exception& error) {
         log.log(
-            log_level::critical, "a run could not be ended", {{"run", run_id}, {"detail", error.what()}}
+            log_level::critical, "a run could not be ended",
+            {{"run", run_id}, {"detail", error.what()}}
         );
     }
 }
 
 } // namespace
 
-// The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would be held
-// twice for as long as the model streams.
+// The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would
+// be held twice for as long as the model streams.
 boost::asio::awaitable<void>
 run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop) {
     std::string run_id = request.run_id;
     logger& log = services.log;
     return drive(
-        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id), stop,
-        log
+        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id),
+        stop, log
     );
 }
 

@@ -32,7 +32,8 @@ public:
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
 
-    /// The run's thread with all that it has committed. Asked for when a run goes on after its model's answer.
+    /// The run's thread with all that it has committed. Asked for when a run goes on after its
+    /// model's answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
 
     /// Ends the run: `change` and the terminal event in one transaction, the thread free before the
@@ -45,11 +46,13 @@ public:
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    std::string context;          ///< Of the application; leads the last user message of each model request.
+    /// Of the application; leads the last user message of each model request.
+    std::string context;
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10;          ///< Model answers with calls whose tools are executed.
     std::uint32_t max_parallel_tools = 8;
-    model_parameters parameters;            ///< tool_choice applies to the first call of a user turn.
+    /// tool_choice applies to the first call of a user turn.
+    model_parameters parameters;
 };
 
 /// One run, ready to go: the input is stored, `thread` holds it.
@@ -75,12 +78,13 @@ struct run_services {
     std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer one no model is asked again.
 };
 
-/// The agent loop: asks the model, executes its server tools in parallel, hands external calls to the
-/// caller, goes round until the model only talks. Always ends with exactly one sink.finish(), whatever
-/// happens; throws nothing. stop.request() ends the upstream call and the server tools at once (a tool
-/// that ignores it is left alone, its result dropped); from when it returns no model is asked and no tool is
-/// started. It is closed right before sink.finish(): a stop that came earlier is the run's end, whatever the
-/// run had come to (only store_unavailable is told instead). `sink` and `stop` must outlive the await.
+/// The agent loop: asks the model, executes its server tools in parallel, hands external calls to
+/// the caller, goes round until the model only talks. Always ends with exactly one sink.finish(),
+/// whatever happens; throws nothing. stop.request() ends the upstream call and the server tools at
+/// once (a tool that ignores it is left alone, its result dropped); from when it returns no model
+/// is asked and no tool is started. It is closed right before sink.finish(): a stop that came
+/// earlier is the run's end, whatever the run had come to (only store_unavailable is told instead).
+/// `sink` and `stop` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<void>
 run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop);
 

@@ -78,9 +78,7 @@ void put_context(std::vector<session::message>& history, std::string_view contex
         alone.content = std::string(context);
         history.insert(history.begin(), std::move(alone));
     } else if (auto* parts = std::get_if<boost::json::array>(&last->content)) {
-        parts->insert(
-            parts->begin(), boost::json::object{{"type", "text"}, {"text", context}}
-        );
+        parts->insert(parts->begin(), boost::json::object{{"type", "text"}, {"text", context}});
     } else {
         // One text: servers of text models know no parts.
         auto& text = std::get<std::string>(last->content);

@@ -28,8 +28,12 @@ std::uint32_t hash_of(std::string_view id) noexcept {
 conversation::conversation(
     session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
 )
-    : run_id_(std::move(run_id)), sink_(sink), time_(time), branch_(thread.head),
-      message_count_(thread.nodes.size()), bytes_(thread.bytes) {
+    : run_id_(std::move(run_id)),
+      sink_(sink),
+      time_(time),
+      branch_(thread.head),
+      message_count_(thread.nodes.size()),
+      bytes_(thread.bytes) {
     if (branch_ < thread.branches.size()) {
         tip_ = thread.branches[branch_].tip;
     }
@@ -46,8 +50,8 @@ boost::asio::awaitable<bool> conversation::hold() {
     }
     auto loaded = co_await sink_.load_thread();
     // Anything else is not the thread that the run has left.
-    const bool fits = loaded && loaded->nodes.size() == message_count_ &&
-                      branch_ < loaded->branches.size();
+    const bool fits =
+        loaded && loaded->nodes.size() == message_count_ && branch_ < loaded->branches.size();
     if (fits) {
         thread_ = std::move(*loaded);
     }
@@ -99,8 +103,7 @@ session::node_index conversation::append(branch_growth& growing, session::messag
     node.run_id = run_id_;
     node.created_at = time_.now();
     node.message = std::move(value);
-    growing.tip =
-        static_cast<session::node_index>(message_count_ + growing.change.messages.size());
+    growing.tip = static_cast<session::node_index>(message_count_ + growing.change.messages.size());
     growing.change.messages.push_back(std::move(node));
     return growing.tip;
 }

@@ -23,14 +23,17 @@ struct branch_growth {
     session::node_index tip = session::no_node; ///< Of the branch once the change is stored.
 };
 
-/// The thread as one run sees and changes it: where the branch ends that it goes on from, its own calls, and
-/// what it has committed. The thread itself is held only while it is needed: a run that waits for its model
-/// takes the same memory on a long thread as on a short one. Lives on the run's executor.
-/// Precondition of everything: the run holds the thread, so that nobody else writes to its branch.
+/// The thread as one run sees and changes it: where the branch ends that it goes on from, its own
+/// calls, and what it has committed. The thread itself is held only while it is needed: a run that
+/// waits for its model takes the same memory on a long thread as on a short one. Lives on the run's
+/// executor. Precondition of everything: the run holds the thread, so that nobody else writes to
+/// its branch.
 class conversation {
 public:
     /// Holds `thread` until let_go(). `sink` and `time` must outlive it.
-    conversation(session::thread_record thread, std::string run_id, run_sink& sink, const clock& time);
+    conversation(
+        session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
+    );
 
     /// Sees to it that the thread is held. False: the store cannot give it.
     [[nodiscard]] boost::asio::awaitable<bool> hold();
@@ -42,7 +45,8 @@ public:
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }
     /// About how many bytes the messages of the thread take.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// True also for a few ids that the thread does not have, and for all of them where it has very many calls.
+    /// True also for a few ids that the thread does not have, and for all of them where it has very
+    /// many calls.
     [[nodiscard]] bool may_have_call(std::string_view id) const noexcept;
     /// A call of this run that is stored and open. Precondition: there is one.
     [[nodiscard]] const session::call_record& own_call(std::string_view id) const;
@@ -55,14 +59,17 @@ public:
     /// The change that stores what was appended.
     [[nodiscard]] session::changes take(branch_growth growing) const;
 
-    /// This run's calls without an answer, those of a change that is not stored yet included, in call order.
-    [[nodiscard]] std::vector<session::call_record> open_calls(const session::changes& change) const;
+    /// This run's calls without an answer, those of a change that is not stored yet included, in
+    /// call order.
+    [[nodiscard]] std::vector<session::call_record> open_calls(const session::changes& change
+    ) const;
     /// Notes in `change` that the call has that status.
     static void set_status(
         session::changes& change, const session::call_record& call, session::call_status status
     );
 
-    /// Makes `change` durable and goes on from it; lets the thread go. False: it could not be stored.
+    /// Makes `change` durable and goes on from it; lets the thread go. False: it could not be
+    /// stored.
     [[nodiscard]] boost::asio::awaitable<bool> commit(session::changes change);
 
 private:

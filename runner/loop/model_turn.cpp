@@ -56,8 +56,9 @@ void model_turn::on_call(std::size_t index, std::string_view id, std::string_vie
     last_is_call_ = true;
     const call& made = calls_.back();
     block(turn_block::kind::call, true).id = made.id;
-    out_.emit(call_started{
-        made.id, made.name, message_id_, made.owner == session::call_owner::external});
+    out_.emit(
+        call_started{made.id, made.name, message_id_, made.owner == session::call_owner::external}
+    );
 }
 
 void model_turn::on_call_arguments(std::size_t index, std::string_view delta) {

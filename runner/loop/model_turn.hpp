@@ -13,9 +13,9 @@
 
 namespace agui::runner {
 
-/// One model answer as it comes in: shown at once, kept for the thread. Each stretch of reasoning is a message of
-/// its own; all text is one message, whatever comes between. Lives on the run's executor, for one
-/// call of the model. What it is given must outlive it.
+/// One model answer as it comes in: shown at once, kept for the thread. Each stretch of reasoning
+/// is a message of its own; all text is one message, whatever comes between. Lives on the run's
+/// executor, for one call of the model. What it is given must outlive it.
 class model_turn final : public model_sink {
 public:
     struct call {
@@ -25,7 +25,8 @@ public:
         session::call_owner owner = session::call_owner::server;
     };
 
-    /// Gives a call an id that the thread has not seen (models repeat ids across turns), and its owner.
+    /// Gives a call an id that the thread has not seen (models repeat ids across turns), and its
+    /// owner.
     using call_naming = std::function<call(std::string_view id, std::string_view name)>;
 
     /// `provider` and `model` tell who is asked; without a provider nothing is kept for it.
@@ -50,8 +51,8 @@ public:
     /// What a cut of the answer would have cut is a call.
     [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
 
-    /// The turn as it is stored: its messages in order, the one that holds the calls last. Empty: nothing was
-    /// said. The turn is used up.
+    /// The turn as it is stored: its messages in order, the one that holds the calls last. Empty:
+    /// nothing was said. The turn is used up.
     [[nodiscard]] std::vector<session::message> take_messages();
 
 private:

@@ -165,8 +165,8 @@ model_outcome openai_decoder::finish() {
     return answer;
 }
 
-/// Blank lines may come first, also as signs of life before a whole answer, and a byte order mark. False: more
-/// has to be seen, `bytes` is kept.
+/// Blank lines may come first, also as signs of life before a whole answer, and a byte order mark.
+/// False: more has to be seen, `bytes` is kept.
 bool openai_decoder::state::choose_form(std::string_view& bytes) {
     std::string_view rest = without_blank_begin(bytes);
     if (rest.starts_with(byte_order_mark)) {
@@ -193,7 +193,8 @@ void openai_decoder::state::settle() {
         end_marker = true;
         if (!ec) {
             chunk(value);
-        } else if (const parsed_json lenient = parse_json_scratch(whole); lenient.value != nullptr) {
+        } else if (const parsed_json lenient = parse_json_scratch(whole);
+                   lenient.value != nullptr) {
             torn = true;
             chunk(*lenient.value);
             drop_json_scratch();
@@ -222,9 +223,7 @@ void openai_decoder::state::settle() {
     if (!unknown_reason.empty() && reason == finish_reason::stop && !calls.all_whole()) {
         reason = finish_reason::length;
     }
-    call_status(calls.finish(
-        reason == finish_reason::stop || reason == finish_reason::tool_calls
-    ));
+    call_status(calls.finish(reason == finish_reason::stop || reason == finish_reason::tool_calls));
     hand_over_data();
 }
 
@@ -286,7 +285,9 @@ void openai_decoder::state::chunk(const json::value& value) {
         fail("a chunk of the answer is not an object");
         return;
     }
-    static constexpr std::array<std::string_view, 4> names = {"error", "object", "choices", "usage"};
+    static constexpr std::array<std::string_view, 4> names = {
+        "error", "object", "choices", "usage"
+    };
     const auto [error, kind, choices, use] = members_of(*object, names);
     if (error != nullptr && !says_nothing(*error)) {
         fail("the answer holds an error", error_text(*error));
@@ -315,7 +316,8 @@ void openai_decoder::state::chunk(const json::value& value) {
 
 void openai_decoder::state::choice(const json::object& value) {
     static constexpr std::array<std::string_view, 4> names = {
-        "index", "delta", "message", "finish_reason"};
+        "index", "delta", "message", "finish_reason"
+    };
     const auto [index, part, message, end] = members_of(value, names);
     if (integer_of(index).value_or(0) != 0) {
         return; // One answer was asked for; a server that sends more alternatives would mix them.
@@ -360,13 +362,16 @@ void openai_decoder::state::finish_with(std::string_view name) {
     }
 }
 
-/// Some servers end a stream with the whole message: of what was streamed already it says nothing new.
+/// Some servers end a stream with the whole message: of what was streamed already it says nothing
+/// new.
 void openai_decoder::state::delta(const json::object& value, bool whole_message) {
-    static constexpr std::array<std::string_view, 8> names = {
-        "reasoning_content", "reasoning",     "content",           "refusal",
-        "tool_calls",        "function_call", "reasoning_details", "extra_content"};
-    const auto [reasoning_content, reasoning_text, text, refusal, tool_calls, function_call, blocks,
-                extra] = members_of(value, names);
+    static constexpr std::array<std::string_view, 8> names = {"reasoning_content", "reasoning",
+                                                              "content",           "refusal",
+                                                              "tool_calls",        "function_call",
+                                                              "reasoning_details", "extra_content"};
+    const auto
+        [reasoning_content, reasoning_text, text, refusal, tool_calls, function_call, blocks,
+         extra] = members_of(value, names);
     const bool repeats_text = whole_message && said;
     const bool repeats_calls = whole_message && calls.any();
     if (!whole_message || !thought) {
@@ -405,8 +410,8 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
     }
 }
 
-/// Two names for one thing; servers that send both send the same text in both. The name is kept: it is the one
-/// under which the server reads its reasoning again.
+/// Two names for one thing; servers that send both send the same text in both. The name is kept: it
+/// is the one under which the server reads its reasoning again.
 void openai_decoder::state::reasoning(
     const json::value* reasoning_content, const json::value* reasoning_text
 ) {
@@ -425,7 +430,8 @@ void openai_decoder::state::reasoning(
     think(text);
 }
 
-/// A string, or a list of parts as Mistral's servers send it: text, or thinking that holds text parts.
+/// A string, or a list of parts as Mistral's servers send it: text, or thinking that holds text
+/// parts.
 void openai_decoder::state::content(const json::value& value) {
     if (const json::string* const text = value.if_string()) {
         say(std::string_view(text->data(), text->size()));
@@ -477,7 +483,8 @@ void openai_decoder::state::pass(
 /// What a character lacks does not come any more.
 void openai_decoder::state::end_halves() {
     for (const auto& [half, to] :
-         {std::pair{&reasoning_half, &model_sink::on_reasoning}, std::pair{&text_half, &model_sink::on_text}}) {
+         {std::pair{&reasoning_half, &model_sink::on_reasoning},
+          std::pair{&text_half, &model_sink::on_text}}) {
         std::string rest;
         half->finish(rest);
         if (!rest.empty()) {

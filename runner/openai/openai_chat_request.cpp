@@ -31,11 +31,11 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// The name of the member that bounds the answer. OpenAI's newer models refuse `max_tokens` (400) and
-/// all of them take `max_completion_tokens`; of the compatible servers several ignore the latter
-/// without a word (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer unbounded, and all
-/// know `max_tokens`. So the newer name goes only to models that bear a name of OpenAI's.
-/// `extra_body` can say otherwise.
+/// The name of the member that bounds the answer. OpenAI's newer models refuse `max_tokens` (400)
+/// and all of them take `max_completion_tokens`; of the compatible servers several ignore the
+/// latter without a word (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer
+/// unbounded, and all know `max_tokens`. So the newer name goes only to models that bear a name of
+/// OpenAI's. `extra_body` can say otherwise.
 std::string_view output_limit_member(std::string_view model) {
     if (const std::size_t slash = model.rfind('/'); slash != std::string_view::npos) {
         model.remove_prefix(slash + 1);
@@ -124,8 +124,7 @@ std::string_view audio_format(std::string_view mime_type) noexcept {
 class request_writer {
 public:
     request_writer(const model_request& request, const openai_settings& settings)
-        : request_(request),
-          settings_(settings) {}
+        : request_(request), settings_(settings) {}
 
     std::string write();
 
@@ -212,7 +211,8 @@ void request_writer::parameters() {
     // The shortest text that reads back as the same number. What JSON cannot say is left out.
     if (given.temperature && std::isfinite(*given.temperature) && member("temperature")) {
         std::array<char, 32> digits{};
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *given.temperature);
+        const auto end =
+            std::to_chars(digits.data(), digits.data() + digits.size(), *given.temperature);
         out_.append(digits.data(), end.ptr);
     }
     if (given.max_output_tokens && member(output_limit_member(given.model))) {
@@ -236,7 +236,8 @@ void request_writer::tools() {
                 append_json_string(out_, tool.description);
             }
             out_.append(R"(,"parameters":)");
-            // The dialect makes them optional; not every chat template of the compatible servers does.
+            // The dialect makes them optional; not every chat template of the compatible servers
+            // does.
             out_.append(
                 tool.parameters.is_null() ? R"({"type":"object","properties":{}})"
                                           : json::serialize(tool.parameters)
@@ -359,7 +360,8 @@ void request_writer::messages() {
     out_.push_back(']');
 }
 
-/// Text as a string, which every server takes, wherever one string can say it; else a list of parts.
+/// Text as a string, which every server takes, wherever one string can say it; else a list of
+/// parts.
 void request_writer::user_content(const session::content& content) {
     const json::array* const parts = std::get_if<json::array>(&content);
     if (parts == nullptr) {
@@ -396,8 +398,8 @@ bool request_writer::part(const json::object& value, std::string_view separator)
     return media_part(kind_of(type, from.mime_type), from, separator);
 }
 
-/// Writes what the dialect can say: images by URL or data, audio and documents by data, documents by
-/// a file handle. Nothing is written, and false returned, for the rest.
+/// Writes what the dialect can say: images by URL or data, audio and documents by data, documents
+/// by a file handle. Nothing is written, and false returned, for the rest.
 bool request_writer::media_part(
     std::string_view kind, const media& from, std::string_view separator
 ) {
@@ -451,9 +453,9 @@ bool request_writer::url_allowed(std::string_view url) const {
         return false;
     }
     const std::string scheme = lower(url.substr(0, colon));
-    return scheme == "data" || std::find(
-                                   settings_.media_urls.begin(), settings_.media_urls.end(), scheme
-                               ) != settings_.media_urls.end();
+    return scheme == "data" ||
+           std::find(settings_.media_urls.begin(), settings_.media_urls.end(), scheme) !=
+               settings_.media_urls.end();
 }
 
 void request_writer::data_url(const media& from) {
@@ -465,9 +467,9 @@ void request_writer::data_url(const media& from) {
     append_json_string(out_, url);
 }
 
-/// A message that only calls tools has `"content":null`: the form in which OpenAI's own server returns
-/// such a message, hence what most clients echo and most servers are tested with. An empty string is
-/// refused by some (empty text blocks of Bedrock, MiniMax), a missing member by others.
+/// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
+/// returns such a message, hence what most clients echo and most servers are tested with. An empty
+/// string is refused by some (empty text blocks of Bedrock, MiniMax), a missing member by others.
 void request_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");
@@ -480,7 +482,8 @@ void request_writer::assistant(const message& value) {
     tool_turn_ = tool_turn_ || !value.tool_calls.empty();
     const session::turn_origin* const origin = value.origin.get();
     const bool ours = origin != nullptr && !settings_.name.empty() &&
-                      origin->provider == settings_.name && origin->model == request_.parameters.model;
+                      origin->provider == settings_.name &&
+                      origin->model == request_.parameters.model;
     if (ours) {
         sent_back(*origin);
     }
@@ -507,16 +510,16 @@ void request_writer::assistant(const message& value) {
     out_.push_back('}');
 }
 
-/// DeepSeek and Kimi refuse a turn with calls without its reasoning, that of other turns nobody reads; OpenRouter hands the blocks on to
-/// providers that check their signatures (which say the same as the plain text), Gemini wants its signatures.
+/// DeepSeek and Kimi refuse a turn with calls without its reasoning, that of other turns nobody
+/// reads; OpenRouter hands the blocks on to providers that check their signatures (which say the
+/// same as the plain text), Gemini wants its signatures.
 void request_writer::sent_back(const session::turn_origin& origin) {
     const json::array* const details = array_in(origin.data, "reasoning_details");
     const std::string_view name = string_in(origin.data, "reasoning");
     if (details != nullptr) {
         out_.append(R"(,"reasoning_details":)").append(json::serialize(*details));
-    } else if (
-        tool_turn_ && (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))
-    ) {
+    } else if (tool_turn_ &&
+               (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))) {
         out_.append(",\"").append(name).append("\":");
         append_json_string(out_, reasoning_);
     }

@@ -15,7 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-// All opaque data of one answer: models sign some kilobytes of reasoning, and it is stored and sent again.
+// All opaque data of one answer: models sign some kilobytes of reasoning, and it is stored and sent
+// again.
 constexpr std::size_t details_bytes_max = 1U << 20U;
 
 struct named_reason {
@@ -24,10 +25,11 @@ struct named_reason {
 };
 
 // OpenAI's own are the first line of each group. The rest, with the servers that send them: Mistral
-// (model_length), Together and TGI (eos, eos_token, stop_sequence), proxies in front of Anthropic and Bedrock
-// (end_turn, tool_use, max_tokens, refusal, guardrail_intervened, model_context_window_exceeded) and of Gemini
-// (safety, recitation, …, malformed_function_call), Cohere (complete, error_toxic), Zhipu (sensitive,
-// network_error), DeepSeek (insufficient_system_resource), vLLM (abort, repetition).
+// (model_length), Together and TGI (eos, eos_token, stop_sequence), proxies in front of Anthropic
+// and Bedrock (end_turn, tool_use, max_tokens, refusal, guardrail_intervened,
+// model_context_window_exceeded) and of Gemini (safety, recitation, …, malformed_function_call),
+// Cohere (complete, error_toxic), Zhipu (sensitive, network_error), DeepSeek
+// (insufficient_system_resource), vLLM (abort, repetition).
 constexpr std::array reasons = {
     named_reason{"stop", finish_class::stop},
     named_reason{"eos", finish_class::stop},
@@ -74,9 +76,7 @@ constexpr std::array reasons = {
     named_reason{"malformed_function_call", finish_class::failed},
 };
 
-std::string bounded(std::string_view text) {
-    return to_utf8(text.substr(0, error_text_max));
-}
+std::string bounded(std::string_view text) { return to_utf8(text.substr(0, error_text_max)); }
 
 void append_member(json::object& block, const json::object& piece, std::string_view key) {
     const json::value* const more = piece.if_contains(key);
@@ -186,7 +186,9 @@ void reasoning_details::add(const json::object& piece) {
     const std::string_view type = string_in(piece, "type");
     const bool in_pieces = type == "reasoning.text" || type == "reasoning.summary";
     json::object* const last = blocks_.empty() ? nullptr : blocks_.back().if_object();
-    const auto number = [](const json::object& of) { return integer_of(of.if_contains("index")); };
+    const auto number = [](const json::object& of) {
+        return integer_of(of.if_contains("index"));
+    };
     if (!in_pieces || last == nullptr || string_in(*last, "type") != type ||
         number(*last) != number(piece)) {
         blocks_.emplace_back(json::object(piece, json::storage_ptr()));

@@ -42,11 +42,12 @@ inline constexpr std::size_t error_text_max = 4096;
 [[nodiscard]] std::optional<token_usage>
 read_usage(const boost::json::object& source, std::string_view provider, std::string_view model);
 
-/// `reasoning_details` as it must be sent back: the pieces that were streamed, those of one block joined.
+/// `reasoning_details` as it must be sent back: the pieces that were streamed, those of one block
+/// joined.
 class reasoning_details {
 public:
-    /// The array of one chunk. What would make more than a megabyte of all of them is dropped, with all that
-    /// was kept: a part of a signed block is refused.
+    /// The array of one chunk. What would make more than a megabyte of all of them is dropped, with
+    /// all that was kept: a part of a signed block is refused.
     void add(const boost::json::array& pieces);
     [[nodiscard]] const boost::json::array& blocks() const noexcept { return blocks_; }
 

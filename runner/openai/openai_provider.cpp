@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t error_body_bytes_max = 2048;
 
-// After `[DONE]` only the end of the body is missing. Waiting for it a moment lets the connection be
-// used again, which over TLS saves round trips; a server that holds it back must not hold the run back.
+// After `[DONE]` only the end of the body is missing. Waiting for it a moment lets the connection
+// be used again, which over TLS saves round trips; a server that holds it back must not hold the
+// run back.
 constexpr std::chrono::milliseconds body_end_wait{100};
 constexpr std::size_t body_end_bytes_max = 4096;
 constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
@@ -56,8 +57,8 @@ model_failure::kind kind_of_status(int status) noexcept {
     return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
 }
 
-/// For the log: the start of what the server said about its error. Nothing if it cannot be read. More of it
-/// than is kept, so that no secret is cut in two where the kept part ends.
+/// For the log: the start of what the server said about its error. Nothing if it cannot be read.
+/// More of it than is kept, so that no secret is cut in two where the kept part ends.
 asio::awaitable<std::string> read_error_body(transport_response& response) {
     std::string text;
     while (text.size() < error_text_max) {
@@ -170,8 +171,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
         co_await with_deadline(read_rest(*response, decoder, body_end_bytes_max), deadline);
     }
     model_outcome outcome = decoder.finish();
-    const bool cancelled =
-        end.failed && end.failed->what == transport_failure::kind::cancelled;
+    const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
     if (end.failed && (cancelled || !outcome)) {
         co_return without_secrets(from_transport(*end.failed, begun), status);
     }
@@ -183,9 +183,8 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
 }
 
 /// Until the answer is complete, or as complete as it gets in time.
-asio::awaitable<body_end> openai_provider::read_events(
-    transport_response& response, openai_decoder& decoder, bool& begun
-) {
+asio::awaitable<body_end>
+openai_provider::read_events(transport_response& response, openai_decoder& decoder, bool& begun) {
     while (!decoder.ending()) {
         const transport_result<std::string_view> bytes = co_await response.read();
         if (!bytes) {
@@ -214,10 +213,11 @@ asio::awaitable<body_end> openai_provider::read_events(
     co_return rest ? *rest
                    : body_end{
                          .at_its_end = false,
-                         .failed = transport_failure{
-                             .what = transport_failure::kind::timeout,
-                             .detail = "no end of the body after the finish_reason"
-                         }
+                         .failed =
+                             transport_failure{
+                                 .what = transport_failure::kind::timeout,
+                                 .detail = "no end of the body after the finish_reason"
+                             }
                      };
 }
 

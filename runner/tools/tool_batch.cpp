@@ -54,9 +54,12 @@ tool_batch::tool_batch(
     boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
     std::size_t max_result_bytes, logger& log
 )
-    : executor_(std::move(executor)), stop_(stop),
-      signal_(executor_, boost::asio::steady_timer::time_point::max()), max_parallel_(max_parallel),
-      max_result_bytes_(max_result_bytes), log_(log) {}
+    : executor_(std::move(executor)),
+      stop_(stop),
+      signal_(executor_, boost::asio::steady_timer::time_point::max()),
+      max_parallel_(max_parallel),
+      max_result_bytes_(max_result_bytes),
+      log_(log) {}
 
 void tool_batch::add(const tool_function* function, tool_invocation call) {
     task& added = tasks_.emplace_back();

@@ -19,14 +19,15 @@
 
 namespace agui::runner {
 
-/// The server calls of one model turn, executed side by side. Owned by shared_ptr: a tool that ignores
-/// its cancellation keeps the batch alive until it returns, and its result is dropped (P9). Used on one
-/// executor.
+/// The server calls of one model turn, executed side by side. Owned by shared_ptr: a tool that
+/// ignores its cancellation keeps the batch alive until it returns, and its result is dropped (P9).
+/// Used on one executor.
 class tool_batch : public std::enable_shared_from_this<tool_batch> {
 public:
-    /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which must live until
-    /// cancel(). A result of more than `max_result_bytes` becomes an error, and so does one that is not UTF-8:
-    /// replacing bytes would show the model a text that the tool never gave. `log` outlives every tool.
+    /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which
+    /// must live until cancel(). A result of more than `max_result_bytes` becomes an error, and so
+    /// does one that is not UTF-8: replacing bytes would show the model a text that the tool never
+    /// gave. `log` outlives every tool.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log
@@ -37,8 +38,8 @@ public:
         tool_outcome outcome;
     };
 
-    /// A call; without a function it ends as "not registered". Arguments are parsed here: text that is
-    /// no JSON object ends as an error result without the tool being called.
+    /// A call; without a function it ends as "not registered". Arguments are parsed here: text that
+    /// is no JSON object ends as an error result without the tool being called.
     void add(const tool_function* function, tool_invocation call);
     void start();
 

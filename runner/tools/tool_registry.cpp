@@ -23,8 +23,8 @@ const tool_function* tool_registry::find(std::string_view name) const noexcept {
     return found == functions_.end() ? nullptr : &found->second;
 }
 
-std::vector<tool_definition>
-tool_registry::definitions(const std::vector<std::string>& patterns) const {
+std::vector<tool_definition> tool_registry::definitions(const std::vector<std::string>& patterns
+) const {
     if (patterns.empty()) {
         return definitions_;
     }

@@ -36,8 +36,8 @@ struct tool_outcome {
 };
 
 /// A server tool. Runs on the run's executor; an exception becomes an error result whose text says
-/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then. What it connects
-/// to its cancellation slot by itself must not throw (Asio's rule).
+/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then.
+/// What it connects to its cancellation slot by itself must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
 /// The tools that the server executes. Filled before the server starts, read-only afterwards.
@@ -49,10 +49,10 @@ public:
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
 
-    /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in the
-    /// order of add; all of them if there are no patterns.
-    [[nodiscard]] std::vector<tool_definition>
-    definitions(const std::vector<std::string>& patterns) const;
+    /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in
+    /// the order of add; all of them if there are no patterns.
+    [[nodiscard]] std::vector<tool_definition> definitions(const std::vector<std::string>& patterns
+    ) const;
 
 private:
     std::vector<tool_definition> definitions_;

@@ -48,10 +48,9 @@ std::string_view describe(transport_failure::kind kind) noexcept {
 }
 
 std::string write_body(const tool_invocation& call) {
-    const boost::json::object body{
-        {"name", call.name},          {"arguments", call.arguments}, {"toolCallId", call.call_id},
-        {"threadId", call.thread_id}, {"runId", call.run_id},        {"agentId", call.agent_id}
-    };
+    const boost::json::object body{{"name", call.name},          {"arguments", call.arguments},
+                                   {"toolCallId", call.call_id}, {"threadId", call.thread_id},
+                                   {"runId", call.run_id},       {"agentId", call.agent_id}};
     return boost::json::serialize(body);
 }
 
@@ -92,7 +91,8 @@ asio::awaitable<tool_outcome> exchange(std::shared_ptr<const webhook> hook, std:
     co_return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(text)};
 }
 
-asio::awaitable<tool_outcome> call(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
+asio::awaitable<tool_outcome>
+call(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
     const auto deadline = std::chrono::steady_clock::now() + hook->timeout;
     std::optional<tool_outcome> outcome =
         co_await with_deadline(exchange(hook, write_body(invocation)), deadline);

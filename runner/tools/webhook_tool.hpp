@@ -19,9 +19,9 @@ struct webhook_settings {
     std::size_t max_result_bytes = 1U << 20U;  ///< A longer answer is an error result.
 };
 
-/// A tool that POSTs `{name, arguments, toolCallId, threadId, runId, agentId}` and whose result is the
-/// answer's body; any status but 2xx, a timeout and a lost connection are error results that say so
-/// without the URL. errc::invalid_input if the URL is not usable.
+/// A tool that POSTs `{name, arguments, toolCallId, threadId, runId, agentId}` and whose result is
+/// the answer's body; any status but 2xx, a timeout and a lost connection are error results that
+/// say so without the URL. errc::invalid_input if the URL is not usable.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);
 
 } // namespace agui::runner

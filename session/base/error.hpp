@@ -25,13 +25,14 @@ enum class errc {
     thread_busy,                  ///< Another run holds the thread; `active_run_id` names it.
     run_id_reused,                ///< The runId was used with another body.
     run_expired,                  ///< The run is known, its log is gone.
-    cursor_expired,               ///< As run_expired, asked for by a cursor; `earliest` can be served.
-    bad_cursor,                   ///< A cursor behind the end of a run, or none at all.
-    body_too_large,               ///< The thread would have more than `session.max_thread_bytes`.
+    /// As run_expired, asked for by a cursor; `earliest` can be served.
+    cursor_expired,
+    bad_cursor,     ///< A cursor behind the end of a run, or none at all.
+    body_too_large, ///< The thread would have more than `session.max_thread_bytes`.
     not_found,
-    overloaded,                   ///< A bound of the process is reached; try again later.
-    draining,                     ///< The process is shutting down.
-    store_unavailable,            ///< The store cannot be read or written.
+    overloaded,        ///< A bound of the process is reached; try again later.
+    draining,          ///< The process is shutting down.
+    store_unavailable, ///< The store cannot be read or written.
     internal,
 };
 
@@ -43,9 +44,11 @@ enum class errc {
 struct failure {
     errc code = errc::internal;
     std::string detail;
-    std::string path;          ///< JSON path into the request, as `messages[2].toolCallId`; or empty.
+    /// JSON path into the request, as `messages[2].toolCallId`; or empty.
+    std::string path;
     std::string active_run_id; ///< For thread_busy.
-    std::optional<std::uint64_t> earliest{}; ///< For cursor_expired: the lowest cursor that can be served.
+    /// For cursor_expired: the lowest cursor that can be served.
+    std::optional<std::uint64_t> earliest{};
 };
 
 /// Lets result<T>::value() throw: std::runtime_error with code and detail.

@@ -5,10 +5,12 @@
 
 namespace agui {
 
-// Named places at which a test can make the process stumble. Only builds with AGUI_FAILPOINTS have them; in the
-// others these functions are empty. The environment variable AGUI_FAILPOINT chooses one:
+// Named places at which a test can make the process stumble. Only builds with AGUI_FAILPOINTS have
+// them; in the others these functions are empty. The environment variable AGUI_FAILPOINT chooses
+// one:
 //
-//   AGUI_FAILPOINT=NAME=ACTION[:N]     ACTION is kill, error or delay; it happens at the N-th passing (1)
+//   AGUI_FAILPOINT=NAME=ACTION[:N]     ACTION is kill, error or delay; it happens at the N-th
+//   passing (1)
 //
 // A line on standard error says when it has happened.
 
@@ -20,9 +22,9 @@ void pass_failpoint(std::string_view name) noexcept;
 /// For a place where something can fail: error throws std::runtime_error.
 void check_failpoint(std::string_view name);
 
-/// For tests of this process: called with the name of every place that is passed, by the thread that passes it;
-/// what it throws is thrown by check_failpoint(). Until the object goes, which waits for calls under way.
-/// One at a time.
+/// For tests of this process: called with the name of every place that is passed, by the thread
+/// that passes it; what it throws is thrown by check_failpoint(). Until the object goes, which
+/// waits for calls under way. One at a time.
 class failpoint_hook {
 public:
     explicit failpoint_hook(std::function<void(std::string_view)> hook);

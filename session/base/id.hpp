@@ -12,12 +12,12 @@ namespace agui {
 inline constexpr std::size_t id_bytes_max = 512;
 
 /// True for an id that is not longer than `bytes_max` and holds nothing that could break a line or
-/// change how the text around it is shown: no control characters (C0, DEL, C1), no U+2028 and U+2029, no
-/// U+202A to U+202E and U+2066 to U+2069 (direction of text).
+/// change how the text around it is shown: no control characters (C0, DEL, C1), no U+2028 and
+/// U+2029, no U+202A to U+202E and U+2066 to U+2069 (direction of text).
 [[nodiscard]] bool is_sound_id(std::string_view id, std::size_t bytes_max = id_bytes_max) noexcept;
 
-/// Bytes of the character at the beginning of `text` (not empty) that an id must not hold and a line of
-/// the log must not show; 0: it is none of those.
+/// Bytes of the character at the beginning of `text` (not empty) that an id must not hold and a
+/// line of the log must not show; 0: it is none of those.
 [[nodiscard]] std::size_t unsound_character(std::string_view text) noexcept;
 
 /// Source of identifiers. Safe to call from any thread.
@@ -25,13 +25,14 @@ class id_source {
 public:
     virtual ~id_source() = default;
 
-    /// An id that no other call returns. `kind` says what it is for (`msg`, `call`); it need not show.
+    /// An id that no other call returns. `kind` says what it is for (`msg`, `call`); it need not
+    /// show.
     [[nodiscard]] virtual std::string next(std::string_view kind) = 0;
 };
 
-/// UUIDs of version 7 (RFC 9562): 48 bits of milliseconds, 74 random bits from the system's generator, so
-/// that ids of all threads, processes and restarts differ and cannot be guessed. Clients parse message
-/// ids as UUIDs (the Rust SDK), and later ids sort after earlier ones.
+/// UUIDs of version 7 (RFC 9562): 48 bits of milliseconds, 74 random bits from the system's
+/// generator, so that ids of all threads, processes and restarts differ and cannot be guessed.
+/// Clients parse message ids as UUIDs (the Rust SDK), and later ids sort after earlier ones.
 class uuid_ids final : public id_source {
 public:
     [[nodiscard]] std::string next(std::string_view kind) override;

@@ -35,7 +35,8 @@ void* json_memory::do_allocate(std::size_t bytes, [[maybe_unused]] std::size_t a
     return block;
 }
 
-// Boost.JSON 1.81 does not give a block back with the alignment that it asked for: strings ask for 1.
+// Boost.JSON 1.81 does not give a block back with the alignment that it asked for: strings ask
+// for 1.
 void json_memory::do_deallocate(void* block, std::size_t bytes, std::size_t /*alignment*/) {
     ::operator delete(block, bytes);
     used_ -= cost_of(bytes);

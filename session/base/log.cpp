@@ -9,8 +9,8 @@ namespace agui {
 
 namespace {
 
-// A value with a space, a quote or a character that would change the line is quoted and escaped: one
-// event, one line, shown as it is.
+// A value with a space, a quote or a character that would change the line is quoted and escaped:
+// one event, one line, shown as it is.
 void append_value(std::string& line, std::string_view value) {
     static constexpr char hex[] = "0123456789abcdef";
     bool plain = !value.empty();
@@ -82,9 +82,8 @@ public:
     }
 
 private:
-    void write(
-        log_level level, std::string_view text, std::initializer_list<log_field> fields
-    ) override {
+    void write(log_level level, std::string_view text, std::initializer_list<log_field> fields)
+        override {
         out_.log(to_spdlog(level), "{}", format(text, fields));
     }
 

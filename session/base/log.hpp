@@ -60,9 +60,8 @@ public:
     [[nodiscard]] std::vector<std::string> lines() const;
 
 private:
-    void write(
-        log_level level, std::string_view text, std::initializer_list<log_field> fields
-    ) override;
+    void
+    write(log_level level, std::string_view text, std::initializer_list<log_field> fields) override;
 
     mutable std::mutex mutex_;
     std::vector<std::string> lines_;

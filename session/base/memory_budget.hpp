@@ -13,8 +13,9 @@ enum class memory_use {
     small, ///< May use the reserve as well, so that large takers never refuse small ones.
 };
 
-/// The bytes that the process lets requests, logs and replies take together (`server.max_memory_bytes`).
-/// It counts what its takers say; it allocates nothing. Any thread; outlives its shares.
+/// The bytes that the process lets requests, logs and replies take together
+/// (`server.max_memory_bytes`). It counts what its takers say; it allocates nothing. Any thread;
+/// outlives its shares.
 class memory_budget {
 public:
     /// The last `reserve` of the `limit` bytes are for memory_use::small.
@@ -59,12 +60,14 @@ public:
         : budget_(budget), use_(use), step_(step) {}
     ~memory_share() { shrink_to(0); }
     memory_share(memory_share&& other) noexcept
-        : budget_(other.budget_), use_(other.use_), step_(other.step_),
+        : budget_(other.budget_),
+          use_(other.use_),
+          step_(other.step_),
           held_(std::exchange(other.held_, 0)) {}
     memory_share& operator=(memory_share&& other) noexcept;
 
-    /// Holds at least `bytes` from here on. False: there is no room, and it holds what it held. Never
-    /// gives back.
+    /// Holds at least `bytes` from here on. False: there is no room, and it holds what it held.
+    /// Never gives back.
     [[nodiscard]] bool grow_to(std::size_t bytes) noexcept;
     /// The same for what cannot be refused any more.
     void grow_anyway_to(std::size_t bytes) noexcept;

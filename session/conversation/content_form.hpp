@@ -11,10 +11,10 @@
 
 namespace agui::session {
 
-/// A content in the form that contents are compared in (design section 5, "Same content"): a string is
-/// one text part, legacy `binary` parts are upgraded to image, audio, video or document, ids and
-/// metadata of parts are left out. Made once for a content that is compared with many: making it costs
-/// the content's length, a comparison no more than the shorter one's.
+/// A content in the form that contents are compared in (design section 5, "Same content"): a string
+/// is one text part, legacy `binary` parts are upgraded to image, audio, video or document, ids and
+/// metadata of parts are left out. Made once for a content that is compared with many: making it
+/// costs the content's length, a comparison no more than the shorter one's.
 ///
 /// Keeps views of the content it is made of, which must outlive it.
 class content_form {
@@ -30,8 +30,8 @@ private:
     std::variant<std::string_view, boost::json::array> form_; // Parts unless there is only text.
 };
 
-/// Forms of messages that may be compared many times, each made once. The messages must outlive it and
-/// stay where they are.
+/// Forms of messages that may be compared many times, each made once. The messages must outlive it
+/// and stay where they are.
 class content_forms {
 public:
     [[nodiscard]] const content_form& of(const message& value) {

@@ -5,8 +5,8 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
-#include <utility>
 #include <tuple>
+#include <utility>
 
 namespace agui::session {
 

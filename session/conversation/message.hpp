@@ -39,19 +39,20 @@ struct tool_call {
 struct message {
     std::string id;
     session::role role = session::role::user;
-    session::content content;            ///< Text or parts; empty text for an assistant that only calls.
+    /// Text or parts; empty text for an assistant that only calls.
+    session::content content;
     std::optional<std::string> name;
-    std::vector<tool_call> tool_calls;   ///< assistant
-    std::string tool_call_id;            ///< tool
-    std::optional<std::string> error;    ///< tool: the call failed, and how
-    std::string activity_type;           ///< activity
-    boost::json::object activity;        ///< activity: its content
-    std::string subagent_run_id;         ///< Delegation that the message belongs to; empty: none.
+    std::vector<tool_call> tool_calls; ///< assistant
+    std::string tool_call_id;          ///< tool
+    std::optional<std::string> error;  ///< tool: the call failed, and how
+    std::string activity_type;         ///< activity
+    boost::json::object activity;      ///< activity: its content
+    std::string subagent_run_id;       ///< Delegation that the message belongs to; empty: none.
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
-    /// assistant: of an answer that a model gave here, where there is more to say than text and calls; null:
-    /// nothing. Stored, never shown.
+    /// assistant: of an answer that a model gave here, where there is more to say than text and
+    /// calls; null: nothing. Stored, never shown.
     std::shared_ptr<const turn_origin> origin;
 
     /// Origins are compared by value.

@@ -11,8 +11,9 @@ namespace json = boost::json;
 
 namespace {
 
-// Adds up until it is more than what was asked for. Every value takes its quotes or brackets and the comma or
-// colon behind it but for the last one: what is counted is what is written at the least.
+// Adds up until it is more than what was asked for. Every value takes its quotes or brackets and
+// the comma or colon behind it but for the last one: what is counted is what is written at the
+// least.
 class size_sum {
 public:
     explicit size_sum(std::size_t most) : most_(most) {}
@@ -84,13 +85,9 @@ std::size_t size_of(const Json& value, std::size_t most) {
 
 } // namespace
 
-std::size_t stored_size(const json::value& value, std::size_t most) {
-    return size_of(value, most);
-}
+std::size_t stored_size(const json::value& value, std::size_t most) { return size_of(value, most); }
 
-std::size_t stored_size(const json::array& value, std::size_t most) {
-    return size_of(value, most);
-}
+std::size_t stored_size(const json::array& value, std::size_t most) { return size_of(value, most); }
 
 std::size_t stored_size(const json::object& value, std::size_t most) {
     return size_of(value, most);

@@ -16,8 +16,8 @@
 
 namespace agui::session {
 
-/// Messages of a thread form a tree; a node's number is its index in thread_record::nodes, dense from
-/// 0 and never reused.
+/// Messages of a thread form a tree; a node's number is its index in thread_record::nodes, dense
+/// from 0 and never reused.
 using node_index = std::uint32_t;
 inline constexpr node_index no_node = 0xffffffffU;
 
@@ -28,8 +28,9 @@ struct stored_message {
     session::message message;
 };
 
-/// The messages of a thread, by number. They never change, so copies of a thread share them: a copy is one of
-/// pointers, and costs no more for long messages. Copies may be used by different threads of execution.
+/// The messages of a thread, by number. They never change, so copies of a thread share them: a copy
+/// is one of pointers, and costs no more for long messages. Copies may be used by different threads
+/// of execution.
 class node_list {
     using pointers = std::vector<std::shared_ptr<const stored_message>>;
 

@@ -11,7 +11,7 @@ namespace agui::session {
 /// A call that waits for its caller, with what the message that made it says of it.
 struct pending_call {
     call_record call;
-    std::string message_id;               ///< Empty: the message is gone.
+    std::string message_id; ///< Empty: the message is gone.
     std::optional<std::string> arguments;
 };
 

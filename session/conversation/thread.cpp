@@ -57,17 +57,13 @@ void require(bool holds, const char* what) {
 
 } // namespace
 
-std::string_view to_string(call_status value) noexcept {
-    return name_of(call_status_names, value);
-}
+std::string_view to_string(call_status value) noexcept { return name_of(call_status_names, value); }
 
 std::optional<call_status> call_status_from_string(std::string_view name) noexcept {
     return value_of(call_status_names, name);
 }
 
-std::string_view to_string(run_status value) noexcept {
-    return name_of(run_status_names, value);
-}
+std::string_view to_string(run_status value) noexcept { return name_of(run_status_names, value); }
 
 std::optional<run_status> run_status_from_string(std::string_view name) noexcept {
     return value_of(run_status_names, name);

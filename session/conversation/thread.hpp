@@ -58,7 +58,8 @@ struct call_record {
     node_index made_in = no_node; ///< The assistant message that holds the call.
 };
 
-/// What one thread holds. A value: loaded as a copy (which shares its messages), changed only through `changes`.
+/// What one thread holds. A value: loaded as a copy (which shares its messages), changed only
+/// through `changes`.
 struct thread_record {
     thread_key key;
     std::string agent_id;
@@ -70,15 +71,17 @@ struct thread_record {
     unix_ms last_run_at = 0;
 
     node_list nodes;
-    std::uint64_t bytes = 0;            ///< About, of its messages as they are stored.
+    std::uint64_t bytes = 0; ///< About, of its messages as they are stored.
     std::vector<branch> branches;
-    std::uint32_t head = 0;             ///< The branch that a delta goes on from, if there are any.
-    std::vector<call_record> calls;     ///< In the order made.
-    boost::json::array offered_tools;   ///< The tools of the last request that had any to say.
-    /// What the application said about itself in this user turn: objects with `description` and `value`.
+    std::uint32_t head = 0;           ///< The branch that a delta goes on from, if there are any.
+    std::vector<call_record> calls;   ///< In the order made.
+    boost::json::array offered_tools; ///< The tools of the last request that had any to say.
+    /// What the application said about itself in this user turn: objects with `description` and
+    /// `value`.
     boost::json::array context;
-    bool last_request_had_history = false; ///< The last one with a new user message came with earlier ones.
-    boost::json::value state;           ///< The AG-UI state document; null: none.
+    /// The last one with a new user message came with earlier ones.
+    bool last_request_had_history = false;
+    boost::json::value state; ///< The AG-UI state document; null: none.
 
     /// Message numbers from the first to `tip`, in order.
     [[nodiscard]] std::vector<node_index> path(node_index tip) const;
@@ -96,11 +99,12 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    std::string input_digest;    ///< Of the request, to recognise a repeat (P6); chosen by the caller.
+    /// Of the request, to recognise a repeat (P6); chosen by the caller.
+    std::string input_digest;
     std::string idempotency_key; ///< Another name of the run on its thread; empty: it has none.
     std::string protocol;        ///< How its first reader is spoken to; chosen by the caller.
     run_status status = run_status::active;
-    std::string end_reason;  ///< Stop reason or error code of the end; empty while active.
+    std::string end_reason; ///< Stop reason or error code of the end; empty while active.
     unix_ms started_at = 0;
     unix_ms ended_at = 0;
     std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.

@@ -35,7 +35,8 @@ const std::string_view* name_of(turn_block::kind kind) noexcept {
 
 std::string text_in(const json::object& object, std::string_view key) {
     const json::value* const value = object.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+    return value != nullptr && value->is_string() ? std::string(value->get_string())
+                                                  : std::string();
 }
 
 std::optional<turn_block> block_from_json(const json::value& value) {

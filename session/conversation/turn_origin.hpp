@@ -21,8 +21,9 @@ struct turn_block {
     friend bool operator==(const turn_block&, const turn_block&) = default;
 };
 
-/// How an assistant message came about, and what its provider wants back with it. Opaque to everybody but that
-/// provider: it is sent to no other one, to no other model and to no client, and no client can set it (P10).
+/// How an assistant message came about, and what its provider wants back with it. Opaque to
+/// everybody but that provider: it is sent to no other one, to no other model and to no client, and
+/// no client can set it (P10).
 struct turn_origin {
     std::string provider; ///< The configured model's name.
     std::string model;    ///< The model id that was asked for.

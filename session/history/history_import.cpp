@@ -12,7 +12,8 @@ namespace agui::session {
 
 namespace {
 
-// Shown to people, never to a model: clients send such messages back, change them, or leave them out.
+// Shown to people, never to a model: clients send such messages back, change them, or leave them
+// out.
 bool is_only_shown(const message& value) noexcept {
     return value.role == role::reasoning || value.role == role::activity ||
            !value.subagent_run_id.empty();
@@ -38,8 +39,10 @@ bool same_message(const message& stored, const message& given, const content_for
 class message_tree {
 public:
     explicit message_tree(const thread_record& thread)
-        : thread_(thread), newest_child_(thread.nodes.size(), no_node),
-          older_sibling_(thread.nodes.size(), no_node), on_head_(thread.nodes.size()) {
+        : thread_(thread),
+          newest_child_(thread.nodes.size(), no_node),
+          older_sibling_(thread.nodes.size(), no_node),
+          on_head_(thread.nodes.size()) {
         for (node_index node = 0; node < thread.nodes.size(); ++node) {
             const node_index parent = thread.nodes[node].parent;
             node_index& newest = parent == no_node ? newest_root_ : newest_child_[parent];
@@ -53,8 +56,8 @@ public:
         }
     }
 
-    // The message behind `node` that is `given`, past messages that are only shown; of several the one
-    // on the head branch, or else the newest one.
+    // The message behind `node` that is `given`, past messages that are only shown; of several the
+    // one on the head branch, or else the newest one.
     [[nodiscard]] node_index find_next(node_index node, const message& given) const {
         const content_form said(given.content);
         node_index found = no_node;
@@ -88,10 +91,11 @@ private:
 
 class importer {
 public:
-    importer(
-        const thread_record& thread, const history_input& input, const history_policy& policy
-    )
-        : thread_(thread), input_(input), policy_(policy), calls_(input.messages),
+    importer(const thread_record& thread, const history_input& input, const history_policy& policy)
+        : thread_(thread),
+          input_(input),
+          policy_(policy),
+          calls_(input.messages),
           out_(thread, plan_) {
         for (const call_record& call : thread.calls) {
             records_.try_emplace(call.id, &call);
@@ -187,16 +191,15 @@ private:
         }
     }
 
-    // Unanswered calls at the end stay only if this server waits for them; elsewhere they are answered
-    // with an error.
+    // Unanswered calls at the end stay only if this server waits for them; elsewhere they are
+    // answered with an error.
     bool keeps_unanswered(const tool_call& call, std::size_t index) {
         const call_record* stored = record_of(call.id);
         if (stored != nullptr && stored->status == call_status::pending) {
             (index < last_user_ ? left_behind_ : still_open_).push_back(stored);
             return true;
         }
-        return index < last_speaker_ ||
-               (stored != nullptr && stored->status == call_status::open);
+        return index < last_speaker_ || (stored != nullptr && stored->status == call_status::open);
     }
 
     bool is_repeated(const message& given) {
@@ -205,8 +208,8 @@ private:
                forms_.of(*known->second) == forms_.of(given);
     }
 
-    // Results of server tools cannot be told from forged ones; where the client holds the only copy of
-    // the conversation there is nothing else to go by.
+    // Results of server tools cannot be told from forged ones; where the client holds the only copy
+    // of the conversation there is nothing else to go by.
     [[nodiscard]] bool trusts(std::string_view tool) const {
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
     }
@@ -221,8 +224,7 @@ private:
         situation.whole_history = true;
         situation.answered = answers_pending_;
         if (!still_open_.empty()) {
-            const auto verdict =
-                judge_open_calls(still_open_, situation, thread_, input_, policy_);
+            const auto verdict = judge_open_calls(still_open_, situation, thread_, input_, policy_);
             if (!verdict) {
                 return verdict.error();
             }
@@ -274,7 +276,8 @@ private:
         }
     }
 
-    // For each message whether it is `base` or follows it with nothing between but what is only shown.
+    // For each message whether it is `base` or follows it with nothing between but what is only
+    // shown.
     [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
         count_work(thread_.nodes.size());
         std::vector<bool> ends(thread_.nodes.size());
@@ -299,9 +302,9 @@ private:
             plan_.next = next_step::call_model;
             plan_.new_user_turn = true;
         } else if (last->role == role::tool) {
-            plan_.next = waiting_ ? (answers_pending_ ? next_step::wait_for_answers
-                                                      : next_step::nothing)
-                                  : next_step::call_model;
+            plan_.next = waiting_
+                             ? (answers_pending_ ? next_step::wait_for_answers : next_step::nothing)
+                             : next_step::call_model;
         }
     }
 
@@ -396,9 +399,8 @@ private:
 
 } // namespace
 
-result<history_plan> plan_import(
-    const thread_record& thread, const history_input& input, const history_policy& policy
-) {
+result<history_plan>
+plan_import(const thread_record& thread, const history_input& input, const history_policy& policy) {
     return importer(thread, input, policy).run();
 }
 

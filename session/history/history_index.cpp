@@ -10,9 +10,8 @@ namespace agui::session {
 
 namespace {
 
-std::optional<std::size_t> look_up(
-    const std::unordered_map<std::string_view, std::size_t>& where, std::string_view id
-) {
+std::optional<std::size_t>
+look_up(const std::unordered_map<std::string_view, std::size_t>& where, std::string_view id) {
     const auto found = where.find(id);
     return found == where.end() ? std::nullopt : std::optional(found->second);
 }
@@ -82,8 +81,8 @@ content_match match_by_content(
     for (const message* value : given) {
         wanted.emplace_back(value->content);
     }
-    // The longest row that begins with the first one given (Knuth, Morris and Pratt): for each of those
-    // given, how many of the first ones the row that ends there repeats.
+    // The longest row that begins with the first one given (Knuth, Morris and Pratt): for each of
+    // those given, how many of the first ones the row that ends there repeats.
     std::vector<std::size_t> repeats(wanted.size());
     for (std::size_t i = 1, length = 0; i < wanted.size();) {
         count_work();

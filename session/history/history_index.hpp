@@ -11,8 +11,8 @@
 
 namespace agui::session {
 
-// What the history rule looks up in the messages of a thread, found once: histories have thousands of
-// messages. Views and pointers live as long as the thread.
+// What the history rule looks up in the messages of a thread, found once: histories have thousands
+// of messages. Views and pointers live as long as the thread.
 
 /// Messages and calls of a whole thread.
 struct thread_index {
@@ -28,8 +28,8 @@ struct thread_index {
     std::unordered_set<std::string_view> ids; ///< Of all messages.
 };
 
-/// Positions of a branch by message id and by call id: where a message of the input is, whose shape the
-/// client may have changed.
+/// Positions of a branch by message id and by call id: where a message of the input is, whose shape
+/// the client may have changed.
 class branch_index {
 public:
     branch_index(const thread_record& thread, const std::vector<node_index>& path);
@@ -51,8 +51,8 @@ struct content_match {
     std::size_t last = 0;  ///< The last of them is this one of the branch's user messages.
 };
 
-/// Finds the longest row of user messages of the branch that the given ones begin with, by content; of
-/// several the latest. The cost is the length of both.
+/// Finds the longest row of user messages of the branch that the given ones begin with, by content;
+/// of several the latest. The cost is the length of both.
 [[nodiscard]] content_match match_by_content(
     const thread_record& thread, const std::vector<node_index>& branch_users,
     const std::vector<const message*>& given

@@ -29,19 +29,17 @@ public:
             know_by_content();
         }
         choose_base();
-        const bool had_assistant =
-            std::ranges::any_of(input_.messages, [](const message& given) {
-                return given.role == role::assistant;
-            });
+        const bool had_assistant = std::ranges::any_of(input_.messages, [](const message& given) {
+            return given.role == role::assistant;
+        });
         out_.had_history =
-            had_assistant ||
-            (out_.last_known && out_.first_unknown() < input_.messages.size());
+            had_assistant || (out_.last_known && out_.first_unknown() < input_.messages.size());
         return std::move(out_);
     }
 
 private:
-    // The last user message that the thread holds, by id and content. What stands in front of it is not
-    // looked at: clients drop the attachments of old messages, which is no edit.
+    // The last user message that the thread holds, by id and content. What stands in front of it is
+    // not looked at: clients drop the attachments of old messages, which is no edit.
     void find_last_known() {
         for (std::size_t i = input_.messages.size(); i > 0 && !out_.last_known; --i) {
             const message& given = input_.messages[i - 1];
@@ -127,9 +125,9 @@ private:
         return reached;
     }
 
-    // The branch that holds the last known user message. Of several, the one that waits for an answer
-    // of this input, or that holds a message it edits (a tab that shows an older branch); then the head,
-    // then the most recent one.
+    // The branch that holds the last known user message. Of several, the one that waits for an
+    // answer of this input, or that holds a message it edits (a tab that shows an older branch);
+    // then the head, then the most recent one.
     void choose_branch() {
         count_work(thread_.nodes.size() + thread_.branches.size());
         const std::vector<bool> known = at_or_after(anchors_);
@@ -139,9 +137,8 @@ private:
             const branch& candidate = thread_.branches[index];
             const node_index tip = candidate.tip;
             return std::tuple(
-                !out_.last_known || (tip != no_node && known[tip]),
-                tip != no_node && waiting[tip], tip != no_node && edited[tip],
-                index == thread_.head, candidate.updated_at, index
+                !out_.last_known || (tip != no_node && known[tip]), tip != no_node && waiting[tip],
+                tip != no_node && edited[tip], index == thread_.head, candidate.updated_at, index
             );
         };
         for (std::uint32_t i = 0; i < thread_.branches.size(); ++i) {
@@ -161,8 +158,8 @@ private:
         }
     }
 
-    // A page that was reloaded, or a client that makes new ids, sends what the thread holds under ids
-    // that it does not: the branch's last messages are known by what they say.
+    // A page that was reloaded, or a client that makes new ids, sends what the thread holds under
+    // ids that it does not: the branch's last messages are known by what they say.
     void know_by_content() {
         std::vector<const message*> given;
         for (const std::size_t i : out_.new_users) {
@@ -188,11 +185,10 @@ private:
         collect_new_users();
     }
 
-    // A message that comes alone and says what the last one said, which has its reply, is meant as a new
-    // one ("go on"): taken for a retry it would cost the model the reply.
-    [[nodiscard]] bool is_said_again(
-        const content_match& match, const std::vector<std::size_t>& positions
-    ) const {
+    // A message that comes alone and says what the last one said, which has its reply, is meant as
+    // a new one ("go on"): taken for a retry it would cost the model the reply.
+    [[nodiscard]] bool
+    is_said_again(const content_match& match, const std::vector<std::size_t>& positions) const {
         if (out_.new_users.size() != 1 || out_.new_users.front() + 1 != input_.messages.size()) {
             return false;
         }
@@ -243,15 +239,15 @@ private:
     // Last message of the turn that the message at `position` of the branch belongs to.
     [[nodiscard]] node_index end_of_turn(std::size_t position) const {
         std::size_t last = position;
-        while (last + 1 < out_.path.size() &&
-               !is_user(thread_.nodes[out_.path[last + 1]].message)) {
+        while (last + 1 < out_.path.size() && !is_user(thread_.nodes[out_.path[last + 1]].message)
+        ) {
             ++last;
         }
         return out_.path[last];
     }
 
-    // A client that keeps the whole history and sends no known user message has edited the first one;
-    // what stands before that (a greeting) stays.
+    // A client that keeps the whole history and sends no known user message has edited the first
+    // one; what stands before that (a greeting) stays.
     [[nodiscard]] node_index base_without_known_user() const {
         const std::size_t first = first_user();
         if (first == out_.path.size()) {
@@ -260,8 +256,8 @@ private:
         return after_known_answer().value_or(thread_.nodes[out_.path[first]].parent);
     }
 
-    // An answer of a later turn in front of the new message: the client has cut off the beginning of the
-    // history, and goes on after that turn.
+    // An answer of a later turn in front of the new message: the client has cut off the beginning
+    // of the history, and goes on after that turn.
     [[nodiscard]] std::optional<node_index> after_known_answer() const {
         const std::size_t first = first_user();
         const branch_index positions(thread_, out_.path);
@@ -289,7 +285,7 @@ private:
     const input_calls& calls_;
     const thread_index& index_;
     history_place out_;
-    std::vector<node_index> anchors_; // The stored ones that are the last known user message.
+    std::vector<node_index> anchors_;   // The stored ones that are the last known user message.
     std::optional<std::size_t> anchor_; // Its position on the path.
 };
 

@@ -22,8 +22,13 @@ public:
     continuation(
         const thread_record& thread, const history_input& input, const history_policy& policy
     )
-        : thread_(thread), input_(input), policy_(policy), calls_(input.messages), index_(thread),
-          out_(thread, plan_), place_(find_place(thread, input, policy, calls_, index_)) {}
+        : thread_(thread),
+          input_(input),
+          policy_(policy),
+          calls_(input.messages),
+          index_(thread),
+          out_(thread, plan_),
+          place_(find_place(thread, input, policy, calls_, index_)) {}
 
     result<history_plan> run() {
         out_.start_at(place_.base);
@@ -63,8 +68,11 @@ private:
             const auto taken = given.find(thread_.nodes[node].message.id);
             if (is_on_base_path(node) && taken != given.end()) {
                 return failure{
-                    errc::invalid_input, "is the id of another message of this thread",
-                    "messages[" + std::to_string(taken->second) + "].id", {}};
+                    errc::invalid_input,
+                    "is the id of another message of this thread",
+                    "messages[" + std::to_string(taken->second) + "].id",
+                    {}
+                };
             }
         }
         return std::nullopt;
@@ -86,8 +94,8 @@ private:
         return node < on_base_path_.size() && on_base_path_[node];
     }
 
-    // Sorts the tool messages of the input: answers that take effect, results of the client's own calls,
-    // and what is left out.
+    // Sorts the tool messages of the input: answers that take effect, results of the client's own
+    // calls, and what is left out.
     std::optional<failure> read_answers() {
         for (std::size_t i = 0; i < input_.messages.size(); ++i) {
             const message& given = input_.messages[i];
@@ -192,8 +200,8 @@ private:
         return std::nullopt;
     }
 
-    // Answers stand next to their call, so they come first: an edit of what came with them keeps them.
-    // The rest keeps the order of the input.
+    // Answers stand next to their call, so they come first: an edit of what came with them keeps
+    // them. The rest keeps the order of the input.
     void append_all() {
         for (const message* answer : answers_) {
             out_.set_status(*index_.find_call(answer->tool_call_id), call_status::answered);
@@ -227,7 +235,8 @@ private:
         if (own.tool_calls.empty()) {
             return;
         }
-        // A re-shaped message holds calls and text of the server too: only the client's calls are new.
+        // A re-shaped message holds calls and text of the server too: only the client's calls are
+        // new.
         if (holds_known_call || index_.ids.contains(given.id)) {
             own.id = given.id + ":" + own.tool_calls.front().id;
         } else {
@@ -251,8 +260,8 @@ private:
         }
     }
 
-    // Clients send their system text with every request, some under a new id each time: it is taken in
-    // where the branch does not hold it yet.
+    // Clients send their system text with every request, some under a new id each time: it is taken
+    // in where the branch does not hold it yet.
     void append_system(const message& given) {
         if (!policy_.accept_client_system) {
             out_.warn("a system message of the client was dropped");
@@ -286,8 +295,8 @@ private:
         if (index != thread_.head) {
             plan_.change.head = index;
         }
-        // Only a new user message shows what the client sends: a retry of a delta looks like history
-        // when a tool answer came with it.
+        // Only a new user message shows what the client sends: a retry of a delta looks like
+        // history when a tool answer came with it.
         if (!place_.new_users.empty()) {
             plan_.change.last_request_had_history = place_.had_history;
         }
@@ -350,7 +359,7 @@ private:
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
     std::vector<bool> on_base_path_;
-    std::unordered_set<std::string> appended_; // Ids.
+    std::unordered_set<std::string> appended_;     // Ids.
     std::unordered_set<std::string> system_texts_; // Of the branch, and of what is appended.
 
     std::vector<const message*> answers_;

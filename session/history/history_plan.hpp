@@ -15,15 +15,18 @@ namespace agui::session {
 enum class on_partial { automatic, wait, proceed, reject };
 /// `tools.on_abandoned`: a user message arrives while calls are pending.
 enum class on_abandoned { answer, reject };
-/// `session.client_history`, of an agent or of the header X-Client-History: what a client sends each time.
-/// It decides about an input none of whose user messages is known by its id.
+/// `session.client_history`, of an agent or of the header X-Client-History: what a client sends
+/// each time. It decides about an input none of whose user messages is known by its id.
 enum class client_history {
-    automatic, ///< What the branch holds already, by content, is known; one message is new, several are an edit.
-    full,      ///< Always everything: an unknown message is an edit of the first one.
-    delta,     ///< Only what is new: never an edit.
+    /// What the branch holds already, by content, is known; one message is new, several are an
+    /// edit.
+    automatic,
+    full,  ///< Always everything: an unknown message is an edit of the first one.
+    delta, ///< Only what is new: never an edit.
 };
 
-[[nodiscard]] std::optional<client_history> client_history_from_string(std::string_view name) noexcept;
+[[nodiscard]] std::optional<client_history> client_history_from_string(std::string_view name
+) noexcept;
 /// `session.history`: whose copy of the conversation counts.
 enum class history_mode { server, client };
 
@@ -37,11 +40,13 @@ struct history_policy {
 
 /// The part of a request that the history rule looks at.
 struct history_input {
-    /// As given, ids filled in by the caller where they were missing, and made distinct (history_ids.hpp).
+    /// As given, ids filled in by the caller where they were missing, and made distinct
+    /// (history_ids.hpp).
     std::vector<message> messages;
     /// Seed 002's `tool_name`/`name` of a tool message is in message::name.
-    std::optional<std::vector<std::string>> offered_tools; ///< Names in the request's `tools`; absent: no `tools` member.
-    std::vector<std::string> configured_external_tools;    ///< Declared external in the config.
+    /// Names in the request's `tools`; absent: no `tools` member.
+    std::optional<std::vector<std::string>> offered_tools;
+    std::vector<std::string> configured_external_tools; ///< Declared external in the config.
     /// True for the name of a tool that the server executes.
     std::function<bool(std::string_view)> is_server_tool;
 };
@@ -64,18 +69,18 @@ struct history_plan {
     next_step next = next_step::call_model;
     /// Messages, branches, calls, head and offered-history flag to store; without events and times.
     changes change;
-    std::vector<taken_answer> answers;   ///< One `tool.response` each.
+    std::vector<taken_answer> answers;          ///< One `tool.response` each.
     std::vector<std::string> new_user_messages; ///< Ids; one `user.message` each.
-    bool snapshot = false;   ///< `nothing`: the client misses messages of the branch; send them.
+    bool snapshot = false;      ///< `nothing`: the client misses messages of the branch; send them.
     bool new_user_turn = false; ///< `tool_choice` applies to the first model call of a user turn.
-    std::vector<std::string> warnings;   ///< One sentence each, without content; for the log.
+    std::vector<std::string> warnings; ///< One sentence each, without content; for the log.
 };
 
-/// Decides what of `input` is new to `thread` and where the conversation goes on. Pure: same arguments,
-/// same plan. `thread` may be empty (no nodes): a thread never seen. Failures: unknown_tool_call,
-/// tool_name_mismatch, partial_tool_answers, pending_tool_calls; nothing is to be stored then.
-[[nodiscard]] result<history_plan> plan_history(
-    const thread_record& thread, const history_input& input, const history_policy& policy
-);
+/// Decides what of `input` is new to `thread` and where the conversation goes on. Pure: same
+/// arguments, same plan. `thread` may be empty (no nodes): a thread never seen. Failures:
+/// unknown_tool_call, tool_name_mismatch, partial_tool_answers, pending_tool_calls; nothing is to
+/// be stored then.
+[[nodiscard]] result<history_plan>
+plan_history(const thread_record& thread, const history_input& input, const history_policy& policy);
 
 } // namespace agui::session

@@ -47,7 +47,8 @@ failure unknown_call(std::size_t index) {
         errc::unknown_tool_call,
         "no tool call of this thread has the id of this answer",
         "messages[" + std::to_string(index) + "].toolCallId",
-        {}};
+        {}
+    };
 }
 
 failure other_tool_named(std::size_t index) {
@@ -55,7 +56,8 @@ failure other_tool_named(std::size_t index) {
         errc::tool_name_mismatch,
         "the answer names another tool than its call",
         "messages[" + std::to_string(index) + "].name",
-        {}};
+        {}
+    };
 }
 
 bool is_offered(const thread_record& thread, const history_input& input, std::string_view tool) {
@@ -81,10 +83,8 @@ result<open_call_verdict> judge_open_calls(
     if (given.goes_on) {
         if (policy.on_abandoned == on_abandoned::reject) {
             return failure{
-                errc::pending_tool_calls,
-                "tool calls of this thread wait for their answers",
-                {},
-                {}};
+                errc::pending_tool_calls, "tool calls of this thread wait for their answers", {}, {}
+            };
         }
         return open_call_verdict::abandon;
     }
@@ -95,7 +95,8 @@ result<open_call_verdict> judge_open_calls(
     case on_partial::reject:
         if (given.answered) {
             return failure{
-                errc::partial_tool_answers, "not all pending tool calls are answered", {}, {}};
+                errc::partial_tool_answers, "not all pending tool calls are answered", {}, {}
+            };
         }
         return open_call_verdict::wait;
     case on_partial::proceed:

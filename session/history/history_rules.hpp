@@ -10,7 +10,8 @@
 namespace agui::session {
 
 // What the two halves of the history rule share: history_import.cpp (the input is the history) and
-// history_plan.cpp (the stored thread is). Views and pointers live as long as the input and the thread.
+// history_plan.cpp (the stored thread is). Views and pointers live as long as the input and the
+// thread.
 
 [[nodiscard]] bool is_system(const message& value) noexcept;
 
@@ -34,17 +35,17 @@ struct input_calls {
 [[nodiscard]] failure unknown_call(std::size_t index);
 [[nodiscard]] failure other_tool_named(std::size_t index);
 
-/// True if somebody may still answer a call of `tool`: it is configured, or offered by this request or,
-/// where the request says nothing about tools, by the last one that did.
+/// True if somebody may still answer a call of `tool`: it is configured, or offered by this request
+/// or, where the request says nothing about tools, by the last one that did.
 [[nodiscard]] bool
 is_offered(const thread_record& thread, const history_input& input, std::string_view tool);
 
 /// What a request brings while calls are pending.
 struct open_call_case {
-    bool goes_on = false;        ///< A user message, or a turn asked for again.
-    bool answered = false;       ///< It answers some of the pending calls.
+    bool goes_on = false;         ///< A user message, or a turn asked for again.
+    bool answered = false;        ///< It answers some of the pending calls.
     bool own_pair_at_end = false; ///< It ends in the result of a call that the client made itself.
-    bool whole_history = false;  ///< It came with history (form 2).
+    bool whole_history = false;   ///< It came with history (form 2).
 };
 
 enum class open_call_verdict { wait, abandon };

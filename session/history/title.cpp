@@ -50,7 +50,9 @@ std::string title_line(std::string_view text, std::size_t characters_max) {
 }
 
 std::optional<std::string> title_of_change(const thread_record& thread, const changes& change) {
-    const auto speaks = [](const stored_message& node) { return says_something(node.message); };
+    const auto speaks = [](const stored_message& node) {
+        return says_something(node.message);
+    };
     if (!thread.title.empty() || std::ranges::any_of(thread.nodes, speaks)) {
         return std::nullopt;
     }

@@ -12,13 +12,13 @@ namespace agui::session {
 /// Characters of a title that is made of a message: a line of a list.
 inline constexpr std::size_t title_characters_max = 80;
 
-/// The beginning of `text` as one line: whole characters, white space as single spaces, without control
-/// characters and such that change the direction of text.
+/// The beginning of `text` as one line: whole characters, white space as single spaces, without
+/// control characters and such that change the direction of text.
 [[nodiscard]] std::string
 title_line(std::string_view text, std::size_t characters_max = title_characters_max);
 
-/// The title that `change` gives to `thread`: of the first user message with a text, if it comes with the
-/// change and the thread has no title. Nothing: the title stays as it is.
+/// The title that `change` gives to `thread`: of the first user message with a text, if it comes
+/// with the change and the thread has no title. Nothing: the title stays as it is.
 [[nodiscard]] std::optional<std::string>
 title_of_change(const thread_record& thread, const changes& change);
 

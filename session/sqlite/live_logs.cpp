@@ -22,8 +22,8 @@ bool has_large_document(const changes& change) {
     const auto is_large = [](const auto& document) {
         return document && stored_size(*document, record_bytes_max) > record_bytes_max;
     };
-    return is_large(change.state) || is_large(change.offered_tools) ||
-           is_large(change.context) || is_large(change.metadata);
+    return is_large(change.state) || is_large(change.offered_tools) || is_large(change.context) ||
+           is_large(change.metadata);
 }
 
 // The record as bytes; empty: it is too large.
@@ -143,8 +143,8 @@ live_logs::outcome live_logs::take_record(redo_record& record, Append append) {
     held.record = std::move(record);
     held.behind = ring_.end();
     ++commits_;
-    const bool is_due = std::exchange(asked_for_next_, false) || records_.size() >= records_at_once ||
-                        is_behind_segment_of(before);
+    const bool is_due = std::exchange(asked_for_next_, false) ||
+                        records_.size() >= records_at_once || is_behind_segment_of(before);
     return is_due ? outcome::durable_and_due : outcome::durable;
 }
 

@@ -17,9 +17,10 @@
 
 namespace agui::session {
 
-/// The way past the store's queue, for what runs do that are going on: their log entries, their commits, and
-/// their begin are durable as soon as they are in the ring. Which may go there, so that every log and
-/// every thread stays in order: while entries of a run are queued, what is behind them is queued as well.
+/// The way past the store's queue, for what runs do that are going on: their log entries, their
+/// commits, and their begin are durable as soon as they are in the ring. Which may go there, so
+/// that every log and every thread stays in order: while entries of a run are queued, what is
+/// behind them is queued as well.
 ///
 /// Everything but the last group may be called from any thread.
 class live_logs {
@@ -31,24 +32,25 @@ public:
     /// A number for a run. All runs have theirs from here, so that none is used twice.
     [[nodiscard]] std::int64_t take_number() noexcept { return ++last_number_; }
 
-    /// A run has begun that was queued, on a thread that has that size now: what it does may come, its
-    /// entries from sequence 1.
+    /// A run has begun that was queued, on a thread that has that size now: what it does may come,
+    /// its entries from sequence 1.
     void open(const thread_key& key, std::int64_t run_number, thread_size size);
     /// It has ended.
     void close(std::int64_t run_number);
 
     enum class outcome {
-        refused,        ///< To be queued; entries count as with hold().
+        refused, ///< To be queued; entries count as with hold().
         durable,
         durable_and_due ///< And the owner should take what has come together.
     };
     [[nodiscard]] outcome append(const log_slice& slice);
 
-    /// Begins the run as open() does; the caller holds the thread and knows that the record fits. The record is
-    /// taken unless it is refused. Throws std::logic_error (check_change).
+    /// Begins the run as open() does; the caller holds the thread and knows that the record fits.
+    /// The record is taken unless it is refused. Throws std::logic_error (check_change).
     [[nodiscard]] outcome begin(redo_record& record);
-    /// Commits what the thread's run does, with the entries in `log`; everything of `record` but its key and
-    /// change is set here. The record is taken unless it is refused. Throws std::logic_error (check_change).
+    /// Commits what the thread's run does, with the entries in `log`; everything of `record` but
+    /// its key and change is set here. The record is taken unless it is refused. Throws
+    /// std::logic_error (check_change).
     [[nodiscard]] outcome commit(redo_record& record, const std::optional<log_slice>& log);
     /// How many times one of the two took a record.
     [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
@@ -67,22 +69,23 @@ public:
 
     [[nodiscard]] log_ring& ring() noexcept { return ring_; }
 
-    /// So many records are due, and become one transaction: one costs a third of what it costs alone, and other
-    /// calls wait for a few milliseconds at most.
+    /// So many records are due, and become one transaction: one costs a third of what it costs
+    /// alone, and other calls wait for a few milliseconds at most.
     static constexpr std::size_t records_at_once = 16;
 
     struct held_record {
         redo_record record;
         log_ring::place behind = 0; ///< It ends here.
     };
-    /// Moves the records that have come together to the end of `records`: all that are before the place that is
-    /// returned.
+    /// Moves the records that have come together to the end of `records`: all that are before the
+    /// place that is returned.
     [[nodiscard]] log_ring::place take(std::vector<held_record>& records);
     /// The same; and the first entry of each run behind that place is encoded whole.
     [[nodiscard]] log_ring::place cut(std::vector<held_record>& records);
     /// False: there are records to take already. Otherwise the next one is told to be due.
     [[nodiscard]] bool ask_for_next();
-    /// Begins are refused while the store cannot be written, so that nobody starts what cannot be kept for long.
+    /// Begins are refused while the store cannot be written, so that nobody starts what cannot be
+    /// kept for long.
     void refuse_begins(bool refuse) noexcept { refuses_begins_ = refuse; }
 
 private:
@@ -109,9 +112,8 @@ private:
     [[nodiscard]] std::optional<subject> subject_of(const thread_key& key);
     void open_locked(const thread_key& key, std::int64_t run_number, thread_size size);
     void close_locked(std::int64_t run_number);
-    [[nodiscard]] bool append_entries_locked(
-        live_run& target, const log_slice& slice, std::string_view commit
-    );
+    [[nodiscard]] bool
+    append_entries_locked(live_run& target, const log_slice& slice, std::string_view commit);
     [[nodiscard]] bool is_behind_segment_of(log_ring::place before) const noexcept;
     void move_records(std::vector<held_record>& records);
     template <class Append>

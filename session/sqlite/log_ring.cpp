@@ -40,8 +40,8 @@ struct segment_head {
 };
 static_assert(sizeof(segment_head) == 32);
 
-// What a record begins with. Then in LEB128: run; first sequence; count, times two, and one if there is a commit; if
-// there are both, how many bytes the entries take. The entries; the commit.
+// What a record begins with. Then in LEB128: run; first sequence; count, times two, and one if
+// there is a commit; if there are both, how many bytes the entries take. The entries; the commit.
 struct record_head {
     std::uint32_t bytes; ///< Of the whole record; 0: there is none.
     std::uint32_t head_sum;
@@ -119,9 +119,9 @@ std::optional<log_ring::record> parse(std::string_view bytes) {
         return std::nullopt;
     }
     return log_ring::record{
-        .slice = {
-            static_cast<std::int64_t>(run_number), first_sequence,
-            static_cast<std::uint32_t>(count), bytes.substr(0, entries_bytes)},
+        .slice =
+            {static_cast<std::int64_t>(run_number), first_sequence,
+             static_cast<std::uint32_t>(count), bytes.substr(0, entries_bytes)},
         .commit = bytes.substr(entries_bytes),
     };
 }
@@ -151,8 +151,7 @@ std::optional<found_record> record_at(const char* segment, std::size_t offset, r
 }
 
 // Appends what is in a segment, as far as it can be read.
-segment_end
-read_segment(const char* segment, std::uint64_t serial, log_ring::contents& found) {
+segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::contents& found) {
     std::size_t offset = sizeof(segment_head);
     record_head head{};
     while (offset + sizeof head <= log_ring::segment_bytes) {
@@ -227,7 +226,8 @@ log_ring::recover(const std::string& path, std::uint64_t identity) {
         const char* const segment = found.bytes.data() + slot * segment_bytes;
         const auto head = load<segment_head>(segment);
         const bool is_sound = head.magic == segment_magic && head.identity == identity &&
-                              head.sum == head.expected_sum() && head.serial % segment_count == slot;
+                              head.sum == head.expected_sum() &&
+                              head.serial % segment_count == slot;
         if (is_sound) {
             segments.emplace_back(head.serial, segment);
         } else if (head.magic != 0) { // Not released, either.
@@ -261,7 +261,8 @@ log_ring::log_ring(const std::string& path, std::uint64_t identity)
     if (file_ < 0) {
         fail(path);
     }
-    // The blocks are there before anything is written to the mapping, where a full disk would be a signal.
+    // The blocks are there before anything is written to the mapping, where a full disk would be a
+    // signal.
     const int error = ::posix_fallocate(file_, 0, file_bytes);
     void* const mapped =
         error != 0 ? MAP_FAILED
@@ -286,7 +287,8 @@ char* log_ring::segment_at(std::uint64_t serial) const noexcept {
 
 bool log_ring::append(const record& given) noexcept {
     const encoded_slice& slice = given.slice;
-    std::array<char, numbers_bytes_max> numbers; // NOLINT(*-member-init): written before it is read.
+    // NOLINT(*-member-init): written before it is read.
+    std::array<char, numbers_bytes_max> numbers;
     std::size_t numbers_bytes = 0;
     const auto put = [&](std::uint64_t number) {
         numbers_bytes += write_leb128(numbers.data() + numbers_bytes, number);

@@ -11,13 +11,14 @@
 
 namespace agui::session {
 
-/// Records in a file of fixed size that is mapped into memory: slices of log entries, and commits of any form,
-/// with a slice or without. What append() has taken survives the process, at once and without a system call. A power cut may take parts of what was
-/// appended in the last half minute or so; checksums tell which.
+/// Records in a file of fixed size that is mapped into memory: slices of log entries, and commits
+/// of any form, with a slice or without. What append() has taken survives the process, at once and
+/// without a system call. A power cut may take parts of what was appended in the last half minute
+/// or so; checksums tell which.
 ///
-/// The file is a ring of segments (session/README.md, "Ring bytes"). A segment is prepared before anything
-/// goes into it: written with zeros, its pages made writable. So append() does not meet a full disk, and
-/// hardly ever waits for a slow one.
+/// The file is a ring of segments (session/README.md, "Ring bytes"). A segment is prepared before
+/// anything goes into it: written with zeros, its pages made writable. So append() does not meet a
+/// full disk, and hardly ever waits for a slow one.
 ///
 /// Two threads may use it at a time: one that appends, and the owner, which calls everything else.
 class log_ring {
@@ -30,27 +31,30 @@ public:
 
     /// A commit and the log entries of its run that belong to it, or one of both alone.
     struct record {
-        encoded_slice slice; ///< With a count of 0 it has no entries.
+        encoded_slice slice;     ///< With a count of 0 it has no entries.
         std::string_view commit; ///< Its bytes; empty: none.
     };
 
     /// What a former process left in its file.
     struct contents {
         std::string bytes;
-        std::vector<page_slice> slices; ///< Of all records in the order of append(), views of `bytes`.
+        /// Of all records in the order of append(), views of `bytes`.
+        std::vector<page_slice> slices;
         struct commit {
             std::string_view bytes;
             place behind; ///< The record ends here.
         };
         std::vector<commit> commits; ///< Of all records that are sound, in the order of append().
-        bool unreadable = false; ///< Something lies between them that does not say what it is.
+        bool unreadable = false;     ///< Something lies between them that does not say what it is.
     };
-    /// Nullopt: there is no file, or it is none that was made with this identity. Throws std::system_error.
+    /// Nullopt: there is no file, or it is none that was made with this identity. Throws
+    /// std::system_error.
     [[nodiscard]] static std::optional<contents>
     recover(const std::string& path, std::uint64_t identity);
 
-    /// Makes a new file, readable by its owner only, in place of any other. `identity` is that of the store
-    /// that it belongs to. Nothing can be appended before prepare(). Throws std::system_error.
+    /// Makes a new file, readable by its owner only, in place of any other. `identity` is that of
+    /// the store that it belongs to. Nothing can be appended before prepare(). Throws
+    /// std::system_error.
     log_ring(const std::string& path, std::uint64_t identity);
     ~log_ring();
     log_ring(const log_ring&) = delete;
@@ -66,8 +70,8 @@ public:
     /// Behind the last record that was appended.
     [[nodiscard]] place end() const noexcept { return end_.load(std::memory_order_acquire); }
 
-    /// The record at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its bytes live
-    /// until they are released.
+    /// The record at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its
+    /// bytes live until they are released.
     [[nodiscard]] std::optional<record> next(place& from, place until) const;
 
     /// Nothing before `until`, which end() gave, is needed any more.
@@ -87,7 +91,7 @@ private:
     const std::uint64_t identity_;
     int file_ = -1;
     char* bytes_ = nullptr;
-    std::uint64_t first_serial_ = 0;          ///< Of the segments that are not released.
+    std::uint64_t first_serial_ = 0; ///< Of the segments that are not released.
     std::atomic<place> end_{0};
     std::atomic<std::uint64_t> ready_serial_{0}; ///< Those below are prepared.
 };

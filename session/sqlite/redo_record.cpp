@@ -17,7 +17,8 @@ namespace json = boost::json;
 
 namespace {
 
-// The members of each value in their order, for a writer and for a reader, which takes what it cannot keep const.
+// The members of each value in their order, for a writer and for a reader, which takes what it
+// cannot keep const.
 
 template <class Value, class Of>
 concept any_const = std::is_same_v<std::remove_const_t<Value>, Of>;
@@ -143,7 +144,8 @@ public:
         members(*this, value);
     }
 
-    /// Something that stands at the end where it is there: records of before it was known have none.
+    /// Something that stands at the end where it is there: records of before it was known have
+    /// none.
     template <class Value>
     void last(const std::optional<Value>& value) {
         if (value) {
@@ -162,8 +164,8 @@ private:
     std::string bytes_;
 };
 
-// Takes values off the front; once something is not as a writer leaves it, this is not sound any more, and what
-// it gives is of no use.
+// Takes values off the front; once something is not as a writer leaves it, this is not sound any
+// more, and what it gives is of no use.
 class reader {
 public:
     explicit reader(std::string_view bytes) : rest_(bytes) {}

@@ -62,9 +62,7 @@ void database::begin() {
     begin_->execute();
 }
 
-void database::commit() {
-    commit_->execute();
-}
+void database::commit() { commit_->execute(); }
 
 void database::rollback() noexcept {
     if (in_transaction()) {
@@ -82,13 +80,9 @@ std::int64_t database::last_insert_id() const noexcept {
     return sqlite3_last_insert_rowid(handle_);
 }
 
-std::int64_t database::changed_rows() const noexcept {
-    return sqlite3_changes64(handle_);
-}
+std::int64_t database::changed_rows() const noexcept { return sqlite3_changes64(handle_); }
 
-bool database::in_transaction() const noexcept {
-    return sqlite3_get_autocommit(handle_) == 0;
-}
+bool database::in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
 
 statement::statement(database& db, std::string_view sql) : db_(db) {
     const int code = sqlite3_prepare_v3(
@@ -98,9 +92,7 @@ statement::statement(database& db, std::string_view sql) : db_(db) {
     check(code);
 }
 
-statement::~statement() {
-    sqlite3_finalize(handle_);
-}
+statement::~statement() { sqlite3_finalize(handle_); }
 
 void statement::check(int code) const {
     if (code != SQLITE_OK) {
@@ -159,9 +151,7 @@ void statement::bind(int index, blob_view value, lifetime how) {
     ));
 }
 
-void statement::bind_null(int index) {
-    check(sqlite3_bind_null(handle_, index));
-}
+void statement::bind_null(int index) { check(sqlite3_bind_null(handle_, index)); }
 
 std::int64_t statement::rows::integer(int column) const noexcept {
     return sqlite3_column_int64(owner_.handle_, column);

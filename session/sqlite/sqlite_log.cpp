@@ -10,8 +10,8 @@ namespace agui::session {
 
 namespace {
 
-// Of all tails together, before they are folded: the memory, the pages on disk and the time to open after
-// a crash grow with it.
+// Of all tails together, before they are folded: the memory, the pages on disk and the time to open
+// after a crash grow with it.
 constexpr std::size_t fold_bytes = 256U << 10U;
 // One step of folding, so that commits wait for a few milliseconds at most.
 constexpr std::size_t fold_step_rows = 32;
@@ -19,9 +19,7 @@ constexpr std::int64_t fold_step_pages = 128;
 // A page is one BLOB, which SQLite limits to 10^9 bytes.
 constexpr std::size_t page_bytes_max = 16U << 20U;
 
-failure expired() {
-    return {errc::run_expired, "the log of this run is gone", {}, {}};
-}
+failure expired() { return {errc::run_expired, "the log of this run is gone", {}, {}}; }
 
 // Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
 bool copy_entries(
@@ -104,8 +102,9 @@ void sqlite_log::recover(const log_ring::contents* ring, bool ring_is_lost) {
     if (is_unreadable) {
         log_.log(
             log_level::warning,
-            ring_is_lost ? "the file of the latest log entries is missing: active runs are not served"
-                         : "the file of the latest log entries is damaged: active runs are not served"
+            ring_is_lost
+                ? "the file of the latest log entries is missing: active runs are not served"
+                : "the file of the latest log entries is damaged: active runs are not served"
         );
     }
     for (const std::int64_t page : unreadable_pages_) {
@@ -130,7 +129,8 @@ void sqlite_log::read_pages(std::unordered_map<std::int64_t, std::vector<page_sl
             continue;
         }
         for (const page_slice& held : *slices) {
-            if (const auto found = from_ring.find(held.slice.run_number); found != from_ring.end()) {
+            if (const auto found = from_ring.find(held.slice.run_number);
+                found != from_ring.end()) {
                 recover_before(held.slice.first_sequence, found->second);
             }
             recover_or_mark(held);
@@ -143,7 +143,9 @@ void sqlite_log::recover_before(std::uint64_t sequence, std::vector<page_slice>&
     const auto end = std::ranges::find_if(from_ring, [sequence](const page_slice& held) {
         return held.slice.first_sequence >= sequence;
     });
-    std::for_each(from_ring.begin(), end, [this](const page_slice& held) { recover_or_mark(held); });
+    std::for_each(from_ring.begin(), end, [this](const page_slice& held) {
+        recover_or_mark(held);
+    });
     from_ring.erase(from_ring.begin(), end);
 }
 
@@ -314,8 +316,7 @@ std::size_t sqlite_log::open_bytes_of(const tail& target) noexcept {
 
 void sqlite_log::keep(tail& target, const encoded_slice& slice) {
     const bool is_full = open_bytes_of(target) >= chain_bytes_max;
-    if (target.chunks.empty() ||
-        (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
+    if (target.chunks.empty() || (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
     }
     chunk& last = target.chunks.back();
@@ -368,8 +369,8 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
     std::vector<log_entry> entries;
     std::uint64_t reached = after;
     const auto take = [&](const encoded_slice& slice) {
-        const bool sound = slice.first_sequence <= reached + 1 &&
-                           copy_entries(slice, reached, limit, entries);
+        const bool sound =
+            slice.first_sequence <= reached + 1 && copy_entries(slice, reached, limit, entries);
         reached = entries.empty() ? reached : entries.back().sequence;
         return sound;
     };
@@ -414,17 +415,14 @@ bool sqlite_log::is_folding() const noexcept {
 }
 
 bool sqlite_log::fold_is_due() const noexcept {
-    return fold_wanted_ || tail_bytes_ >= fold_bytes ||
-           (ring_ != nullptr && ring_->is_half_full());
+    return fold_wanted_ || tail_bytes_ >= fold_bytes || (ring_ != nullptr && ring_->is_half_full());
 }
 
 bool sqlite_log::fold_pending() const noexcept {
     return !fold_rests_ && (is_folding() || fold_is_due() || wants_segment());
 }
 
-bool sqlite_log::wants_segment() const noexcept {
-    return ring_ != nullptr && ring_->can_prepare();
-}
+bool sqlite_log::wants_segment() const noexcept { return ring_ != nullptr && ring_->can_prepare(); }
 
 bool sqlite_log::fold_starts() const noexcept {
     return !fold_rests_ && !is_folding() && fold_is_due();

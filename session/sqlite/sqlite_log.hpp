@@ -17,11 +17,12 @@
 
 namespace agui::session {
 
-/// The logs of all runs. What comes past the queue is in a ring (live_logs); a commit writes the slices of
-/// all runs that come with it as one row, a page. So that a run can be read without reading these, what they
-/// hold is kept in memory as well, in one tail per run. When the tails reach some hundred kilobytes they are
-/// folded: each is written as rows of its run, in small steps; then the pages are deleted and the ring is
-/// released. Both are read only when the store is opened.
+/// The logs of all runs. What comes past the queue is in a ring (live_logs); a commit writes the
+/// slices of all runs that come with it as one row, a page. So that a run can be read without
+/// reading these, what they hold is kept in memory as well, in one tail per run. When the tails
+/// reach some hundred kilobytes they are folded: each is written as rows of its run, in small
+/// steps; then the pages are deleted and the ring is released. Both are read only when the store is
+/// opened.
 ///
 /// Runs on the store's thread. Functions that write expect a transaction, except fold_step().
 /// Throws sqlite_error.
@@ -29,8 +30,9 @@ class sqlite_log {
 public:
     sqlite_log(database& db, sqlite_runs& runs, agui::logger& log);
 
-    /// Reads what a former process left in pages and, nullptr: nothing, in the ring; to be called once, before
-    /// anything else. Runs of which bytes are lost are marked; with `ring_is_lost`, those that are active.
+    /// Reads what a former process left in pages and, nullptr: nothing, in the ring; to be called
+    /// once, before anything else. Runs of which bytes are lost are marked; with `ring_is_lost`,
+    /// those that are active.
     void recover(const log_ring::contents* ring, bool ring_is_lost);
 
     /// From here on entries come past the queue as well. Before anything is read or written.
@@ -39,7 +41,8 @@ public:
     /// Takes what is in the ring up to there.
     void take_live(log_ring::place until);
 
-    /// The run of a new record; and that it has ended. Between the two its log's end is not looked up.
+    /// The run of a new record; and that it has ended. Between the two its log's end is not looked
+    /// up.
     void run_begun(std::int64_t run_number);
     void run_ended(std::int64_t run_number);
     /// It was removed.
@@ -74,8 +77,9 @@ public:
     /// True if the next step should begin to fold what there is.
     [[nodiscard]] bool fold_starts() const noexcept;
     /// One step of folding, in a transaction of its own: a fraction of a millisecond to a few. Does
-    /// not throw: after a failure, folding rests. It begins to fold only if it `may_start`: all runs of which
-    /// there are entries must be in the tables, and the ring taken up to where each run goes on with a whole entry.
+    /// not throw: after a failure, folding rests. It begins to fold only if it `may_start`: all
+    /// runs of which there are entries must be in the tables, and the ring taken up to where each
+    /// run goes on with a whole entry.
     void fold_step(bool may_start) noexcept;
     void rest() noexcept { fold_rests_ = true; }
     /// A commit has succeeded.
@@ -92,9 +96,9 @@ private:
     };
     // The last part of a run's log: everything that no row of run_logs holds.
     struct tail {
-        std::uint64_t end = 0;    ///< Last durable sequence.
-        std::uint64_t staged = 0; ///< Last sequence of the transaction that is going on.
-        entry_chain chain;        ///< As of `staged`.
+        std::uint64_t end = 0;      ///< Last durable sequence.
+        std::uint64_t staged = 0;   ///< Last sequence of the transaction that is going on.
+        entry_chain chain;          ///< As of `staged`.
         std::size_t open_bytes = 0; ///< Of the last chunk, as of `staged`.
         std::vector<chunk> chunks;
         std::size_t folded = 0; ///< How many of the chunks are rows.

@@ -36,8 +36,7 @@ sqlite_redo::sqlite_redo(
       set_applied_(db, "UPDATE log_ring SET applied = ?") {}
 
 void sqlite_redo::recover(const std::vector<log_ring::contents::commit>& commits) {
-    const auto applied =
-        static_cast<log_ring::place>(db_.integer("SELECT applied FROM log_ring"));
+    const auto applied = static_cast<log_ring::place>(db_.integer("SELECT applied FROM log_ring"));
     transaction change(db_);
     log_ring::place through = applied;
     for (const auto& [bytes, behind] : commits) {
@@ -59,17 +58,14 @@ void sqlite_redo::recover(const std::vector<log_ring::contents::commit>& commits
     pass_failpoint("redo.recovered");
 }
 
-void sqlite_redo::use(live_logs& live) {
-    live_ = &live;
-}
+void sqlite_redo::use(live_logs& live) { live_ = &live; }
 
 void sqlite_redo::take(chains how) {
     if (live_ == nullptr) {
         return;
     }
     const std::size_t before = held_.size();
-    const log_ring::place until =
-        how == chains::restart ? live_->cut(held_) : live_->take(held_);
+    const log_ring::place until = how == chains::restart ? live_->cut(held_) : live_->take(held_);
     taken_ += held_.size() - before;
     const auto now = std::chrono::steady_clock::now();
     if (before == 0) {
@@ -127,9 +123,7 @@ void sqlite_redo::apply_one(const redo_record& record) {
             );
         } else if (at->size == record.before) {
             thread = at->thread;
-            threads_.apply(
-                *at, record.change, record.begins->started_at, record.message_texts
-            );
+            threads_.apply(*at, record.change, record.begins->started_at, record.message_texts);
         } else {
             throw std::logic_error("a run begins on a thread that is not as it was");
         }
@@ -149,8 +143,8 @@ void sqlite_redo::apply_one(const redo_record& record) {
     }
 }
 
-// A record that does not fit must not keep the others from the tables. After a power cut there may be some;
-// otherwise it is a bug.
+// A record that does not fit must not keep the others from the tables. After a power cut there may
+// be some; otherwise it is a bug.
 void sqlite_redo::apply_or_leave_out(const redo_record& record) {
     savepoint own(db_);
     try {
@@ -196,9 +190,7 @@ void sqlite_redo::committed() noexcept {
     }
 }
 
-void sqlite_redo::rolled_back() noexcept {
-    applied_ = 0;
-}
+void sqlite_redo::rolled_back() noexcept { applied_ = 0; }
 
 void sqlite_redo::failed(const std::exception& error) noexcept {
     if (one_by_one_ && is_fault_of_record(error)) {
@@ -272,8 +264,8 @@ void sqlite_redo::end_read() noexcept {
 }
 
 void sqlite_redo::read_done() noexcept {
-    // A disk that could take nothing a moment ago is tried by step(). Meanwhile the transaction stays: doing all
-    // records to the tables again takes up to a tenth of a second.
+    // A disk that could take nothing a moment ago is tried by step(). Meanwhile the transaction
+    // stays: doing all records to the tables again takes up to a tenth of a second.
     if (!read_ || fails_) {
         return;
     }
@@ -310,7 +302,8 @@ void sqlite_redo::step() noexcept {
         (void)apply_now(chains::go_on);
         return;
     }
-    // Asked once: what is appended meanwhile may change it, and the ring must not be released behind records.
+    // Asked once: what is appended meanwhile may change it, and the ring must not be released
+    // behind records.
     const bool starts = log_.fold_starts();
     if (starts && !apply_now(chains::restart)) {
         log_.rest();
@@ -350,8 +343,6 @@ void sqlite_redo::take_all_steps() noexcept {
     }
 }
 
-bool sqlite_redo::fold_all() noexcept {
-    return apply_now(chains::restart) && log_.fold_all();
-}
+bool sqlite_redo::fold_all() noexcept { return apply_now(chains::restart) && log_.fold_all(); }
 
 } // namespace agui::session

@@ -30,7 +30,8 @@ sqlite_removal::sqlite_removal(database& db, sqlite_log& log)
               "(SELECT min(sequence) FROM session_events WHERE thread = ?1)"
       ),
       erase_calls_(
-          db, "DELETE FROM calls WHERE number IN (SELECT number FROM calls WHERE thread = ? LIMIT ?)"
+          db,
+          "DELETE FROM calls WHERE number IN (SELECT number FROM calls WHERE thread = ? LIMIT ?)"
       ),
       erase_branches_(
           db, "DELETE FROM branches WHERE thread = ?1 AND number < ?2 + "

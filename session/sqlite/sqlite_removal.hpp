@@ -7,8 +7,9 @@
 
 namespace agui::session {
 
-/// How a thread leaves the tables: at once for everybody (mark), its rows later, a bounded number at a time, so that
-/// the removal of a long thread holds nobody up. What a killed process has left undone, the next one does.
+/// How a thread leaves the tables: at once for everybody (mark), its rows later, a bounded number
+/// at a time, so that the removal of a long thread holds nobody up. What a killed process has left
+/// undone, the next one does.
 ///
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {

@@ -6,15 +6,15 @@ namespace agui::session {
 
 namespace {
 
-constexpr std::string_view run_columns = "r.number, r.run_id, r.parent_run_id, r.agent_id, "
-                                         "r.input_digest, r.status, r.end_reason, r.started_at, "
-                                         "r.ended_at, r.last_sequence, r.idempotency_key, r.protocol";
+constexpr std::string_view run_columns =
+    "r.number, r.run_id, r.parent_run_id, r.agent_id, "
+    "r.input_digest, r.status, r.end_reason, r.started_at, "
+    "r.ended_at, r.last_sequence, r.idempotency_key, r.protocol";
 constexpr std::string_view of_thread_key =
     "WHERE r.thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) ";
 
 std::string select_runs(std::string_view rest) {
-    return "SELECT " + std::string(run_columns) +
-           " FROM runs r " + std::string(rest);
+    return "SELECT " + std::string(run_columns) + " FROM runs r " + std::string(rest);
 }
 
 run_record run_of(const statement::rows& row, int column = 0) {
@@ -62,9 +62,10 @@ sqlite_runs::sqlite_runs(database& db)
               "SELECT 1 FROM runs WHERE thread = ?1 AND idempotency_key = ?3"
       ),
       add_(
-          db, "INSERT INTO runs (number, thread, run_id, parent_run_id, agent_id, status, end_reason, "
-              "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, log) "
-              "VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
+          db,
+          "INSERT INTO runs (number, thread, run_id, parent_run_id, agent_id, status, end_reason, "
+          "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, log) "
+          "VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
       ),
       update_(
           db, "UPDATE runs SET parent_run_id = ?1, agent_id = ?2, status = ?3, end_reason = ?4, "
@@ -137,9 +138,8 @@ std::vector<store::orphan> sqlite_runs::active(const std::optional<thread_key>& 
     );
     std::vector<store::orphan> found;
     const thread_key wanted = thread.value_or(thread_key());
-    statement::rows row = select.query(
-        std::int64_t{thread.has_value()}, wanted.principal, wanted.thread_id
-    );
+    statement::rows row =
+        select.query(std::int64_t{thread.has_value()}, wanted.principal, wanted.thread_id);
     while (row.next()) {
         found.push_back({
             .key = {std::string(row.text(0)), std::string(row.text(1))},

@@ -52,7 +52,8 @@ public:
     void set_log_state(std::int64_t number, log_state state);
     /// For a loss that cannot be attributed: each active run may be concerned.
     void mark_active_damaged();
-    /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended first.
+    /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended
+    /// first.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
     /// At most `limit` ended runs of whose logs there are rows, first ended first.
     [[nodiscard]] std::vector<std::int64_t> with_rows(std::size_t limit);

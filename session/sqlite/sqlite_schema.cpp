@@ -113,59 +113,52 @@ CREATE TABLE run_logs (
 );
 )sql";
 
-void create_version_1(database& db) {
-    db.execute(schema_1);
-}
+void create_version_1(database& db) { db.execute(schema_1); }
 
-// What was asked is recognised by its digest alone. Requests stored before have none: a repeat of one
-// is told that its runId is taken.
+// What was asked is recognised by its digest alone. Requests stored before have none: a repeat of
+// one is told that its runId is taken.
 void create_version_2(database& db) {
     db.execute("ALTER TABLE runs ADD COLUMN input_digest TEXT NOT NULL DEFAULT ''");
     db.execute("ALTER TABLE runs ADD COLUMN idempotency_key TEXT");
     db.execute("ALTER TABLE runs ADD COLUMN protocol TEXT NOT NULL DEFAULT ''");
-    db.execute(
-        "CREATE UNIQUE INDEX runs_by_key ON runs (thread, idempotency_key) "
-        "WHERE idempotency_key IS NOT NULL"
-    );
+    db.execute("CREATE UNIQUE INDEX runs_by_key ON runs (thread, idempotency_key) "
+               "WHERE idempotency_key IS NOT NULL");
     db.execute("DROP TABLE run_inputs");
 }
 
-// Logs are written in another form, and those of the old one go: who reads such a run again is told that its
-// events are gone, and a run that was active when its process ended loses its partial text.
+// Logs are written in another form, and those of the old one go: who reads such a run again is told
+// that its events are gone, and a run that was active when its process ended loses its partial
+// text.
 void create_version_3(database& db) {
     db.execute("DELETE FROM log_pages");
     db.execute("DROP TABLE run_logs");
-    db.execute(
-        "CREATE TABLE run_logs (run INTEGER NOT NULL, first_sequence INTEGER NOT NULL, "
-        "last_sequence INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, "
-        "payload BLOB NOT NULL)"
-    );
+    db.execute("CREATE TABLE run_logs (run INTEGER NOT NULL, first_sequence INTEGER NOT NULL, "
+               "last_sequence INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, "
+               "payload BLOB NOT NULL)");
     // Holds all that tells what a log takes, so that no payload is read for it.
     db.execute("CREATE UNIQUE INDEX run_logs_by_run ON run_logs (run, first_sequence, bytes)");
-    db.execute(
-        "UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END"
-    );
+    db.execute("UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END");
 }
 
-// The identity of the ring of log entries that belongs to the store (log_ring); NULL: there is none.
+// The identity of the ring of log entries that belongs to the store (log_ring); NULL: there is
+// none.
 void create_version_4(database& db) {
     db.execute("CREATE TABLE log_ring (identity INTEGER)");
     db.execute("INSERT INTO log_ring VALUES (NULL)");
 }
 
-// Up to where the ring's commits are in the tables (log_ring::place). The ring of version 4 is not read: what it
-// holds is lost, as if the file were missing.
+// Up to where the ring's commits are in the tables (log_ring::place). The ring of version 4 is not
+// read: what it holds is lost, as if the file were missing.
 void create_version_5(database& db) {
     db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
 }
 
-// How much the messages of a thread take; and the threads that are gone, of which there are rows left (sqlite_removal).
+// How much the messages of a thread take; and the threads that are gone, of which there are rows
+// left (sqlite_removal).
 void create_version_6(database& db) {
     db.execute("ALTER TABLE threads ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0");
-    db.execute(
-        "UPDATE threads SET bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) "
-        "FROM messages WHERE thread = threads.id)"
-    );
+    db.execute("UPDATE threads SET bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) "
+               "FROM messages WHERE thread = threads.id)");
     db.execute("CREATE TABLE removed_threads (thread INTEGER PRIMARY KEY)");
 }
 
@@ -174,9 +167,9 @@ void create_version_7(database& db) {
     db.execute("ALTER TABLE thread_documents ADD COLUMN context TEXT");
 }
 
-constexpr sqlite_migration all_migrations[] = {
-    create_version_1, create_version_2, create_version_3, create_version_4,
-    create_version_5, create_version_6, create_version_7};
+constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
+                                               create_version_4, create_version_5, create_version_6,
+                                               create_version_7};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");
@@ -218,9 +211,7 @@ void use_wal(database& db) {
 
 } // namespace
 
-std::span<const sqlite_migration> sqlite_migrations() noexcept {
-    return all_migrations;
-}
+std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migrations; }
 
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
@@ -229,8 +220,8 @@ void open_schema(
     db.execute("PRAGMA busy_timeout = 250");
     // One process owns the store. Without shared memory a transaction needs no lock calls either.
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
-    // Of a new file. A transaction changes little on each of a dozen pages, and writes and sums up all of
-    // them: with 2 KB it costs a fifth less than with 4 KB, with 1 KB no less.
+    // Of a new file. A transaction changes little on each of a dozen pages, and writes and sums up
+    // all of them: with 2 KB it costs a fifth less than with 4 KB, with 1 KB no less.
     db.execute("PRAGMA page_size = 2048");
     check_owner(db);
     check_version(db, static_cast<std::int64_t>(migrations.size()));
@@ -243,8 +234,9 @@ void open_schema(
     db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
-    // A cache beyond its size writes in the middle of a transaction. Not below 8 MB: a read that finds commits which
-    // a full disk cannot take does without (sqlite_redo), and the ring holds 1 MB of them.
+    // A cache beyond its size writes in the middle of a transaction. Not below 8 MB: a read that
+    // finds commits which a full disk cannot take does without (sqlite_redo), and the ring holds 1
+    // MB of them.
     db.execute("PRAGMA cache_spill = 4000");
     // What a savepoint keeps of pages would be written to a file else.
     db.execute("PRAGMA temp_store = MEMORY");

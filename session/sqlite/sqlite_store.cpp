@@ -42,9 +42,7 @@ namespace {
 constexpr std::size_t dropped_at_once = 64;
 constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // About.
 
-failure not_found() {
-    return {errc::not_found, "there is no such thread", {}, {}};
-}
+failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
 
 // The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
 // called once on the store's thread with the outcome, before the handler is posted to its executor.
@@ -98,8 +96,8 @@ private:
     result<T> outcome_ = failure{};
 };
 
-// A read that takes long, in slices, between which others have their turn. `Work` returns nullopt for a slice
-// that is not the last.
+// A read that takes long, in slices, between which others have their turn. `Work` returns nullopt
+// for a slice that is not the last.
 template <class T, class Work, class Handler>
 class sliced_read final : public store_job {
 public:
@@ -126,9 +124,10 @@ public:
 
     void complete() noexcept override {
         const auto executor = guard_.get_executor();
-        asio::post(executor, [handler = std::move(handler_), outcome = std::move(outcome_)]() mutable {
-            std::move(handler)(std::exception_ptr(), std::move(outcome));
-        });
+        asio::post(
+            executor, [handler = std::move(handler_), outcome = std::move(outcome_)](
+                      ) mutable { std::move(handler)(std::exception_ptr(), std::move(outcome)); }
+        );
         guard_.reset();
     }
 
@@ -212,10 +211,10 @@ public:
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
     asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
     asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override;
-    asio::awaitable<result<std::optional<std::vector<pending_call>>>>
-    pending_calls(thread_key key) override;
-    asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-    branches(thread_key key) override;
+    asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
+    ) override;
+    asio::awaitable<result<std::optional<std::vector<branch_summary>>>> branches(thread_key key
+    ) override;
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     bool is_current(std::uint64_t as_of) const noexcept override {
         return worker_.writes_queued() + (live_ ? live_->commits() : 0) == as_of;
@@ -226,9 +225,7 @@ public:
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override;
 
-    void append_log(
-        const log_slice& slice, const std::shared_ptr<log_observer>& observer
-    ) override;
+    void append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override;
 
     bool keeps_logs() const noexcept override { return true; }
 
@@ -267,7 +264,8 @@ private:
 
     // What one of the functions of sqlite_threads finds of a thread.
     template <class T>
-    asio::awaitable<result<T>> read_part(T (sqlite_threads::*part)(const thread_key&), thread_key key) {
+    asio::awaitable<result<T>>
+    read_part(T (sqlite_threads::*part)(const thread_key&), thread_key key) {
         return read<T>([this, part, key = std::move(key)]() -> result<T> {
             redo_.show(key);
             return (threads_.*part)(key);
@@ -314,9 +312,9 @@ private:
     const bool goes_past_queue_; ///< What live runs do may.
     const std::string live_path_;
     bool closed_ = false;
-    bool ring_is_left_ = false; ///< A former process's, which is still needed.
+    bool ring_is_left_ = false;       ///< A former process's, which is still needed.
     std::unique_ptr<live_logs> live_; ///< Null: nothing goes past the queue.
-    sqlite_worker worker_; // Last: its thread uses all of the above.
+    sqlite_worker worker_;            // Last: its thread uses all of the above.
 };
 
 std::string explain(const sqlite_error& error) {
@@ -340,9 +338,8 @@ sqlite_store::open(const sqlite_settings& settings, std::span<const sqlite_migra
 
 // The ring exists from the opening of the store to its clean end; each process has its own.
 std::unique_ptr<live_logs> sqlite_store::open_log() {
-    const auto identity = static_cast<std::uint64_t>(
-        opened_->integer("SELECT coalesce(identity, 0) FROM log_ring")
-    );
+    const auto identity =
+        static_cast<std::uint64_t>(opened_->integer("SELECT coalesce(identity, 0) FROM log_ring"));
     if (identity == 0) {
         run_log_.recover(nullptr, false);
     } else {
@@ -422,7 +419,8 @@ void sqlite_store::close() {
         std::filesystem::remove(live_path_, ignored);
     } catch (const sqlite_error& error) {
         log_.log(
-            log_level::warning, "the file of the latest log entries stays", {{"reason", error.what()}}
+            log_level::warning, "the file of the latest log entries stays",
+            {{"reason", error.what()}}
         );
     }
 }
@@ -433,10 +431,12 @@ struct sqlite_store::long_read {
     std::optional<std::string> run_id; ///< Wanted rather than the thread.
     view seen;
     std::optional<sqlite_threads::reading> thread;
-    std::uint64_t removed = 0; ///< So many were when it began: another one may have its id, after one more.
+    /// So many were when it began: another one may have its id, after one more.
+    std::uint64_t removed = 0;
 };
 
-// One slice of it. A thread only grows, so what is read in several slices is what it was at the first.
+// One slice of it. A thread only grows, so what is read in several slices is what it was at the
+// first.
 std::optional<result<store::view>> sqlite_store::read_slice(long_read& what) {
     redo_.show(what.key);
     if (!what.thread || what.removed != removal_.count()) {
@@ -466,7 +466,9 @@ sqlite_store::read_thread(thread_key key, std::optional<std::string> run_id) {
     auto what = std::make_unique<long_read>();
     what->key = std::move(key);
     what->run_id = std::move(run_id);
-    return submit_slices<view>(worker_, [this, what = std::move(what)] { return read_slice(*what); });
+    return submit_slices<view>(worker_, [this, what = std::move(what)] {
+        return read_slice(*what);
+    });
 }
 
 asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
@@ -499,14 +501,12 @@ sqlite_store::branches(thread_key key) {
     return read_part(&sqlite_threads::branches, std::move(key));
 }
 
-asio::awaitable<result<store::view>>
-sqlite_store::look_up(thread_key key, std::string run_id) {
+asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::string run_id) {
     return read_thread(std::move(key), std::move(run_id));
 }
 
-asio::awaitable<result<begun_run>> sqlite_store::begin(
-    thread_key key, run_record run, changes change, std::optional<basis> seen
-) {
+asio::awaitable<result<begun_run>>
+sqlite_store::begin(thread_key key, run_record run, changes change, std::optional<basis> seen) {
     if (live_ && seen && is_current(seen->as_of)) {
         if (const auto begun = begin_past_queue(key, run, change, *seen)) {
             co_return *begun;
@@ -683,8 +683,8 @@ sqlite_store::find_run(thread_key key, std::string run_id) {
 asio::awaitable<result<std::optional<run_record>>>
 sqlite_store::find_run_by_key(thread_key key, std::string idempotency_key) {
     auto run = co_await read<std::optional<run_record>>(
-        [this, key = std::move(key), idempotency_key = std::move(idempotency_key)](
-        ) -> result<std::optional<run_record>> {
+        [this, key = std::move(key),
+         idempotency_key = std::move(idempotency_key)]() -> result<std::optional<run_record>> {
             redo_.show(key);
             return runs_.find_by_key(key, idempotency_key);
         }
@@ -752,12 +752,15 @@ asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
             }
         }
     };
-    auto work = [this, key = std::move(key), runs] { return mark_removed_now(key, *runs); };
+    auto work = [this, key = std::move(key), runs] {
+        return mark_removed_now(key, *runs);
+    };
     return submit<bool>(worker_, access::write, std::move(work), std::move(settle));
 }
 
 // `runs` are those that it had.
-result<bool> sqlite_store::mark_removed_now(const thread_key& key, std::vector<std::int64_t>& runs) {
+result<bool>
+sqlite_store::mark_removed_now(const thread_key& key, std::vector<std::int64_t>& runs) {
     const std::optional<sqlite_threads::position> at = threads_.find(key);
     if (!at) {
         return false;
@@ -801,10 +804,10 @@ sqlite_store::orphans(std::optional<thread_key> thread) {
     co_return found;
 }
 
-result<std::vector<store::orphan>>
-sqlite_store::orphans_now(const std::optional<thread_key>& thread) {
-    // Who holds a thread is asked first: a run that ends in between gives its thread back when its end is there to be
-    // read. And once more, for one that has begun in between.
+result<std::vector<store::orphan>> sqlite_store::orphans_now(const std::optional<thread_key>& thread
+) {
+    // Who holds a thread is asked first: a run that ends in between gives its thread back when its
+    // end is there to be read. And once more, for one that has begun in between.
     const std::map<thread_key, std::string> holders = leases_.all();
     pass_failpoint("store.leases_read");
     redo_.show_all();
@@ -828,8 +831,7 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
     }
     co_await restore_reserve();
     for (;;) {
-        const auto more =
-            co_await write<bool>([this, limits] { return drop_some_logs(limits); });
+        const auto more = co_await write<bool>([this, limits] { return drop_some_logs(limits); });
         if (!more) {
             co_return more.error();
         }
@@ -858,8 +860,8 @@ result<bool> sqlite_store::drop_some_logs(const log_limits& limits) {
     return !runs.empty();
 }
 
-// Those that ended first and have to go until `max_bytes` are left, or some of them. What is not folded yet does
-// not count, and stays.
+// Those that ended first and have to go until `max_bytes` are left, or some of them. What is not
+// folded yet does not count, and stays.
 std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
     std::uint64_t left = run_log_.row_bytes();
@@ -873,7 +875,9 @@ std::vector<std::int64_t> sqlite_store::first_ended_beyond(std::uint64_t max_byt
         }
     }
     if (runs.empty()) {
-        log_.log(log_level::warning, "logs that cannot be dropped are beyond session.log_max_bytes");
+        log_.log(
+            log_level::warning, "logs that cannot be dropped are beyond session.log_max_bytes"
+        );
     }
     return runs;
 }

@@ -50,7 +50,8 @@ node_index kept(const sqlite_threads::reading& of, node_index node) {
 
 // The texts of a change's messages, as they are stored. `made` keeps those that were not given.
 std::vector<std::string_view> texts_of(
-    const changes& change, const sqlite_threads::message_texts& given, std::vector<std::string>& made
+    const changes& change, const sqlite_threads::message_texts& given,
+    std::vector<std::string>& made
 ) {
     if (!given.empty()) {
         return {given.begin(), given.end()};
@@ -72,9 +73,9 @@ std::uint64_t bytes_of(const std::vector<std::string_view>& texts) {
 sqlite_threads::position position_of(const statement::rows& row) {
     return {
         .thread = row.integer(0),
-        .size = {
-            .messages = static_cast<std::size_t>(row.integer(1)),
-            .branches = static_cast<std::size_t>(row.integer(2))},
+        .size =
+            {.messages = static_cast<std::size_t>(row.integer(1)),
+             .branches = static_cast<std::size_t>(row.integer(2))},
         .event_count = static_cast<std::uint64_t>(row.integer(3)),
         .bytes = static_cast<std::uint64_t>(row.integer(4)),
     };
@@ -95,12 +96,13 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
       ),
       create_(
           // An id is not used again while there are rows left of a thread that had it.
-          db, "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
-              "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-              "branch_count, event_count, bytes) VALUES (1 + max("
-              "(SELECT coalesce(max(id), 0) FROM threads), "
-              "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
-              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+          db,
+          "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
+          "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
+          "branch_count, event_count, bytes) VALUES (1 + max("
+          "(SELECT coalesce(max(id), 0) FROM threads), "
+          "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
+          "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
           db, "UPDATE threads SET head = coalesce(?, head), "
@@ -137,7 +139,9 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
           db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
               "head, last_request_had_history FROM threads WHERE id = ?"
       ),
-      load_documents_(db, "SELECT state, offered_tools, context FROM thread_documents WHERE thread = ?"),
+      load_documents_(
+          db, "SELECT state, offered_tools, context FROM thread_documents WHERE thread = ?"
+      ),
       load_messages_(
           db, "SELECT number, parent, run_id, created_at, message FROM messages "
               "WHERE thread = ? AND number >= ? ORDER BY number LIMIT ?"
@@ -186,8 +190,8 @@ std::int64_t sqlite_threads::create(
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
         key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at, change.at,
-        change.title.value_or(std::string()), change.archived.value_or(false), metadata, last_run_at,
-        change.head.value_or(0), change.last_request_had_history.value_or(false),
+        change.title.value_or(std::string()), change.archived.value_or(false), metadata,
+        last_run_at, change.head.value_or(0), change.last_request_had_history.value_or(false),
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
         std::uint64_t{change.events.size()}, bytes_of(written)
     );
@@ -250,8 +254,7 @@ void sqlite_threads::add_rows(
     }
 }
 
-sqlite_threads::reading
-sqlite_threads::begin_reading(const thread_key& key, const position& at) {
+sqlite_threads::reading sqlite_threads::begin_reading(const thread_key& key, const position& at) {
     reading begun;
     begun.thread = at.thread;
     begun.message_count = at.size.messages;
@@ -317,7 +320,8 @@ void sqlite_threads::read_message(reading& what, const statement::rows& row) {
     node.run_id = row.text(2);
     node.created_at = row.integer(3);
     const result<json::value> value = parse_stored(row.text(4));
-    result<message> read = value ? message_from_stored_json(*value) : result<message>(value.error());
+    result<message> read =
+        value ? message_from_stored_json(*value) : result<message>(value.error());
     if (read) {
         node.message = std::move(*read);
     } else {

@@ -39,8 +39,8 @@ public:
         const thread_key& key, const std::string& agent_id, const changes& change,
         unix_ms last_run_at, const message_texts& texts = {}
     );
-    /// Throws std::logic_error, before it writes, for a change that does not fit (check_change). Without
-    /// `last_run_at`, no run begins with it.
+    /// Throws std::logic_error, before it writes, for a change that does not fit (check_change).
+    /// Without `last_run_at`, no run begins with it.
     void apply(
         const position& at, const changes& change,
         std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}
@@ -56,8 +56,8 @@ public:
     [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
     /// Reads on for a few milliseconds. True: the record is complete.
     ///
-    /// A message that cannot be read is left out of every branch: those after it go on from the one before it.
-    /// Its number stays taken, by an empty activity message that no branch holds.
+    /// A message that cannot be read is left out of every branch: those after it go on from the one
+    /// before it. Its number stays taken, by an empty activity message that no branch holds.
     [[nodiscard]] bool read_on(reading& what);
 
     // Parts of a thread, see store.
@@ -70,9 +70,8 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    void add_rows(
-        const position& at, const changes& change, std::span<const std::string_view> texts
-    );
+    void
+    add_rows(const position& at, const changes& change, std::span<const std::string_view> texts);
     [[nodiscard]] result<message> read_message(std::int64_t thread, std::size_t number);
     void load_documents(std::int64_t thread, thread_record& record);
     void read_message(reading& what, const statement::rows& row);

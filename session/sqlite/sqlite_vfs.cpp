@@ -21,10 +21,10 @@ constexpr std::size_t gathered_bytes_max = 64U << 10U;
 // A write-ahead log. The real file is behind this object, in the memory that SQLite gave.
 struct log_file {
     sqlite3_file base{};
-    std::string gathered;            ///< Not written yet:
-    sqlite3_int64 begin = 0;         ///< from here on.
-    sqlite3_int64 end = 0;           ///< Behind what was ever written since the log began anew.
-    sqlite3_int64 last_page = -1;    ///< Where the page of a transaction's last frame is to come.
+    std::string gathered;         ///< Not written yet:
+    sqlite3_int64 begin = 0;      ///< from here on.
+    sqlite3_int64 end = 0;        ///< Behind what was ever written since the log began anew.
+    sqlite3_int64 last_page = -1; ///< Where the page of a transaction's last frame is to come.
 
     [[nodiscard]] sqlite3_file* real() noexcept {
         return reinterpret_cast<sqlite3_file*>(this + 1);
@@ -42,7 +42,9 @@ struct log_file {
     }
 
     int write(const void* bytes, int size, sqlite3_int64 offset) noexcept {
-        const std::string_view given(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+        const std::string_view given(
+            static_cast<const char*>(bytes), static_cast<std::size_t>(size)
+        );
         const bool ends_transaction = offset == last_page;
         // The head's second number: how many pages there are after a commit; 0 in other frames.
         const bool is_last_head =
@@ -51,7 +53,8 @@ struct log_file {
         if (offset == 0) {
             end = 0; // The log begins anew.
         }
-        // What is written again is no part of a row of frames: SQLite corrects heads after the last frame.
+        // What is written again is no part of a row of frames: SQLite corrects heads after the last
+        // frame.
         const bool is_new = offset >= end;
         end = std::max(end, offset + size);
         const bool follows = offset == begin + static_cast<sqlite3_int64>(gathered.size());

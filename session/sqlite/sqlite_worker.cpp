@@ -17,9 +17,7 @@ constexpr std::size_t merged_bytes_max = 1U << 20U;
 // What may wait for a disk that stands still. As much again may be in the transaction under way.
 constexpr std::size_t queued_bytes_max = 128U << 20U;
 
-failure unavailable() {
-    return {errc::store_unavailable, "the store cannot be written", {}, {}};
-}
+failure unavailable() { return {errc::store_unavailable, "the store cannot be written", {}, {}}; }
 
 } // namespace
 
@@ -35,9 +33,7 @@ sqlite_worker::sqlite_worker(
       settings_(given),
       thread_([this] { run(); }) {}
 
-sqlite_worker::~sqlite_worker() {
-    close();
-}
+sqlite_worker::~sqlite_worker() { close(); }
 
 void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
     {
@@ -71,13 +67,9 @@ void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observ
     }
 }
 
-void sqlite_worker::write(std::unique_ptr<store_job> job) {
-    enqueue(std::move(job), false);
-}
+void sqlite_worker::write(std::unique_ptr<store_job> job) { enqueue(std::move(job), false); }
 
-void sqlite_worker::read(std::unique_ptr<store_job> job) {
-    enqueue(std::move(job), true);
-}
+void sqlite_worker::read(std::unique_ptr<store_job> job) { enqueue(std::move(job), true); }
 
 void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
     {
@@ -194,9 +186,9 @@ void sqlite_worker::wait_for_company(
 void sqlite_worker::carry_out(std::vector<item>& writes) {
     item* const first = writes.data();
     item* const last = first + writes.size();
-    writes_done_ += static_cast<std::uint64_t>(
-        std::count_if(first, last, [](const item& write) { return write.job != nullptr; })
-    );
+    writes_done_ += static_cast<std::uint64_t>(std::count_if(first, last, [](const item& write) {
+        return write.job != nullptr;
+    }));
     if (try_transaction(first, last)) {
         pass_failpoint("store.tell");
         for (item& done : writes) {

@@ -28,7 +28,8 @@ public:
     /// Does the work. May be called a second time, after everything that the first one did was
     /// rolled back. Throws what SQLite throws; other failures are kept for complete().
     virtual void execute() = 0;
-    /// False: it was one slice of a read; execute() is to be called again when others have had their turn.
+    /// False: it was one slice of a read; execute() is to be called again when others have had
+    /// their turn.
     [[nodiscard]] virtual bool is_complete() const noexcept { return true; }
     /// False: what execute() wrote must not stay.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
@@ -39,10 +40,10 @@ public:
 };
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
-/// the order of the calls, each job in a savepoint of its own if there are several; then observers and callers are told.
-/// If that transaction fails it is rolled back and each job is tried once more alone. Reads come
-/// after the writes that were queued before them, one between two transactions, so that they delay
-/// no commit for long.
+/// the order of the calls, each job in a savepoint of its own if there are several; then observers
+/// and callers are told. If that transaction fails it is rolled back and each job is tried once
+/// more alone. Reads come after the writes that were queued before them, one between two
+/// transactions, so that they delay no commit for long.
 ///
 /// append, write and read may be called from any thread.
 class sqlite_worker {
@@ -51,7 +52,8 @@ public:
         std::chrono::microseconds group_window;
     };
 
-    /// What is given must outlive this; all but `live` (null: there is none) is used by its thread alone.
+    /// What is given must outlive this; all but `live` (null: there is none) is used by its thread
+    /// alone.
     sqlite_worker(
         database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
         settings given

@@ -28,9 +28,7 @@ struct entry {
     std::vector<session_event> events;
 };
 
-failure not_found() {
-    return {errc::not_found, "there is no such thread", {}, {}};
-}
+failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
 
 thread_summary summary_of(const thread_record& thread) {
     return {
@@ -134,13 +132,13 @@ public:
         co_return part_of(key, [](const thread_record& thread) { return thread.state; });
     }
 
-    asio::awaitable<result<std::optional<std::vector<pending_call>>>>
-    pending_calls(thread_key key) override {
+    asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
+    ) override {
         co_return part_of(key, pending_calls_of);
     }
 
-    asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
-    branches(thread_key key) override {
+    asio::awaitable<result<std::optional<std::vector<branch_summary>>>> branches(thread_key key
+    ) override {
         co_return part_of(key, branches_of);
     }
 
@@ -163,9 +161,8 @@ public:
         co_return commit_now(key, change, release_run_id);
     }
 
-    void append_log(
-        const log_slice& slice, const std::shared_ptr<log_observer>& observer
-    ) override {
+    void
+    append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override {
         if (observer && !slice.ends.empty()) {
             observer->on_durable(slice.first_sequence + slice.ends.size() - 1);
         }
@@ -319,8 +316,8 @@ private:
         ++writes_;
         const bool is_taken = std::ranges::any_of(target->runs, [&](const run_record& known_run) {
             return known_run.run_id == run.run_id ||
-                   (!run.idempotency_key.empty() &&
-                    known_run.idempotency_key == run.idempotency_key);
+                   (!run.idempotency_key.empty() && known_run.idempotency_key == run.idempotency_key
+                   );
         });
         if (is_taken) {
             return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
@@ -405,8 +402,6 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
 
 } // namespace
 
-std::unique_ptr<store> make_memory_store() {
-    return std::make_unique<memory_store>();
-}
+std::unique_ptr<store> make_memory_store() { return std::make_unique<memory_store>(); }
 
 } // namespace agui::session

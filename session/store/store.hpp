@@ -225,8 +225,8 @@ enum class durability { relaxed, process, power };
 struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
-    std::chrono::microseconds group_window{1000
-    }; ///< Log entries wait at most this long for company.
+    /// Log entries wait at most this long for company.
+    std::chrono::microseconds group_window{1000};
     /// What live runs have committed past the queue waits at most about this long until it is
     /// brought into the tables.
     std::chrono::milliseconds apply_window{1000};

@@ -78,7 +78,8 @@ options parse_options(int argc, char** argv) {
     const arguments given(
         argc, argv,
         {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
-         "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid", "--cores"}
+         "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid",
+         "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
@@ -132,9 +133,7 @@ reading read_all(const options& opt) {
     };
 }
 
-double us(std::int64_t ns) {
-    return static_cast<double>(ns) / static_cast<double>(ns_per_us);
-}
+double us(std::int64_t ns) { return static_cast<double>(ns) / static_cast<double>(ns_per_us); }
 
 class json_line {
 public:

@@ -92,8 +92,7 @@ std::string agui_body(
 ) {
     return R"({"threadId":")" + expected.thread_id + R"(","runId":")" + expected.run_id +
            R"(","state":{},"messages":[)" + history_messages(plan, expected.thread_id) +
-           R"({"id":"message-of-)" + expected.run_id +
-           R"(","role":"user","content":")" + prompt +
+           R"({"id":"message-of-)" + expected.run_id + R"(","role":"user","content":")" + prompt +
            R"("}],"tools":[],"context":[],"forwardedProps":{}})";
 }
 
@@ -307,16 +306,10 @@ round_runner::round_runner(const round_plan& plan, token_times& times)
 
 round_runner::~round_runner() = default;
 
-void round_runner::run() {
-    state_->run();
-}
+void round_runner::run() { state_->run(); }
 
-std::int64_t round_runner::open_peak() const {
-    return state_->open_peak();
-}
+std::int64_t round_runner::open_peak() const { return state_->open_peak(); }
 
-std::int64_t round_runner::receives() const {
-    return state_->receives();
-}
+std::int64_t round_runner::receives() const { return state_->receives(); }
 
 } // namespace agui::bench

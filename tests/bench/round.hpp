@@ -31,10 +31,12 @@ struct round_plan {
     std::int64_t tokens = 0;
     std::int64_t interval_ms = 0;
     std::int64_t spread_ns = 0; // over which the starts are spread
-    std::string mark;               // in the names of threads and runs; of an earlier round: its threads go on
-    std::int64_t history = 0;       // messages that each request of an AG-UI run brings before its own,
+    // in the names of threads and runs; of an earlier round: its threads go on
+    std::string mark;
+    // messages that each request of an AG-UI run brings before its own,
+    std::int64_t history = 0;
     std::int64_t history_bytes = 0; // of so many bytes each
-    std::int64_t delay_ns = 0;  // from a request to its first token; over the spread for fanout
+    std::int64_t delay_ns = 0;      // from a request to its first token; over the spread for fanout
 };
 
 // Opens the streams of a plan at their start times and reads them all to their ends, checking every

@@ -83,9 +83,7 @@ pss_sampler::pss_sampler(pid_t pid) : pid_(pid) {
     thread_ = std::thread([this] { work(); });
 }
 
-pss_sampler::~pss_sampler() {
-    join();
-}
+pss_sampler::~pss_sampler() { join(); }
 
 void pss_sampler::join() {
     {

@@ -1,5 +1,5 @@
-// Searches randomly shaped requests for those that cost the most CPU per byte of body, from reading to
-// storing; prints the ten worst as lines for worst_shapes().
+// Searches randomly shaped requests for those that cost the most CPU per byte of body, from reading
+// to storing; prints the ten worst as lines for worst_shapes().
 //
 //   shape-search [shapes] [bytes of a body, about] [store: memory or sqlite:FOLDER]
 

@@ -1,4 +1,5 @@
-// Who leaves has stopped, unless they come back; and a new message may arrive before the leaving is seen.
+// Who leaves has stopped, unless they come back; and a new message may arrive before the leaving is
+// seen.
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -72,7 +73,8 @@ TEST_P(BusyWait, AStopAndANewMessageAtOnceAreNeverBusy) {
     for (int i = 0; i < 200; ++i) {
         SCOPED_TRACE(i);
         const auto client = read_run("r" + std::to_string(i));
-        raw_client second(port()); // As a browser has it: the new request does not wait for a connection.
+        // As a browser has it: the new request does not wait for a connection.
+        raw_client second(port());
 
         client->close();
         second.send(post("/agui", run_body("t", "s" + std::to_string(i))));
@@ -116,7 +118,9 @@ TEST_P(BusyWait, AMessageThatWaitsGoesOnWhenTheRunEnds) {
     raw_client second(port());
     second.send(post("/agui", run_body("t", "s")));
 
-    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t","runId":"r"})")).body, R"({"cancelled":true})");
+    EXPECT_EQ(
+        ask(post("/agui/cancel", R"({"threadId":"t","runId":"r"})")).body, R"({"cancelled":true})"
+    );
 
     EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
     EXPECT_THAT(events_of("r"), HasSubstr("user_stop"));
@@ -169,9 +173,8 @@ TEST_P(BusyWait, WhoComesBackInTimeLosesNothing) {
     const auto again = read_run("r"); // A reload posts the same again.
 
     EXPECT_TRUE(is_active());
-    EXPECT_EQ(
-        ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})"
-    ) << "it was still going";
+    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})")
+        << "it was still going";
     EXPECT_THAT(again->read_until("\r\n0\r\n\r\n"), HasSubstr("user_stop"));
 }
 

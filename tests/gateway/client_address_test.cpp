@@ -42,13 +42,15 @@ TEST(Network, ContainsWhatSharesItsFirstBits) {
 }
 
 TEST(Network, IsAnAddressOrANetwork) {
-    for (const char* text : {"", "proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "::/129"}) {
+    for (const char* text :
+         {"", "proxy", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "::/129"}) {
         EXPECT_FALSE(network::parse(text)) << text;
     }
 }
 
 TEST(ClientAddress, IsThePeersWhereNoProxyIsTrusted) {
-    EXPECT_EQ(client("192.0.2.1", {"203.0.113.9"}, {}), "192.0.2.1") << "anybody can write a header";
+    EXPECT_EQ(client("192.0.2.1", {"203.0.113.9"}, {}), "192.0.2.1")
+        << "anybody can write a header";
     EXPECT_EQ(client("::ffff:192.0.2.1", {}, {}), "192.0.2.1");
     EXPECT_EQ(client("2001:db8:1:2:3:4:5:6", {}, {}), "2001:db8:1:2::");
 }

@@ -311,16 +311,17 @@ TEST(Config, DemandsAuthOffLoopback) {
 TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {
     const std::string key_file = write("key", "sk-canary-file\n");
 
-    const config all = load(
-                           minimal, {"models.main.api_key_env=AGUI_TEST_KEY",
-                                     "models.main.headers.x-team=sk-canary-header",
-                                     "models.main.base_url=http://h/v1/?v=sk-canary-1&flag&key=sk-canary-2",
-                                     "models.main.extra_body.key=sk-canary-body",
-                                     "models.main.extra_body.options.key=sk-canary-inner",
-                                     "models.main.extra_body.list=[\"sk-canary-list\"]",
-                                     "auth.mode=bearer", "auth.token_file=" + key_file}
-    )
-                           .value();
+    const config all =
+        load(
+            minimal,
+            {"models.main.api_key_env=AGUI_TEST_KEY", "models.main.headers.x-team=sk-canary-header",
+             "models.main.base_url=http://h/v1/?v=sk-canary-1&flag&key=sk-canary-2",
+             "models.main.extra_body.key=sk-canary-body",
+             "models.main.extra_body.options.key=sk-canary-inner",
+             "models.main.extra_body.list=[\"sk-canary-list\"]", "auth.mode=bearer",
+             "auth.token_file=" + key_file}
+        )
+            .value();
 
     EXPECT_EQ(all.models[0].api_key.value, "sk-canary");
     EXPECT_EQ(all.auth->token.value, "sk-canary-file");
@@ -356,10 +357,11 @@ TEST(Config, SaysWhatCorsAndPagesNeed) {
 }
 
 TEST(Config, ReadsMemoryAndProxies) {
-    const config all =
-        load(minimal, {"server.max_memory_bytes=1073741824",
-                       "server.trusted_proxies=[\"10.0.0.0/8\", \"::1\"]"})
-            .value();
+    const config all = load(
+                           minimal, {"server.max_memory_bytes=1073741824",
+                                     "server.trusted_proxies=[\"10.0.0.0/8\", \"::1\"]"}
+    )
+                           .value();
     EXPECT_EQ(effective_memory(all.server), 1U << 30U);
     EXPECT_EQ(all.server.trusted_proxies.size(), 2U);
     EXPECT_FALSE(load(minimal, {"server.trusted_proxies=[\"proxy.example\"]"}));

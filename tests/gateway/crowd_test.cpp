@@ -1,4 +1,5 @@
-// Many clients of one run or one thread at once: re-attached ones (P8), repeats (P6), answers (P4), shutdown.
+// Many clients of one run or one thread at once: re-attached ones (P8), repeats (P6), answers (P4),
+// shutdown.
 
 #include "tests/gateway/server_fixture.hpp"
 
@@ -81,8 +82,9 @@ protected:
             spoken.body += R"(data: {"choices":[{"index":0,"delta":{"content":"w)" +
                            std::to_string(i) + "\"}}]}\n\n";
         }
-        spoken.body += "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-                       "data: [DONE]\n\n";
+        spoken.body +=
+            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+            "data: [DONE]\n\n";
         spoken.pace = pace;
         return spoken;
     }
@@ -176,8 +178,8 @@ TEST_P(Crowd, EveryStreamHasATerminalWhenTheServerStops) {
 
 class CrowdOfAnswers : public Crowd {
 protected:
-    std::optional<runner::scripted_answer>
-    answer_of(const runner::transport_request& request) override {
+    std::optional<runner::scripted_answer> answer_of(const runner::transport_request& request
+    ) override {
         if (request.body.find(R"("role":"tool")") != std::string::npos) {
             return words(3, std::chrono::milliseconds(20));
         }

@@ -12,9 +12,7 @@ using session::thread_key;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-thread_key key(int number) {
-    return {"p", "t" + std::to_string(number)};
-}
+thread_key key(int number) { return {"p", "t" + std::to_string(number)}; }
 
 TEST(EphemeralThreads, TheOldestGoOnceTheyAreTooLarge) {
     memory_budget budget(8'000);

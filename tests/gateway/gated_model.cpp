@@ -25,9 +25,15 @@ const std::vector<piece> calls_tools = {
     {0, R"({"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]})"},
     {1, R"({"choices":[{"index":0,"delta":{"content":"Let me "}}]})"},
     {2, R"({"choices":[{"index":0,"delta":{"content":"see."}}]})"},
-    {3, R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"count","arguments":"{\"n\":"}}]}}]})"},
-    {5, R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]})"},
-    {6, R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"count","arguments":"{}"}}]}}]})"},
+    {3,
+     R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"count","arguments":"{\"n\":"}}]}}]})"
+    },
+    {5,
+     R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]})"
+    },
+    {6,
+     R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"count","arguments":"{}"}}]}}]})"
+    },
     {7, R"({"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"},
 };
 
@@ -46,7 +52,8 @@ const std::vector<piece> goes_on = {
 
 gated_model::gated_model()
     : server_(context_, [this](server_connection& peer) { return serve(peer); }),
-      url_(server_.url("/v1")), thread_([this] { context_.run(); }) {}
+      url_(server_.url("/v1")),
+      thread_([this] { context_.run(); }) {}
 
 gated_model::~gated_model() {
     context_.stop();

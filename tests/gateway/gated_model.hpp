@@ -13,10 +13,11 @@
 
 namespace agui::test {
 
-/// A model server, on a thread of its own, that counts. Its first answer to a conversation is reasoning, text and two
-/// calls of the tool `count`, its second one, to their results, is text. Each piece waits until what the piece before
-/// it made of the run has been let through; once held, nothing more is sent, and such an answer ends only when
-/// its connection is closed. A conversation whose last words are "go on" is answered at once.
+/// A model server, on a thread of its own, that counts. Its first answer to a conversation is
+/// reasoning, text and two calls of the tool `count`, its second one, to their results, is text.
+/// Each piece waits until what the piece before it made of the run has been let through; once held,
+/// nothing more is sent, and such an answer ends only when its connection is closed. A conversation
+/// whose last words are "go on" is answered at once.
 class gated_model {
 public:
     gated_model();
@@ -53,7 +54,8 @@ private:
 
     boost::asio::io_context context_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
-        context_.get_executor()};
+        context_.get_executor()
+    };
     std::shared_ptr<gate> gate_{std::make_shared<gate>(context_)};
     std::atomic<int> open_{0};
     std::atomic<int> cut_off_{0};

@@ -49,7 +49,8 @@ TEST(HeapTrim, GivesBackWhatLiesBetweenPiecesInUse) {
 
     // Most of 64 MB.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline) {
+    while (resident_bytes() + (40U << 20U) > before && std::chrono::steady_clock::now() < deadline
+    ) {
         std::this_thread::yield();
     }
     EXPECT_LE(resident_bytes() + (40U << 20U), before);

@@ -54,8 +54,7 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     if (loaded->has_value()) {
         thread = std::move(**loaded);
     }
-    const auto offered =
-        gateway::external_tools(settings_, tools_, *input, thread, null_logger());
+    const auto offered = gateway::external_tools(settings_, tools_, *input, thread, null_logger());
     auto plan = session::plan_history(
         thread, gateway::history_of(settings_, tools_, *input), settings_.history
     );

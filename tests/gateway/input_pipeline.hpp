@@ -12,8 +12,8 @@
 
 namespace agui::test {
 
-/// What a request goes through until its run begins, without the server around it: read, planned, applied,
-/// stored, and made into the history of a model request.
+/// What a request goes through until its run begins, without the server around it: read, planned,
+/// applied, stored, and made into the history of a model request.
 class input_pipeline {
 public:
     input_pipeline(std::unique_ptr<session::store> store, session::history_policy policy);

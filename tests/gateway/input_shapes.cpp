@@ -30,7 +30,8 @@ public:
         });
         list("resume", [this] {
             repeat(shape_.resume * size_, [this](unsigned i) {
-                element() += R"({"interruptId":"i)" + std::to_string(i) + R"(","status":"resolved"})";
+                element() +=
+                    R"({"interruptId":"i)" + std::to_string(i) + R"(","status":"resolved"})";
             });
         });
         out_ += ",\"state\":";
@@ -77,8 +78,8 @@ private:
         out_.push_back('{');
         // Against their order, so that they have to be sorted.
         repeat(count, [&](unsigned i) {
-            out_ += (i == 0 ? "\"" : ",\"") + std::string(prefix) + std::to_string(count - i) +
-                    "\":0";
+            out_ +=
+                (i == 0 ? "\"" : ",\"") + std::string(prefix) + std::to_string(count - i) + "\":0";
         });
         out_.push_back('}');
     }
@@ -111,10 +112,12 @@ private:
         out_ += ",\"content\":[";
         repeat(count, [this](unsigned i) {
             if (shape_.binary && i % 2 == 0) {
-                element() += R"({"type":"binary","mimeType":"image/png","data":)" + text(i / 2) + "}";
+                element() +=
+                    R"({"type":"binary","mimeType":"image/png","data":)" + text(i / 2) + "}";
             } else if (shape_.binary) {
-                element() += R"({"type":"image","source":{"type":"data","mimeType":"image/png","value":)" +
-                             text(i / 2) + "}}";
+                element() +=
+                    R"({"type":"image","source":{"type":"data","mimeType":"image/png","value":)" +
+                    text(i / 2) + "}}";
             } else {
                 element() += R"({"type":"text","text":)" + text(i) + "}";
             }
@@ -151,7 +154,8 @@ private:
         repeat(shape_.assistants * size_, [this](unsigned i) { assistant(i); });
         repeat(shape_.answers * size_, [this](unsigned i) {
             begin_message("tool");
-            out_ += ",\"toolCallId\":" + id(i, shape_.call_ids, "c") + ",\"content\":" + text(i) + "}";
+            out_ +=
+                ",\"toolCallId\":" + id(i, shape_.call_ids, "c") + ",\"content\":" + text(i) + "}";
         });
         repeat(shape_.reasonings * size_, [this](unsigned i) {
             begin_message("reasoning");
@@ -202,8 +206,7 @@ constexpr std::array<flag_member, 4> flags{{
 
 } // namespace
 
-std::vector<std::string>
-bodies_of(const input_shape& shape, unsigned size, unsigned requests) {
+std::vector<std::string> bodies_of(const input_shape& shape, unsigned size, unsigned requests) {
     std::vector<std::string> bodies;
     for (unsigned request = 1; request <= requests; ++request) {
         bodies.push_back(writer(shape, size, request).write());
@@ -214,63 +217,201 @@ bodies_of(const input_shape& shape, unsigned size, unsigned requests) {
 std::vector<input_shape> worst_shapes() {
     return {
         {.name = "many parts, then many messages of that id",
-         .users = 10, .message_ids = 1, .parts = 2},
+         .users = 10,
+         .message_ids = 1,
+         .parts = 2},
         {.name = "n messages of one id, then n others",
-         .users = 10, .message_ids = 1, .other_texts = true},
-        {.name = "n messages, then the same ids with other texts",
-         .users = 10, .other_texts = true},
+         .users = 10,
+         .message_ids = 1,
+         .other_texts = true},
+        {.name = "n messages, then the same ids with other texts", .users = 10, .other_texts = true
+        },
         {.name = "n messages, then the same texts with other ids", .users = 10, .other_ids = true},
         {.name = "one text n times, then under other ids",
-         .users = 10, .parts_each = 1, .other_ids = true},
+         .users = 10,
+         .parts_each = 1,
+         .other_ids = true},
         {.name = "one assistant message with many calls", .users = 1, .assistants = 1, .calls = 20},
         {.name = "many calls and their answers",
-         .users = 1, .assistants = 5, .answers = 10, .calls = 2, .calls_each = 2, .tools = 128},
-        {.name = "answers to few calls", .users = 1, .assistants = 5, .answers = 10,
-         .calls_each = 1, .call_ids = 3, .tools = 128},
+         .users = 1,
+         .assistants = 5,
+         .answers = 10,
+         .calls = 2,
+         .calls_each = 2,
+         .tools = 128},
+        {.name = "answers to few calls",
+         .users = 1,
+         .assistants = 5,
+         .answers = 10,
+         .calls_each = 1,
+         .call_ids = 3,
+         .tools = 128},
         {.name = "system messages", .users = 1, .systems = 10, .other_texts = true},
         {.name = "reasoning on many branches of a client's history",
-         .users = 1, .reasonings = 10, .other_texts = true, .client_history = true},
+         .users = 1,
+         .reasonings = 10,
+         .other_texts = true,
+         .client_history = true},
         {.name = "everything, of one id, in a client's history",
-         .users = 3, .assistants = 3, .answers = 3, .reasonings = 3, .message_ids = 2, .calls = 2,
-         .calls_each = 2, .call_ids = 2, .tools = 10, .other_texts = true, .client_history = true},
+         .users = 3,
+         .assistants = 3,
+         .answers = 3,
+         .reasonings = 3,
+         .message_ids = 2,
+         .calls = 2,
+         .calls_each = 2,
+         .call_ids = 2,
+         .tools = 10,
+         .other_texts = true,
+         .client_history = true},
         {.name = "files in both forms", .users = 2, .parts = 2, .parts_each = 20, .binary = true},
         {.name = "members against their order, deep",
-         .users = 1, .state_members = 20, .unknown_members = 20, .forwarded = 20, .depth = 50},
+         .users = 1,
+         .state_members = 20,
+         .unknown_members = 20,
+         .forwarded = 20,
+         .depth = 50},
         {.name = "context and resume", .users = 1, .context = 20, .resume = 20},
         {.name = "zeros", .users = 1, .state_zeros = 100},
         // The dearest of a thousand that shape-search found.
-        {.name = "found by seed 443", .users = 1, .reasonings = 1, .message_ids = 60,
-         .parts = 1, .calls = 1, .call_ids = 60, .context = 2, .resume = 2, .state_members = 20,
-         .unknown_members = 5, .depth = 60, .other_ids = true, .client_history = true},
-        {.name = "found by seed 151", .users = 1, .answers = 5, .systems = 5, .reasonings = 2,
-         .message_ids = 60, .parts_each = 5, .calls = 1, .context = 1, .state_members = 60,
-         .state_zeros = 1, .unknown_members = 60, .forwarded = 5, .depth = 60, .binary = true,
+        {.name = "found by seed 443",
+         .users = 1,
+         .reasonings = 1,
+         .message_ids = 60,
+         .parts = 1,
+         .calls = 1,
+         .call_ids = 60,
+         .context = 2,
+         .resume = 2,
+         .state_members = 20,
+         .unknown_members = 5,
+         .depth = 60,
+         .other_ids = true,
+         .client_history = true},
+        {.name = "found by seed 151",
+         .users = 1,
+         .answers = 5,
+         .systems = 5,
+         .reasonings = 2,
+         .message_ids = 60,
+         .parts_each = 5,
+         .calls = 1,
+         .context = 1,
+         .state_members = 60,
+         .state_zeros = 1,
+         .unknown_members = 60,
+         .forwarded = 5,
+         .depth = 60,
+         .binary = true,
          .other_ids = true},
-        {.name = "found by seed 247", .users = 60, .assistants = 1, .reasonings = 2, .parts = 5,
-         .parts_each = 5, .call_ids = 1, .context = 1, .resume = 1, .state_members = 60,
-         .state_zeros = 60, .depth = 60, .other_ids = true},
-        {.name = "found by seed 467", .users = 5, .answers = 2, .reasonings = 1,
-         .message_ids = 60, .parts_each = 1, .calls = 2, .call_ids = 20, .tools = 60,
-         .resume = 1, .state_members = 60, .state_zeros = 2, .depth = 20, .binary = true},
-        {.name = "found by seed 714", .users = 60, .systems = 20, .reasonings = 1,
-         .message_ids = 60, .parts = 2, .parts_each = 60, .calls = 1, .calls_each = 5,
-         .call_ids = 20, .context = 60, .resume = 2, .state_members = 5, .unknown_members = 2,
-         .forwarded = 20, .other_texts = true},
-        {.name = "found by seed 94", .users = 1, .systems = 5, .reasonings = 1, .parts = 20,
-         .parts_each = 5, .call_ids = 1, .tools = 20, .state_members = 60, .unknown_members = 20,
-         .depth = 60, .binary = true},
-        {.name = "found by seed 153", .users = 60, .assistants = 2, .reasonings = 60,
-         .parts = 5, .parts_each = 60, .call_ids = 20, .tools = 1, .context = 20, .resume = 5,
-         .state_members = 20, .forwarded = 2, .other_texts = true},
-        {.name = "found by seed 903", .users = 2, .message_ids = 20, .parts = 60, .calls = 60,
-         .calls_each = 60, .call_ids = 5, .tools = 2, .resume = 1, .state_members = 60,
-         .forwarded = 5, .depth = 20, .other_ids = true},
-        {.name = "found by seed 542", .users = 60, .answers = 60, .systems = 2, .reasonings = 2,
-         .parts = 60, .parts_each = 60, .calls = 1, .call_ids = 1, .tools = 60,
-         .state_members = 20, .depth = 2, .other_texts = true},
-        {.name = "found by seed 473", .users = 20, .systems = 60, .parts = 2, .parts_each = 5,
-         .calls_each = 20, .call_ids = 2, .tools = 1, .context = 1, .resume = 2,
-         .state_members = 20, .forwarded = 5, .depth = 60, .other_texts = true,
+        {.name = "found by seed 247",
+         .users = 60,
+         .assistants = 1,
+         .reasonings = 2,
+         .parts = 5,
+         .parts_each = 5,
+         .call_ids = 1,
+         .context = 1,
+         .resume = 1,
+         .state_members = 60,
+         .state_zeros = 60,
+         .depth = 60,
+         .other_ids = true},
+        {.name = "found by seed 467",
+         .users = 5,
+         .answers = 2,
+         .reasonings = 1,
+         .message_ids = 60,
+         .parts_each = 1,
+         .calls = 2,
+         .call_ids = 20,
+         .tools = 60,
+         .resume = 1,
+         .state_members = 60,
+         .state_zeros = 2,
+         .depth = 20,
+         .binary = true},
+        {.name = "found by seed 714",
+         .users = 60,
+         .systems = 20,
+         .reasonings = 1,
+         .message_ids = 60,
+         .parts = 2,
+         .parts_each = 60,
+         .calls = 1,
+         .calls_each = 5,
+         .call_ids = 20,
+         .context = 60,
+         .resume = 2,
+         .state_members = 5,
+         .unknown_members = 2,
+         .forwarded = 20,
+         .other_texts = true},
+        {.name = "found by seed 94",
+         .users = 1,
+         .systems = 5,
+         .reasonings = 1,
+         .parts = 20,
+         .parts_each = 5,
+         .call_ids = 1,
+         .tools = 20,
+         .state_members = 60,
+         .unknown_members = 20,
+         .depth = 60,
+         .binary = true},
+        {.name = "found by seed 153",
+         .users = 60,
+         .assistants = 2,
+         .reasonings = 60,
+         .parts = 5,
+         .parts_each = 60,
+         .call_ids = 20,
+         .tools = 1,
+         .context = 20,
+         .resume = 5,
+         .state_members = 20,
+         .forwarded = 2,
+         .other_texts = true},
+        {.name = "found by seed 903",
+         .users = 2,
+         .message_ids = 20,
+         .parts = 60,
+         .calls = 60,
+         .calls_each = 60,
+         .call_ids = 5,
+         .tools = 2,
+         .resume = 1,
+         .state_members = 60,
+         .forwarded = 5,
+         .depth = 20,
+         .other_ids = true},
+        {.name = "found by seed 542",
+         .users = 60,
+         .answers = 60,
+         .systems = 2,
+         .reasonings = 2,
+         .parts = 60,
+         .parts_each = 60,
+         .calls = 1,
+         .call_ids = 1,
+         .tools = 60,
+         .state_members = 20,
+         .depth = 2,
+         .other_texts = true},
+        {.name = "found by seed 473",
+         .users = 20,
+         .systems = 60,
+         .parts = 2,
+         .parts_each = 5,
+         .calls_each = 20,
+         .call_ids = 2,
+         .tools = 1,
+         .context = 1,
+         .resume = 2,
+         .state_members = 20,
+         .forwarded = 5,
+         .depth = 60,
+         .other_texts = true,
          .other_ids = true},
     };
 }

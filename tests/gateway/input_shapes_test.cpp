@@ -1,4 +1,5 @@
-// What a request costs, counted: twice the size must not cost more than a little over twice the work.
+// What a request costs, counted: twice the size must not cost more than a little over twice the
+// work.
 
 #include "tests/gateway/input_shapes.hpp"
 

@@ -18,10 +18,9 @@ using ::testing::HasSubstr;
 class Input : public server_test {
 protected:
     // One run with these messages and further members.
-    raw_reply run(
-        std::string_view run_id, std::string_view messages, std::string_view members = {},
-        std::string_view headers = {}
-    ) {
+    raw_reply
+    run(std::string_view run_id, std::string_view messages, std::string_view members = {},
+        std::string_view headers = {}) {
         return ask(post(
             "/agui",
             R"({"threadId":"t","runId":")" + std::string(run_id) + R"(","messages":[)" +
@@ -182,7 +181,8 @@ TEST_F(Input, IsAnsweredUnderIdsThatAreUuids) {
     const raw_reply reply = run("r1", user("u", "One"));
 
     EXPECT_THAT(
-        reply.body, ::testing::ContainsRegex("\"messageId\":\"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-")
+        reply.body,
+        ::testing::ContainsRegex("\"messageId\":\"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-")
     );
 }
 

@@ -28,8 +28,8 @@ protected:
     unfinished(std::size_t bytes, const std::string& headers = {}) const {
         auto client = std::make_unique<raw_client>(port());
         client->send(
-            "POST /agui HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers +
-            "Content-Length: " + std::to_string(bytes + 65'536) + "\r\n\r\n"
+            "POST /agui HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+            headers + "Content-Length: " + std::to_string(bytes + 65'536) + "\r\n\r\n"
         );
         client->send(std::string(bytes, ' '));
         return client;
@@ -85,9 +85,7 @@ TEST_F(Memory, GivesBackWhatABodyTook) {
         unfinished(10 * mib)->close();
         wait_for_memory(0, 0);
     }
-    EXPECT_EQ(
-        ask(post("/agui", run_body("t", "large", std::string(2 * mib, 'x')))).status, 200
-    );
+    EXPECT_EQ(ask(post("/agui", run_body("t", "large", std::string(2 * mib, 'x')))).status, 200);
 }
 
 TEST_F(Memory, ABodyThatBringsNothingIsNotWaitedFor) {
@@ -171,7 +169,8 @@ TEST_F(Memory, ARunWhoseEventsFindNoRoomEnds) {
 }
 
 TEST_F(Memory, EndlessRunsThatNobodyReadsLeaveRoomForOthers) {
-    // Its eighth, the reserve, holds what one more read of each answer adds: ten times 64 KiB, counted six times.
+    // Its eighth, the reserve, holds what one more read of each answer adds: ten times 64 KiB,
+    // counted six times.
     settings.server.max_memory_bytes = 48 * mib;
     answer_at_length(8 * mib, false);
     start();
@@ -237,7 +236,8 @@ TEST_F(Memory, EphemeralRunsLeaveLittle) {
         const raw_reply reply = ask(post("/agui", body));
         EXPECT_THAT(reply.body, Not(HasSubstr("token_limit"))) << i;
     }
-    EXPECT_LE(server->memory_used(), 6 * mib) << "a quarter of it for their logs, an eighth for them";
+    EXPECT_LE(server->memory_used(), 6 * mib)
+        << "a quarter of it for their logs, an eighth for them";
     EXPECT_EQ(ask(get("/agui/threads/t0/runs/r/events")).status, 404) << "the oldest are gone";
     EXPECT_EQ(ask(get("/agui/threads/t9/runs/r/events")).status, 200);
 }

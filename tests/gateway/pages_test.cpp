@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <sys/resource.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +36,10 @@ protected:
                "Access-Control-Request-Headers: content-type, x-team\r\n\r\n";
     }
     [[nodiscard]] std::size_t lines_with(std::string_view text) const {
-        return static_cast<std::size_t>(
-            std::ranges::count_if(log.lines(), [text](const std::string& line) {
-                return line.find(text) != std::string::npos;
-            })
-        );
+        return static_cast<std::size_t>(std::ranges::count_if(
+            log.lines(),
+            [text](const std::string& line) { return line.find(text) != std::string::npos; }
+        ));
     }
 
     memory_logger log;
@@ -76,8 +75,7 @@ TEST_F(Pages, CredentialsAreAllowedWhereTheConfigurationSaysSo) {
     EXPECT_EQ(allowed.header("access-control-allow-origin"), "https://app.example");
     EXPECT_EQ(allowed.header("access-control-allow-credentials"), "true");
     EXPECT_EQ(allowed.header("access-control-allow-headers"), "content-type, x-team");
-    const raw_reply run =
-        ask(post("/agui", run_body("t", "r"), "Origin: https://app.example\r\n"));
+    const raw_reply run = ask(post("/agui", run_body("t", "r"), "Origin: https://app.example\r\n"));
     EXPECT_EQ(run.header("access-control-allow-credentials"), "true");
     EXPECT_EQ(
         ask(preflight("https://evil.example")).header("access-control-allow-credentials"), ""

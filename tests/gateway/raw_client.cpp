@@ -32,9 +32,7 @@ raw_client::raw_client(std::uint16_t port, int receive_buffer)
     }
 }
 
-raw_client::~raw_client() {
-    close();
-}
+raw_client::~raw_client() { close(); }
 
 void raw_client::close() {
     if (socket_ >= 0) {
@@ -43,9 +41,7 @@ void raw_client::close() {
     }
 }
 
-void raw_client::close_sending() const {
-    ::shutdown(socket_, SHUT_WR);
-}
+void raw_client::close_sending() const { ::shutdown(socket_, SHUT_WR); }
 
 bool raw_client::send(std::string_view bytes) {
     while (!bytes.empty()) {

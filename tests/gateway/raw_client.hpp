@@ -41,9 +41,8 @@ public:
     /// Reads raw bytes until they hold `text`: what was read, `text` included, or all there was at
     /// the end or after ten seconds.
     [[nodiscard]] std::string read_until(std::string_view text);
-    /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause after each;
-    /// what was read is then there for read_body().
-    /// False: the peer has ended it.
+    /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause
+    /// after each; what was read is then there for read_body(). False: the peer has ended it.
     bool read_slowly(std::size_t bytes, std::chrono::milliseconds pause, int times = -1);
     /// The body that belongs to a head of read_head().
     void read_body(raw_reply& reply);

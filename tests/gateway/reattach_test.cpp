@@ -24,8 +24,11 @@ using ::testing::Not;
 std::string code_of(const raw_reply& reply) {
     boost::system::error_code ec;
     const boost::json::value body = boost::json::parse(reply.body, ec);
-    const auto* error = ec ? nullptr : body.if_object() ? body.get_object().if_contains("error") : nullptr;
-    return error == nullptr ? "no error: " + reply.body : std::string(error->at("code").as_string());
+    const auto* error = ec                 ? nullptr
+                        : body.if_object() ? body.get_object().if_contains("error")
+                                           : nullptr;
+    return error == nullptr ? "no error: " + reply.body
+                            : std::string(error->at("code").as_string());
 }
 
 // The frames of a stream, each with its empty line.
@@ -40,9 +43,8 @@ std::vector<std::string> frames_of(std::string_view stream) {
     return frames;
 }
 
-std::string events_path(
-    std::string_view thread, std::string_view run, std::string_view query = {}
-) {
+std::string
+events_path(std::string_view thread, std::string_view run, std::string_view query = {}) {
     std::string path = "/agui/threads/";
     path.append(thread).append("/runs/").append(run).append("/events").append(query);
     return path;
@@ -143,9 +145,7 @@ TEST_P(Reattach, SpeaksAsItDidOrAsAsked) {
     EXPECT_EQ(read_again("").body, first.body);
     EXPECT_THAT(read_again("?protocolVersion=1.1").body, HasSubstr(R"("protocolVersion":"1.1")"));
     EXPECT_THAT(read_again("?protocolVersion=").body, Not(HasSubstr("protocolVersion")));
-    EXPECT_EQ(
-        code_of(read_again("?protocolVersion=2.0")), "unsupported_protocol_version"
-    );
+    EXPECT_EQ(code_of(read_again("?protocolVersion=2.0")), "unsupported_protocol_version");
 }
 
 TEST_P(Reattach, FollowsARunUnderWay) {
@@ -180,7 +180,9 @@ TEST_P(Reattach, ARepeatUnderAnIdempotencyKeyReadsTheFirstRun) {
         code_of(ask(post("/agui", run_body("t", "r3", "something else"), header))), "run_id_reused"
     );
     EXPECT_EQ(
-        code_of(ask(post("/agui", run_body("t", "r4"), "Idempotency-Key: " + std::string(513, 'k') + "\r\n"))),
+        code_of(ask(
+            post("/agui", run_body("t", "r4"), "Idempotency-Key: " + std::string(513, 'k') + "\r\n")
+        )),
         "invalid_input"
     );
 }
@@ -188,15 +190,23 @@ TEST_P(Reattach, ARepeatUnderAnIdempotencyKeyReadsTheFirstRun) {
 TEST_P(Reattach, RecognisesARepeatWhateverTheOrderOfItsMembers) {
     start();
     const raw_reply first = ask(post(
-        "/agui", R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"x"}]})"
+        "/agui",
+        R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"x"}]})"
     ));
 
     EXPECT_EQ(
-        ask(post("/agui", R"({ "messages":[{"content":"x","role":"user","id":"u"}], "runId":"r", "threadId":"t" })")).body,
+        ask(post(
+                "/agui",
+                R"({ "messages":[{"content":"x","role":"user","id":"u"}], "runId":"r", "threadId":"t" })"
+            ))
+            .body,
         first.body
     );
     EXPECT_EQ(
-        code_of(ask(post("/agui", R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"y"}]})"))),
+        code_of(ask(post(
+            "/agui",
+            R"({"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"y"}]})"
+        ))),
         "run_id_reused"
     );
 }
@@ -296,7 +306,8 @@ class LaggingReader : public server_test {};
 TEST_F(LaggingReader, IsCutOffAndCanComeBack) {
     settings.server.reader_buffer_bytes = 16'384;
     settings.server.lag = std::chrono::milliseconds(600);
-    // A run that writes ten times as fast as its reader reads, and does not end before it is cut off.
+    // A run that writes ten times as fast as its reader reads, and does not end before it is cut
+    // off.
     answer = say_and_stall(std::string(8'000, 'x'));
     const std::string piece = answer.body;
     for (int i = 0; i < 4'000; ++i) {

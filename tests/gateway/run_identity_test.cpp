@@ -1,4 +1,5 @@
-// What a run is known by, who holds its thread, and how its stream begins when its own beginning was lost.
+// What a run is known by, who holds its thread, and how its stream begins when its own beginning
+// was lost.
 
 #include "session/base/failpoint.hpp"
 #include "session/store/store.hpp"
@@ -31,7 +32,8 @@ boost::json::object error_of(const raw_reply& reply) {
     const boost::json::value body = boost::json::parse(reply.body, ec);
     const auto* fields = ec ? nullptr : body.if_object();
     const auto* error = fields == nullptr ? nullptr : fields->if_contains("error");
-    return error == nullptr ? boost::json::object{{"code", "none: " + reply.body}} : error->as_object();
+    return error == nullptr ? boost::json::object{{"code", "none: " + reply.body}}
+                            : error->as_object();
 }
 
 // The JSON of the stream's first event.
@@ -99,7 +101,9 @@ TEST_F(RunIdentity, AStreamWhoseBeginningWasLostBeginsAsItWould) {
     start();
     const std::string path = "/agui/threads/t/runs/r/events";
 
-    EXPECT_THAT(first_event(ask(get(path))), HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.1")"));
+    EXPECT_THAT(
+        first_event(ask(get(path))), HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.1")")
+    );
     EXPECT_THAT(
         first_event(ask(get(path + "?protocolVersion=1.0"))),
         HasSubstr(R"("parentRunId":"parent","protocolVersion":"1.0")")

@@ -279,7 +279,8 @@ TEST_F(ServerTest, LimitsTheBodiesOfAllRequestsTogether) {
     start();
 
     for (int i = 0; i < 3; ++i) {
-        const raw_reply reply = ask(post("/agui", run_body("t", "large", std::string(300'000, 'x'))));
+        const raw_reply reply =
+            ask(post("/agui", run_body("t", "large", std::string(300'000, 'x'))));
         EXPECT_EQ(reply.status, 503);
         EXPECT_EQ(error_code(reply), "overloaded");
     }

@@ -1,7 +1,8 @@
-// A stop at every moment of a run, from the first byte of its POST to its terminal: by POST /agui/cancel, by a dropped
-// connection and by the end of the server. The places that the code names (session/base/failpoint.hpp) are the
-// moments: the stop is sent while the run stands at one of them, and the run goes on only when the server has
-// counted it. The model and the tool count what is asked of them afterwards.
+// A stop at every moment of a run, from the first byte of its POST to its terminal: by POST
+// /agui/cancel, by a dropped connection and by the end of the server. The places that the code
+// names (session/base/failpoint.hpp) are the moments: the stop is sent while the run stands at one
+// of them, and the run goes on only when the server has counted it. The model and the tool count
+// what is asked of them afterwards.
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/gated_model.hpp"
@@ -50,23 +51,56 @@ bool is_one_of(const std::vector<moment>& all, const moment& one) {
 
 /// In the order of a run; others are stopped at as well, these must be.
 const std::vector<moment> all_moments = {
-    {"connection.head_read"},  {"connection.body_read"},   {"agui.input_read"},
-    {"admission.arrived"},     {"admission.turn_taken"},   {"admission.looked_up"},
-    {"admission.admitted"},    {"admission.thread_taken"}, {"admission.settled"},
-    {"begin.loaded"},          {"begin.planned"},          {"begin.stored"},
-    {"launch.registered"},     {"run.start"},              {"loop.begun"},
-    {"loop.ask_model"},        {"model.ask"},              {"stream.read"},
-    {"stream.written"},        {"model.answering"},        {"model.read"},
-    {"run.reasoning"},         {"run.text"},               {"run.text", 2},
-    {"run.call"},              {"run.arguments"},          {"run.arguments", 2},
-    {"run.call", 2},           {"run.turn_ended"},         {"loop.model_answered"},
-    {"run.commit"},            {"run.committed"},          {"loop.turn_stored"},
-    {"batch.starting"},        {"test.tool_running"},      {"batch.finished"},
-    {"batch.starting", 2},     {"loop.tools_finished"},    {"run.commit", 2},
-    {"run.committed", 2},      {"run.result"},             {"loop.results_stored"},
-    {"test.tool_running", 2},  {"loop.ask_model", 2},      {"model.ask", 2},
-    {"model.answering", 2},    {"run.text", 3},            {"run.text", 4},
-    {"loop.model_answered", 2}, {"loop.ending"},
+    {"connection.head_read"},
+    {"connection.body_read"},
+    {"agui.input_read"},
+    {"admission.arrived"},
+    {"admission.turn_taken"},
+    {"admission.looked_up"},
+    {"admission.admitted"},
+    {"admission.thread_taken"},
+    {"admission.settled"},
+    {"begin.loaded"},
+    {"begin.planned"},
+    {"begin.stored"},
+    {"launch.registered"},
+    {"run.start"},
+    {"loop.begun"},
+    {"loop.ask_model"},
+    {"model.ask"},
+    {"stream.read"},
+    {"stream.written"},
+    {"model.answering"},
+    {"model.read"},
+    {"run.reasoning"},
+    {"run.text"},
+    {"run.text", 2},
+    {"run.call"},
+    {"run.arguments"},
+    {"run.arguments", 2},
+    {"run.call", 2},
+    {"run.turn_ended"},
+    {"loop.model_answered"},
+    {"run.commit"},
+    {"run.committed"},
+    {"loop.turn_stored"},
+    {"batch.starting"},
+    {"test.tool_running"},
+    {"batch.finished"},
+    {"batch.starting", 2},
+    {"loop.tools_finished"},
+    {"run.commit", 2},
+    {"run.committed", 2},
+    {"run.result"},
+    {"loop.results_stored"},
+    {"test.tool_running", 2},
+    {"loop.ask_model", 2},
+    {"model.ask", 2},
+    {"model.answering", 2},
+    {"run.text", 3},
+    {"run.text", 4},
+    {"loop.model_answered", 2},
+    {"loop.ending"},
 };
 
 // Of a place that is passed more often, so many passings are stopped at.
@@ -192,7 +226,9 @@ protected:
                 co_await boost::asio::post(
                     co_await boost::asio::this_coro::executor, boost::asio::use_awaitable
                 );
-                co_return runner::tool_outcome{runner::tool_outcome::kind::result, std::string("1")};
+                co_return runner::tool_outcome{
+                    runner::tool_outcome::kind::result, std::string("1")
+                };
             }
         );
     }
@@ -260,7 +296,7 @@ protected:
         EXPECT_THAT(next.body, HasSubstr("RUN_FINISHED"));
     }
 
-    gated_model model; // Before the server, which talks to it.
+    gated_model model;                // Before the server, which talks to it.
     std::atomic<bool> stopped{false}; ///< The server has counted the stop.
     std::atomic<int> tools_started{0};
     std::atomic<int> tools_started_late{0};
@@ -303,9 +339,7 @@ TEST_P(StopMoments, ARequestedStopIsNeverLost) {
             tools_before = tools_started;
             asked_before = watch.passed("model.ask");
             for (raw_client& one : stops) {
-                one.send(post(
-                    "/agui/cancel", R"({"threadId":")" + thread + R"(","runId":"r"})"
-                ));
+                one.send(post("/agui/cancel", R"({"threadId":")" + thread + R"(","runId":"r"})"));
             }
             EXPECT_TRUE(watch.wait_for("cancel.counted"));
             stopped = true;
@@ -347,14 +381,15 @@ TEST_P(StopMoments, ARequestedStopIsNeverLost) {
     EXPECT_EQ(stopped_at, static_cast<int>(all_moments.size()));
 }
 
-// Whoever leaves is seen a little later: what the run does until then is its own affair, but it must end by it. The
-// model holds from the moment on, so that nothing else ends it.
+// Whoever leaves is seen a little later: what the run does until then is its own affair, but it
+// must end by it. The model holds from the moment on, so that nothing else ends it.
 TEST_P(StopMoments, ADroppedConnectionIsNeverLost) {
     start();
     const std::string header = "X-On-Disconnect: cancel\r\n";
     (void)moments_of_a_run();
     for (const moment& where : all_moments) {
-        if (where.place == "loop.ending" || (where.place == "loop.model_answered" && where.passing == 2)) {
+        if (where.place == "loop.ending" ||
+            (where.place == "loop.model_answered" && where.passing == 2)) {
             continue; // The model has said all: the run is over before anybody is seen to leave.
         }
         SCOPED_TRACE(where.place + " " + std::to_string(where.passing));

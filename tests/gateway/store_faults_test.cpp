@@ -1,4 +1,5 @@
-// A whole hand-off while the file system fails: at every single write and sync, through the real server.
+// A whole hand-off while the file system fails: at every single write and sync, through the real
+// server.
 
 #include "tests/gateway/server_fixture.hpp"
 #include "tests/session/failing_vfs.hpp"
@@ -25,7 +26,8 @@ constexpr std::string_view paint_call =
 
 std::size_t count_of(std::string_view text, std::string_view part) {
     std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    for (std::size_t at = text.find(part); at != std::string_view::npos;
+         at = text.find(part, at + 1)) {
         ++count;
     }
     return count;
@@ -41,7 +43,8 @@ std::string question(std::string_view run) {
     return body + R"("tools":[{"name":"paint","description":"","parameters":{"type":"object"}}]})";
 }
 
-// An answer to the call that the stream handed over: a lost run may have used the model's own id up.
+// An answer to the call that the stream handed over: a lost run may have used the model's own id
+// up.
 std::string tool_answer(std::string_view run, std::string_view stream) {
     constexpr std::string_view member = R"("toolCallId":")";
     const std::size_t begin = stream.find(member) + member.size();
@@ -162,8 +165,8 @@ TEST_P(StoreFaults, NoAcknowledgedAnswerIsLostWhateverFails) {
         ++n;
     }
     EXPECT_FALSE(HasFailure()) << "operation " << n;
-    // A transaction is one write and, where it has to survive a power cut, one sync. Where it has not, what a run
-    // commits needs none before it is read.
+    // A transaction is one write and, where it has to survive a power cut, one sync. Where it has
+    // not, what a run commits needs none before it is read.
     EXPECT_GT(n, GetParam().durability == session::durability::power ? 8 : 2);
     RecordProperty("operations", n - 1);
     server.reset(); // Its files need `files`.

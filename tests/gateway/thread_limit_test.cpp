@@ -15,7 +15,9 @@ class ThreadLimit : public server_test {
 protected:
     // Of 8 MB: a usual attachment.
     raw_reply say_much(int number) {
-        return ask(post("/agui", run_body("t", "r" + std::to_string(number), std::string(8U << 20U, 'x'))));
+        return ask(
+            post("/agui", run_body("t", "r" + std::to_string(number), std::string(8U << 20U, 'x')))
+        );
     }
 };
 
@@ -46,7 +48,8 @@ TEST_F(ThreadLimit, IsAsConfigured) {
     start();
 
     EXPECT_THAT(
-        ask(post("/agui", run_body("t", "r1", std::string(99'000, 'x')))).body, HasSubstr("RUN_FINISHED")
+        ask(post("/agui", run_body("t", "r1", std::string(99'000, 'x')))).body,
+        HasSubstr("RUN_FINISHED")
     );
     EXPECT_EQ(ask(post("/agui", run_body("t", "r2", std::string(2000, 'x')))).status, 413);
     EXPECT_EQ(ask(post("/agui", run_body("u", "r1", std::string(100'000, 'x')))).status, 413);

@@ -133,29 +133,26 @@ TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
     ASSERT_EQ(pending.at("toolCalls").as_array().size(), 1U);
     EXPECT_EQ(pending.at("toolCalls").at(0).at("toolCallName").as_string(), "paint");
     EXPECT_EQ(pending.at("toolCalls").at(0).at("arguments").as_string(), R"({"color":"blue"})");
-    EXPECT_EQ(
-        pending.at("toolCalls").at(0).at("messageId"), messages.at(1).at("id")
-    );
+    EXPECT_EQ(pending.at("toolCalls").at(0).at("messageId"), messages.at(1).at("id"));
 
     const boost::json::value events = json_of("/agui/threads/t/events").at("events");
     ASSERT_EQ(events.as_array().size(), 4U);
     EXPECT_EQ(events.at(0).at("type").as_string(), "run.started");
     EXPECT_EQ(events.at(0).at("seq").as_int64(), 1);
     EXPECT_EQ(events.at(3).at("type").as_string(), "run.finished");
-    EXPECT_EQ(
-        json_of("/agui/threads/t/events?after=3").at("events").as_array().size(), 1U
-    );
+    EXPECT_EQ(json_of("/agui/threads/t/events?after=3").at("events").as_array().size(), 1U);
 
-    ask(post("/agui", R"({"threadId":"t","runId":"r2","messages":[{"id":"u1","role":"user","content":"other"}]})"));
+    ask(post(
+        "/agui",
+        R"({"threadId":"t","runId":"r2","messages":[{"id":"u1","role":"user","content":"other"}]})"
+    ));
     const boost::json::value branches = json_of("/agui/threads/t/branches").at("branches");
     ASSERT_EQ(branches.as_array().size(), 2U);
     EXPECT_TRUE(branches.at(1).at("head").as_bool());
     for (const boost::json::value& branch : branches.as_array()) {
         EXPECT_GT(branch.at("updatedAt").as_int64(), 0);
     }
-    EXPECT_EQ(
-        json_of("/agui/threads/t/messages?branch=0").at("messages").as_array().size(), 2U
-    );
+    EXPECT_EQ(json_of("/agui/threads/t/messages?branch=0").at("messages").as_array().size(), 2U);
     EXPECT_EQ(ask(get("/agui/threads/t/messages?branch=9")).status, 404);
 }
 
@@ -170,9 +167,9 @@ TEST_F(ThreadRoutes, HistoryIsARunOfSnapshots) {
     start();
     ask(post("/agui", run_with_tool("r1")));
 
-    const raw_reply history = ask(
-        post("/agui/history", R"({"threadId":"t","runId":"h","protocolVersion":"1.1","messages":[]})")
-    );
+    const raw_reply history = ask(post(
+        "/agui/history", R"({"threadId":"t","runId":"h","protocolVersion":"1.1","messages":[]})"
+    ));
 
     EXPECT_TRUE(history.complete);
     EXPECT_THAT(history.body, HasSubstr(R"("type":"RUN_STARTED")"));

@@ -13,9 +13,10 @@ namespace {
 
 using gateway::turnstile;
 
-boost::asio::awaitable<void>
-pass_through(turnstile& gate, int number, std::vector<int>& inside,
-             std::vector<std::unique_ptr<turnstile::pass>>& passes) {
+boost::asio::awaitable<void> pass_through(
+    turnstile& gate, int number, std::vector<int>& inside,
+    std::vector<std::unique_ptr<turnstile::pass>>& passes
+) {
     auto pass = co_await gate.enter();
     inside.push_back(number);
     passes.push_back(std::move(pass));

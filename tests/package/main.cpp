@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     auto settings = agui::gateway::load_config(
-        {.file = {}, .text = agui::gateway::demo_config(argv[1]), .overrides = {"server.listen=127.0.0.1:0"}}
+        {.file = {},
+         .text = agui::gateway::demo_config(argv[1]),
+         .overrides = {"server.listen=127.0.0.1:0"}}
     );
     if (!settings) {
         return 2;

@@ -15,13 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-json::value parse(std::string_view text) {
-    return json::parse(text);
-}
+json::value parse(std::string_view text) { return json::parse(text); }
 
-json::object object(std::string_view text) {
-    return json::parse(text).as_object();
-}
+json::object object(std::string_view text) { return json::parse(text).as_object(); }
 
 TEST(Placeholders, TakeTheSameIdEverywhere) {
     placeholders known;

@@ -35,7 +35,8 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return provider_name; }
 
-    boost::asio::awaitable<model_outcome> ask(const model_request& request, model_sink& sink) override {
+    boost::asio::awaitable<model_outcome>
+    ask(const model_request& request, model_sink& sink) override {
         histories.push_back(*request.messages);
         choices.push_back(request.parameters.tool_choice);
         offered.emplace_back();
@@ -50,7 +51,8 @@ public:
         const model_outcome outcome = turn.answer(sink);
         if (turn.hold) {
             boost::asio::steady_timer never(
-                co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
+                co_await boost::asio::this_coro::executor,
+                boost::asio::steady_timer::time_point::max()
             );
             co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
             co_return model_failure{model_failure::kind::cancelled, 0, {}};
@@ -140,8 +142,7 @@ struct made_call {
     std::string arguments;
 };
 
-scripted_turn
-calls(std::vector<made_call> made, finish_reason reason = finish_reason::tool_calls) {
+scripted_turn calls(std::vector<made_call> made, finish_reason reason = finish_reason::tool_calls) {
     return {[=](model_sink& sink) -> model_outcome {
         for (std::size_t i = 0; i < made.size(); ++i) {
             sink.on_call(i, made[i].id, made[i].name);
@@ -154,7 +155,9 @@ calls(std::vector<made_call> made, finish_reason reason = finish_reason::tool_ca
 }
 
 scripted_turn fails(model_failure::kind what) {
-    return {[=](model_sink&) -> model_outcome { return model_failure{what, 0, "why"}; }};
+    return {[=](model_sink&) -> model_outcome {
+        return model_failure{what, 0, "why"};
+    }};
 }
 
 tool_function returns(std::string text) {
@@ -191,7 +194,9 @@ protected:
         change.messages.push_back(node);
         change.branches.push_back({0, {0, 0}});
         session::apply(request.thread, change);
-        sink.thread = [this] { return stored(); };
+        sink.thread = [this] {
+            return stored();
+        };
     }
 
     void play() {
@@ -247,9 +252,10 @@ TEST_F(AgentLoop, LeavesExternalCallsPendingWithTheEnd) {
     play();
 
     EXPECT_EQ(
-        sink.steps,
-        (std::vector<std::string>{
-            "call c1 change_background external", R"(args c1 {"color":"blue"})", "turn ended", "finish"})
+        sink.steps, (std::vector<std::string>{
+                        "call c1 change_background external", R"(args c1 {"color":"blue"})",
+                        "turn ended", "finish"
+                    })
     );
     EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
     EXPECT_EQ(sink.end.pending_call_ids, (std::vector<std::string>{"c1"}));
@@ -265,7 +271,8 @@ TEST_F(AgentLoop, CommitsTheTurnBeforeAServerToolRuns) {
         sink.steps,
         (std::vector<std::string>{
             "call c1 weather server", R"(args c1 {"city":"Ulm"})", "turn ended", "commit", "commit",
-            R"(result c1 sunny {"city":"Ulm"})", "text It is sunny", "turn ended", "finish"})
+            R"(result c1 sunny {"city":"Ulm"})", "text It is sunny", "turn ended", "finish"
+        })
     );
     EXPECT_EQ(status_of("c1"), call_status::answered);
     ASSERT_EQ(model.histories.size(), 2U);
@@ -305,16 +312,25 @@ TEST_F(AgentLoop, TellsTheModelThatAToolIsNotRegistered) {
 
 TEST_F(AgentLoop, ArgumentsOfAServerCallThatAreNoObjectAreAnErrorResult) {
     model.turns = {
-        calls({{"c1", "weather", "[1]"},
-               {"c2", "weather", "{oops"},
-               {"c3", "weather", R"({"a":[1e400]})"}}),
-        says("Sorry")};
+        calls(
+            {{"c1", "weather", "[1]"},
+             {"c2", "weather", "{oops"},
+             {"c3", "weather", R"({"a":[1e400]})"}}
+        ),
+        says("Sorry")
+    };
 
     play();
 
-    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The arguments are not a JSON object."));
-    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The arguments are not a JSON object."));
-    EXPECT_THAT(sink.steps, ::testing::Contains("result c3 failed The arguments are not a JSON object."));
+    EXPECT_THAT(
+        sink.steps, ::testing::Contains("result c1 failed The arguments are not a JSON object.")
+    );
+    EXPECT_THAT(
+        sink.steps, ::testing::Contains("result c2 failed The arguments are not a JSON object.")
+    );
+    EXPECT_THAT(
+        sink.steps, ::testing::Contains("result c3 failed The arguments are not a JSON object.")
+    );
 }
 
 TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
@@ -331,10 +347,10 @@ TEST_F(AgentLoop, ACallWithoutArgumentsGetsTheEmptyObject) {
     play();
 
     EXPECT_EQ(
-        sink.steps,
-        (std::vector<std::string>{
-            "call c1 change_background external", "call c2 change_background external",
-            "args c1 {}", "args c2 {}", "turn ended", "finish"})
+        sink.steps, (std::vector<std::string>{
+                        "call c1 change_background external", "call c2 change_background external",
+                        "args c1 {}", "args c2 {}", "turn ended", "finish"
+                    })
     );
     EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(0).arguments, "{}");
 }
@@ -354,8 +370,9 @@ TEST_F(AgentLoop, AToolThatThrowsIsNamedInTheLogWithoutItsArguments) {
     play();
 
     EXPECT_THAT(
-        log.lines(),
-        ::testing::ElementsAre("error tool failed run=r1 tool=broken call=c1 detail=\"a secret detail\"")
+        log.lines(), ::testing::ElementsAre(
+                         "error tool failed run=r1 tool=broken call=c1 detail=\"a secret detail\""
+                     )
     );
 }
 
@@ -398,7 +415,9 @@ TEST_F(AgentLoop, WhatTheModelServerSaidIsLoggedAtDebugOnly) {
 TEST_F(AgentLoop, AnUnknownFinishReasonIsLogged) {
     model.turns = {{[](model_sink& to) -> model_outcome {
         to.on_text("Hi");
-        return model_answer{.reason = finish_reason::stop, .usage = {}, .unknown_reason = "whatever"};
+        return model_answer{
+            .reason = finish_reason::stop, .usage = {}, .unknown_reason = "whatever"
+        };
     }}};
 
     play();
@@ -465,9 +484,10 @@ TEST_F(AgentLoop, AnIdThatNoClientCouldSendBackIsReplaced) {
 }
 
 TEST_F(AgentLoop, ACallCutByLengthIsNeverHandedOff) {
-    model.turns = {
-        calls({{"c1", "change_background", "{}"}, {"c2", "change_background", R"({"co)"}},
-              finish_reason::length)};
+    model.turns = {calls(
+        {{"c1", "change_background", "{}"}, {"c2", "change_background", R"({"co)"}},
+        finish_reason::length
+    )};
 
     play();
 
@@ -529,11 +549,13 @@ TEST_F(AgentLoop, AnExceptionOfTheProviderEndsTheRunAsAnError) {
 }
 
 TEST_F(AgentLoop, AStopInTheMiddleOfTextKeepsTheText) {
-    model.turns = {{[](model_sink& sink) -> model_outcome {
-                        sink.on_text("Half");
-                        return model_answer{};
-                    },
-                    true}};
+    model.turns = {
+        {[](model_sink& sink) -> model_outcome {
+             sink.on_text("Half");
+             return model_answer{};
+         },
+         true}
+    };
     sink.on_step = [this](const std::string& step) {
         if (step == "text Half") {
             boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });
@@ -598,11 +620,13 @@ TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {
 }
 
 TEST_F(AgentLoop, AStopFromWithinWhatIsShownEndsTheRunForItsReason) {
-    model.turns = {{[](model_sink& sink) -> model_outcome {
-                        sink.on_text("Half");
-                        return model_answer{};
-                    },
-                    true}};
+    model.turns = {
+        {[](model_sink& sink) -> model_outcome {
+             sink.on_text("Half");
+             return model_answer{};
+         },
+         true}
+    };
     sink.on_step = [this](const std::string& step) {
         if (step == "text Half") {
             (void)stop.request(stop_reason::token_limit);
@@ -618,7 +642,8 @@ TEST_F(AgentLoop, AStopFromWithinWhatIsShownEndsTheRunForItsReason) {
 TEST_F(AgentLoop, AStopWhileTheTurnIsCommittedStartsNoTool) {
     int started = 0;
     tools.add(
-        {"count", "Counts", {}}, [&started](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        {"count", "Counts", {}},
+        [&started](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
             ++started;
             co_return tool_outcome{};
         }
@@ -703,7 +728,8 @@ TEST_F(AgentLoop, ToolsAreCancelledWhenTheResultOfAnotherCannotBeShown) {
         {"slow", "Waits until cancelled", {}},
         [&](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
             boost::asio::steady_timer never(
-                co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
+                co_await boost::asio::this_coro::executor,
+                boost::asio::steady_timer::time_point::max()
             );
             co_await boost::asio::this_coro::throw_if_cancelled(false);
             const auto [ec] =
@@ -733,7 +759,8 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     int cancelled = 0;
     std::vector<std::shared_ptr<void>> waiting; // The slots must not hold it: it holds them.
     const auto waits = [&](bool throws) {
-        return [&cancelled, &waiting, throws](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        return [&cancelled, &waiting,
+                throws](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
             co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
                 [&cancelled, &waiting, throws](auto handler) {
                     auto own = boost::asio::get_associated_cancellation_slot(handler);
@@ -762,7 +789,8 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
     const run_services services{model, tools, ids, time, log, max_result_bytes};
     bool ended = false;
     boost::asio::co_spawn(
-        context(), run_agent(request, services, sink, stop), [&](std::exception_ptr) { ended = true; }
+        context(), run_agent(request, services, sink, stop),
+        [&](std::exception_ptr) { ended = true; }
     );
     for (int handlers = 0; !ended && handlers < 1'000; ++handlers) {
         try {
@@ -813,7 +841,9 @@ TEST_F(AgentLoop, LetsTheThreadGoWhileTheModelAnswersAndLoadsItForTheNextRound) 
 
 TEST_F(AgentLoop, ARunWhoseThreadCannotBeLoadedAgainEnds) {
     model.turns = {calls({{"c1", "weather", "{}"}})};
-    sink.thread = [] { return failure{errc::store_unavailable, "gone", {}, {}}; };
+    sink.thread = [] {
+        return failure{errc::store_unavailable, "gone", {}, {}};
+    };
 
     play();
 
@@ -823,7 +853,10 @@ TEST_F(AgentLoop, ARunWhoseThreadCannotBeLoadedAgainEnds) {
 
 TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
     model.turns = {calls({{"c1", "weather", "{}"}})};
-    sink.thread = [this] { return request.thread; }; // Without what the run has committed.
+    // Without what the run has committed.
+    sink.thread = [this] {
+        return request.thread;
+    };
 
     play();
 
@@ -832,7 +865,9 @@ TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
 
 TEST_F(AgentLoop, AStopWhileTheThreadIsLoadedAgainAsksNoFurther) {
     model.turns = {calls({{"c1", "weather", "{}"}}), says("never")};
-    sink.on_load = [this] { stop.request(stop_reason::cancelled); };
+    sink.on_load = [this] {
+        stop.request(stop_reason::cancelled);
+    };
 
     play();
 
@@ -901,9 +936,9 @@ TEST_F(AgentLoop, ContextOfTheApplicationIsNeverSystemText) {
 
     ASSERT_EQ(model.histories.at(0).size(), 1U) << "roles alternate";
     EXPECT_EQ(model.histories[0][0].role, session::role::user);
-    EXPECT_TRUE(session::text_of(model.histories[0][0].content).starts_with(
-        request.agent.context + "\n\n"
-    ));
+    EXPECT_TRUE(
+        session::text_of(model.histories[0][0].content).starts_with(request.agent.context + "\n\n")
+    );
     EXPECT_EQ(stored().nodes.size(), 2U) << "context belongs to the request, not to the thread";
 }
 

@@ -26,9 +26,7 @@ using std::chrono::steady_clock;
 /// Takes no connection: its queue is full.
 class black_hole {
 public:
-    explicit black_hole(asio::io_context& context)
-        : acceptor_(context),
-          filler_(context) {
+    explicit black_hole(asio::io_context& context) : acceptor_(context), filler_(context) {
         acceptor_.open(tcp::v4());
         acceptor_.bind({make_address("127.0.0.1"), 0});
         acceptor_.listen(0);
@@ -71,9 +69,7 @@ TEST_F(ConnectRace, TakesTheFamiliesInTurn) {
     const auto four_a = make_address("192.0.2.1");
     const auto four_b = make_address("192.0.2.2");
 
-    EXPECT_EQ(
-        in_turn({six_a, six_b, four_a, four_b}), (std::vector{six_a, four_a, six_b, four_b})
-    );
+    EXPECT_EQ(in_turn({six_a, six_b, four_a, four_b}), (std::vector{six_a, four_a, six_b, four_b}));
     EXPECT_EQ(in_turn({four_a, six_a, six_b}), (std::vector{four_a, six_a, six_b}));
     EXPECT_EQ(in_turn({}), std::vector<asio::ip::address>());
 }
@@ -103,7 +99,8 @@ TEST_F(ConnectRace, TriesNoOtherWhereTheFirstAnswers) {
     tcp::acceptor second = listener();
     second.non_blocking(true);
 
-    const race_outcome outcome = connect({first.local_endpoint(), second.local_endpoint()}, hours(1));
+    const race_outcome outcome =
+        connect({first.local_endpoint(), second.local_endpoint()}, hours(1));
 
     ASSERT_FALSE(outcome.ec);
     EXPECT_EQ(outcome.socket.remote_endpoint(), first.local_endpoint());
@@ -119,10 +116,11 @@ TEST_F(ConnectRace, SaysWhyNoneCouldBeReached) {
 TEST_F(ConnectRace, EndsAtItsDeadlineAndLeavesNothingBehind) {
     const black_hole dead(context());
     std::optional<race_outcome> outcome;
-    const auto keep = [](tcp::endpoint to, std::optional<race_outcome>& result) -> asio::awaitable<void> {
-        result.emplace(
-            co_await connect_first({to, to}, steady_clock::now() + milliseconds(10), milliseconds(1))
-        );
+    const auto keep = [](tcp::endpoint to,
+                         std::optional<race_outcome>& result) -> asio::awaitable<void> {
+        result.emplace(co_await connect_first(
+            {to, to}, steady_clock::now() + milliseconds(10), milliseconds(1)
+        ));
     };
 
     run(keep(dead.endpoint(), outcome));

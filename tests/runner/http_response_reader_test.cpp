@@ -26,8 +26,9 @@ struct read_answer {
 
 void PrintTo(const read_answer& value, std::ostream* out) {
     *out << value.status << (value.done ? " done" : "") << (value.failed ? " failed" : "")
-         << (value.keep_alive ? " keep-alive" : "") << " type=" << value.type << " body="
-         << ::testing::PrintToString(value.body) << " rest=" << ::testing::PrintToString(value.rest);
+         << (value.keep_alive ? " keep-alive" : "") << " type=" << value.type
+         << " body=" << ::testing::PrintToString(value.body)
+         << " rest=" << ::testing::PrintToString(value.rest);
 }
 
 /// Reads `bytes` in pieces of `step`, the way a connection does: what is not consumed comes again.
@@ -47,7 +48,8 @@ read_answer read_in_steps(std::string_view bytes, std::size_t step, bool then_en
         }
         if (!result.failed && reader.header_done() && !reader.done()) {
             const auto done =
-                reader.read_body(std::span<char>(window.data() + consumed, window.size() - consumed));
+                reader.read_body(std::span<char>(window.data() + consumed, window.size() - consumed)
+                );
             result.failed = done.failed;
             result.body.append(window.data() + consumed, done.body);
             consumed += done.consumed;
@@ -61,8 +63,7 @@ read_answer read_in_steps(std::string_view bytes, std::size_t step, bool then_en
         }
     }
     result.rest = std::string(window.begin(), window.end()) + std::string(bytes);
-    result.done =
-        !result.failed && (reader.done() || (then_end && reader.end_of_connection()));
+    result.done = !result.failed && (reader.done() || (then_end && reader.end_of_connection()));
     result.header_done = reader.header_done();
     result.status = reader.status();
     result.keep_alive = result.done && reader.keep_alive();
@@ -87,9 +88,9 @@ read_answer read_all(const std::string& bytes, bool then_end = false) {
 }
 
 TEST(HttpResponseReader, ReadsABodyOfKnownLength) {
-    const read_answer answer = read_all(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhelloHTTP"
-    );
+    const read_answer answer =
+        read_all("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhelloHTTP"
+        );
 
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.type, "text/plain");
@@ -100,10 +101,10 @@ TEST(HttpResponseReader, ReadsABodyOfKnownLength) {
 }
 
 TEST(HttpResponseReader, ReadsChunksWithExtensionsAndTrailers) {
-    const read_answer answer = read_all(
-        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-        "5;a=b\r\nhello\r\n1\r\n \r\nA\r\n0123456789\r\n0;x\r\nContent-Type: forged\r\nX: y\r\n\r\nrest"
-    );
+    const read_answer answer =
+        read_all("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+                 "5;a=b\r\nhello\r\n1\r\n \r\nA\r\n0123456789\r\n0;x\r\nContent-Type: forged\r\nX: "
+                 "y\r\n\r\nrest");
 
     EXPECT_EQ(answer.body, "hello 0123456789");
     EXPECT_EQ(answer.type, "");
@@ -113,7 +114,8 @@ TEST(HttpResponseReader, ReadsChunksWithExtensionsAndTrailers) {
 
 TEST(HttpResponseReader, JoinsTheChunksOfOneReadInPlace) {
     http_response_reader reader;
-    ASSERT_FALSE(reader.read_header("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").failed);
+    ASSERT_FALSE(reader.read_header("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").failed
+    );
     std::string bytes = "3\r\nabc\r\n3\r\ndef\r\n3\r\ngh";
 
     const auto step = reader.read_body(std::span<char>(bytes.data(), bytes.size()));
@@ -123,10 +125,9 @@ TEST(HttpResponseReader, JoinsTheChunksOfOneReadInPlace) {
 }
 
 TEST(HttpResponseReader, SkipsInformationalResponses) {
-    const read_answer answer = read_all(
-        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Type: x\r\n\r\n"
-        "HTTP/1.1 201 Created\r\nContent-Length: 1\r\n\r\na"
-    );
+    const read_answer answer =
+        read_all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Type: x\r\n\r\n"
+                 "HTTP/1.1 201 Created\r\nContent-Length: 1\r\n\r\na");
 
     EXPECT_EQ(answer.status, 201);
     EXPECT_EQ(answer.type, "");
@@ -167,7 +168,8 @@ TEST(HttpResponseReader, DoesNotTakeACutBodyForAWholeOne) {
         read_all("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true).done
     );
     EXPECT_FALSE(
-        read_all("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", true).done
+        read_all("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", true)
+            .done
     );
     EXPECT_FALSE(read_all("HTTP/1.1 200 OK\r\nContent-Le", true).done);
     EXPECT_FALSE(read_all("HT", true).done);
@@ -178,9 +180,8 @@ TEST(HttpResponseReader, SaysWhetherTheConnectionStaysOpen) {
         read_all("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").keep_alive
     );
     EXPECT_FALSE(read_all("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n").keep_alive);
-    EXPECT_TRUE(
-        read_all("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n").keep_alive
-    );
+    EXPECT_TRUE(read_all("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n")
+                    .keep_alive);
 }
 
 TEST(HttpResponseReader, FindsFieldsByLowerCaseName) {
@@ -199,11 +200,11 @@ TEST(HttpResponseReader, RefusesWhatIsNotHttp) {
     EXPECT_TRUE(read_all("HTTP/2.0 200 OK\r\n\r\n").failed);
     EXPECT_TRUE(read_all("HTTP/1.1 20x OK\r\n\r\n").failed);
     EXPECT_TRUE(read_all("HTTP/1.1 200 OK\r\nno colon\r\n\r\n").failed);
-    EXPECT_TRUE(
-        read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").failed
+    EXPECT_TRUE(read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").failed
     );
     EXPECT_TRUE(
-        read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n").failed
+        read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .failed
     );
     EXPECT_TRUE(read_all("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n").failed);
 }
@@ -212,12 +213,8 @@ TEST(HttpResponseReader, BoundsTheHeader) {
     const std::string begin = "HTTP/1.1 200 OK\r\nX: ";
     const std::string end = "\r\nContent-Length: 0\r\n\r\n";
 
-    EXPECT_TRUE(
-        read_in_steps(begin + std::string(60U << 10U, 'x') + end, 4096, false).done
-    );
-    EXPECT_TRUE(
-        read_in_steps(begin + std::string(70U << 10U, 'x') + end, 4096, false).failed
-    );
+    EXPECT_TRUE(read_in_steps(begin + std::string(60U << 10U, 'x') + end, 4096, false).done);
+    EXPECT_TRUE(read_in_steps(begin + std::string(70U << 10U, 'x') + end, 4096, false).failed);
 }
 
 } // namespace

@@ -40,8 +40,7 @@ private:
 class server_connection {
 public:
     server_connection(boost::asio::ip::tcp::socket accepted, int count)
-        : number(count),
-          socket(std::move(accepted)) {}
+        : number(count), socket(std::move(accepted)) {}
 
     /// Header and body of the next request; empty if the peer closed instead.
     [[nodiscard]] boost::asio::awaitable<std::string> read_request() {
@@ -97,8 +96,8 @@ private:
     std::string received_;
 };
 
-/// An HTTP server on a port of its own that does what a script says with each connection. Lives on one
-/// thread, the one that runs its context; outlives that context's run.
+/// An HTTP server on a port of its own that does what a script says with each connection. Lives on
+/// one thread, the one that runs its context; outlives that context's run.
 class http_test_server {
 public:
     using script = std::function<boost::asio::awaitable<void>(server_connection&)>;
@@ -121,9 +120,8 @@ public:
 private:
     boost::asio::awaitable<void> accept() {
         for (;;) {
-            auto [ec, socket] = co_await acceptor_.async_accept(
-                boost::asio::as_tuple(boost::asio::use_awaitable)
-            );
+            auto [ec, socket] =
+                co_await acceptor_.async_accept(boost::asio::as_tuple(boost::asio::use_awaitable));
             if (ec) {
                 co_return;
             }
@@ -146,9 +144,10 @@ private:
 };
 
 /// A response with a length.
-[[nodiscard]] inline std::string response(std::string_view body, std::string_view status = "200 OK") {
-    return "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) +
-           "\r\n\r\n" + std::string(body);
+[[nodiscard]] inline std::string
+response(std::string_view body, std::string_view status = "200 OK") {
+    return "HTTP/1.1 " + std::string(status) +
+           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
 /// One chunk of a chunked body; the empty text is the last one.

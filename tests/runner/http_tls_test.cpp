@@ -46,7 +46,9 @@ std::string text_of(BIO* bio) {
 
 /// A certificate that signs itself, for the given subjectAltName ("DNS:localhost").
 certificate make_certificate(const std::string& names) {
-    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+        EVP_EC_gen("P-256"), EVP_PKEY_free
+    );
     const std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), X509_free);
     X509_set_version(made.get(), 2);
     ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1);
@@ -58,7 +60,8 @@ certificate make_certificate(const std::string& names) {
     X509_set_issuer_name(made.get(), subject);
     X509_set_pubkey(made.get(), key.get());
     for (const auto& [id, value] :
-         {std::pair{NID_subject_alt_name, names}, std::pair{NID_basic_constraints, std::string("CA:TRUE")}}) {
+         {std::pair{NID_subject_alt_name, names},
+          std::pair{NID_basic_constraints, std::string("CA:TRUE")}}) {
         const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
             X509V3_EXT_conf_nid(nullptr, nullptr, id, value.c_str()), X509_EXTENSION_free
         );
@@ -128,7 +131,8 @@ private:
                 co_return;
             }
             received.erase(0, end);
-            std::string answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n";
+            std::string answer =
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n";
             answer += complete_ ? "0\r\n\r\n" : "";
             co_await asio::async_write(stream, asio::buffer(answer), as_result);
             if (!complete_) {

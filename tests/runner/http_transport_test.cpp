@@ -78,7 +78,8 @@ std::shared_ptr<model_transport> make(const http_test_server& server) {
 
 class HttpTransport : public test::coroutine_test {
 protected:
-    client_answer ask_once(model_transport& transport, transport_request request = simple_request()) {
+    client_answer
+    ask_once(model_transport& transport, transport_request request = simple_request()) {
         return run(ask(transport, std::move(request)));
     }
 
@@ -571,10 +572,8 @@ TEST_F(HttpTransport, TakesARefusalThatComesWhileTheRequestIsWritten) {
     );
     const auto transport = make(server);
 
-    const client_answer answer =
-        ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
-    const client_answer again =
-        ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
+    const client_answer answer = ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
+    const client_answer again = ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
 
     EXPECT_EQ(answer.failure, std::nullopt);
     EXPECT_EQ(answer.status, 413);
@@ -592,8 +591,7 @@ TEST_F(HttpTransport, WritesOnWhereTheAnswerBeginsEarly) {
     });
     const auto transport = make(server);
 
-    const client_answer answer =
-        ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
+    const client_answer answer = ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
 
     EXPECT_EQ(answer.failure, std::nullopt);
     EXPECT_EQ(answer.body, "early 1");
@@ -628,8 +626,7 @@ TEST_F(HttpTransport, TakesTheAnswerOfAServerThatClosesWhileTheRequestIsWritten)
     });
     const auto transport = make(server);
 
-    const client_answer answer =
-        ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
+    const client_answer answer = ask_once(*transport, simple_request(std::string(32U << 20U, 'x')));
 
     EXPECT_EQ(answer.status, 413);
     EXPECT_EQ(answer.body, "big");
@@ -665,15 +662,20 @@ TEST_F(HttpTransport, CancellationWhileTheRequestIsWrittenClosesTheConnection) {
 
 TEST_F(HttpTransport, KeepsAConnectionNoLongerThanTheServerSays) {
     const auto asked_twice = [this](const std::string& field) {
-        http_test_server server(context(), [field](server_connection& peer) -> asio::awaitable<void> {
-            for (;;) {
-                const std::string request = co_await peer.read_request();
-                if (request.empty()) {
-                    co_return;
+        http_test_server server(
+            context(),
+            [field](server_connection& peer) -> asio::awaitable<void> {
+                for (;;) {
+                    const std::string request = co_await peer.read_request();
+                    if (request.empty()) {
+                        co_return;
+                    }
+                    co_await peer.send(
+                        "HTTP/1.1 200 OK\r\n" + field + "Content-Length: 2\r\n\r\nok"
+                    );
                 }
-                co_await peer.send("HTTP/1.1 200 OK\r\n" + field + "Content-Length: 2\r\n\r\nok");
             }
-        });
+        );
         const auto transport = make(server);
         EXPECT_EQ(ask_once(*transport).body, "ok");
         EXPECT_EQ(ask_once(*transport).body, "ok");
@@ -682,7 +684,8 @@ TEST_F(HttpTransport, KeepsAConnectionNoLongerThanTheServerSays) {
 
     EXPECT_EQ(asked_twice(""), 1);
     EXPECT_EQ(asked_twice("Keep-Alive: max=100, timeout=5\r\n"), 1);
-    EXPECT_EQ(asked_twice("Keep-Alive: timeout=1\r\n"), 2); // It may be closed before the next is there.
+    // It may be closed before the next is there.
+    EXPECT_EQ(asked_twice("Keep-Alive: timeout=1\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=0\r\n"), 2);
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=soon\r\n"), 1);
 }
@@ -700,7 +703,8 @@ TEST_F(HttpTransport, SendsTheQueryOfTheBaseUrlAndOneFieldOfAName) {
 
     EXPECT_EQ(ask_once(*transport).body, "ok");
 
-    EXPECT_EQ(seen.find("POST /deployments/d/chat?api-version=2024-10-21 HTTP/1.1\r\n"), 0U) << seen;
+    EXPECT_EQ(seen.find("POST /deployments/d/chat?api-version=2024-10-21 HTTP/1.1\r\n"), 0U)
+        << seen;
     EXPECT_NE(seen.find("Authorization: mine\r\n"), std::string::npos);
     EXPECT_EQ(seen.find("Bearer key"), std::string::npos);
 }
@@ -759,8 +763,9 @@ TEST_F(HttpTransport, CancellationInTheBodyClosesTheConnection) {
 }
 
 TEST_F(HttpTransport, CancellationAtEveryStepIsReportedAsSuch) {
-    // Emitted after n handlers of the context have run, for every n until the request is through. The server
-    // says nothing more from then on: only the cancellation can end what is not complete.
+    // Emitted after n handlers of the context have run, for every n until the request is through.
+    // The server says nothing more from then on: only the cancellation can end what is not
+    // complete.
     bool through = false;
     int cancellations = 0;
     for (int steps = 0; !through && steps < 200; ++steps) {
@@ -829,8 +834,8 @@ TEST_F(HttpTransport, DoesNothingForACoroutineThatIsAlreadyCancelled) {
         co_await peer.wait_for_close();
     });
     const auto transport = make(server);
-    const auto late = [](model_transport& client, asio::cancellation_signal& signal)
-        -> asio::awaitable<client_answer> {
+    const auto late = [](model_transport& client,
+                         asio::cancellation_signal& signal) -> asio::awaitable<client_answer> {
         co_await asio::this_coro::throw_if_cancelled(false);
         signal.emit(asio::cancellation_type::terminal);
         co_return co_await ask(client, simple_request());
@@ -968,8 +973,8 @@ TEST_F(HttpTransport, RefusesRequestsThatWouldBreakTheFraming) {
 TEST(HttpEndpoint, RefusesUrlsThatCannotBeUsed) {
     for (const std::string url :
          {"", "localhost:80", "ftp://example.org", "http://", "http://user:pw@example.org",
-          "http://example.org/#x", "http://example.org:0",
-          "http://example.org:70000", "http://a%20b/", "http://exa mple.org", "/v1"}) {
+          "http://example.org/#x", "http://example.org:0", "http://example.org:70000",
+          "http://a%20b/", "http://exa mple.org", "/v1"}) {
         SCOPED_TRACE(url);
         http_endpoint endpoint;
         endpoint.base_url = url;
@@ -983,7 +988,8 @@ TEST(HttpEndpoint, RefusesUrlsThatCannotBeUsed) {
 TEST(HttpEndpoint, TakesUsualUrls) {
     for (const std::string url :
          {"http://example.org", "https://example.org/v1", "http://127.0.0.1:4010/v1/",
-          "http://[::1]:8080", "HTTPS://Example.org", "https://example.org/v1?api-version=2024-10-21"}) {
+          "http://[::1]:8080", "HTTPS://Example.org",
+          "https://example.org/v1?api-version=2024-10-21"}) {
         SCOPED_TRACE(url);
         http_endpoint endpoint;
         endpoint.base_url = url;
@@ -993,8 +999,12 @@ TEST(HttpEndpoint, TakesUsualUrls) {
 
 TEST(HttpEndpoint, RefusesHeadersThatWouldBreakTheFraming) {
     const std::vector<std::pair<std::string, std::string>> headers = {
-        {"Host", "x"},  {"Content-Length", "1"}, {"transfer-encoding", "chunked"},
-        {"X Y", "z"},   {"", "z"},               {"X", "a\r\nY: secret"},
+        {"Host", "x"},
+        {"Content-Length", "1"},
+        {"transfer-encoding", "chunked"},
+        {"X Y", "z"},
+        {"", "z"},
+        {"X", "a\r\nY: secret"},
         {"X", "a\nb"},
     };
     for (const auto& header : headers) {

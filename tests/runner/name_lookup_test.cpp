@@ -29,7 +29,9 @@ using std::chrono::seconds;
 class test_resolver : public std::enable_shared_from_this<test_resolver> {
 public:
     name_lookup::function function() {
-        return [self = shared_from_this()](const std::string& host) { return self->look_up(host); };
+        return [self = shared_from_this()](const std::string& host) {
+            return self->look_up(host);
+        };
     }
 
     /// Names that begin with "slow" return after this.
@@ -90,10 +92,13 @@ protected:
     void start(asio::io_context& on, const std::string& host, asio::cancellation_signal& by) {
         asio::co_spawn(
             on, names->find(host, name_lookup::clock::now() + seconds(3600)),
-            asio::bind_cancellation_slot(by.slot(), [this](std::exception_ptr, looked_up result) {
-                ++ends;
-                last = result.ec;
-            })
+            asio::bind_cancellation_slot(
+                by.slot(),
+                [this](std::exception_ptr, looked_up result) {
+                    ++ends;
+                    last = result.ec;
+                }
+            )
         );
     }
 
@@ -101,9 +106,10 @@ protected:
     /// Looked at by threads that may outlive the test.
     std::shared_ptr<std::atomic<name_lookup::clock::time_point>> time =
         std::make_shared<std::atomic<name_lookup::clock::time_point>>(name_lookup::clock::now());
-    std::shared_ptr<name_lookup> names = std::make_shared<name_lookup>(
-        resolver->function(), [shown = time] { return shown->load(); }
-    );
+    std::shared_ptr<name_lookup> names =
+        std::make_shared<name_lookup>(resolver->function(), [shown = time] {
+            return shown->load();
+        });
     asio::cancellation_signal stop;
     int ends = 0;
     boost::system::error_code last;
@@ -231,7 +237,8 @@ TEST(NameLookupDeathTest, TheEndOfTheProcessDoesNotWaitForANameThatHangs) {
 
 TEST_F(NameLookup, ATransportWhoseNameHangsIsCancelledAndDelaysNoOther) {
     test::http_test_server server(
-        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+        context(),
+        [](test::server_connection& peer) -> asio::awaitable<void> {
             co_await peer.read_request();
             co_await peer.send(test::response("ok"));
         }

@@ -66,11 +66,13 @@ std::string frames(const std::vector<std::string>& chunks) {
 
 /// A chunk with this delta.
 std::string delta(const std::string& members) {
-    return R"({"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{)" + members +
-           R"(},"finish_reason":null}]})";
+    return R"({"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{)" +
+           members + R"(},"finish_reason":null}]})";
 }
 
-std::string call(const std::string& members) { return delta(R"("tool_calls":[{)" + members + "}]"); }
+std::string call(const std::string& members) {
+    return delta(R"("tool_calls":[{)" + members + "}]");
+}
 
 std::string finish(const std::string& reason) {
     return R"({"choices":[{"index":0,"delta":{},"finish_reason":")" + reason + "\"}]}";
@@ -81,136 +83,223 @@ const std::string done = "[DONE]";
 const std::vector<answer_case>& text_cases() {
     static const std::vector<answer_case> all = {
         {"Text",
-         frames({delta(R"("role":"assistant","content":"")"), delta(R"("content":"Hel")"),
-                 delta(R"("content":"lo \u00e9\n")"), finish("stop"), done}),
-         {"text Hello \xC3\xA9\n"}, "stop"},
+         frames(
+             {delta(R"("role":"assistant","content":"")"), delta(R"("content":"Hel")"),
+              delta(R"("content":"lo \u00e9\n")"), finish("stop"), done}
+         ),
+         {"text Hello \xC3\xA9\n"},
+         "stop"},
         {"CommentsAndBlankLines",
          "\n\n: connected\n\n" + frames({delta(R"("content":"a")")}) + ": keep-alive\n\n" +
              frames({finish("stop"), done}),
-         {"text a"}, "stop"},
-        {"CrLfLines", "data: " + delta(R"("content":"a")") + "\r\n\r\ndata: " + finish("stop") +
-                          "\r\n\r\ndata: [DONE]\r\n\r\n",
-         {"text a"}, "stop"},
-        {"NoDoneAfterTheFinishReason", frames({delta(R"("content":"a")"), finish("stop")}),
-         {"text a"}, "stop"},
-        {"NoEmptyLineAtTheEnd", frames({delta(R"("content":"a")")}) + "data: " + finish("stop"),
-         {"text a"}, "stop"},
+         {"text a"},
+         "stop"},
+        {"CrLfLines",
+         "data: " + delta(R"("content":"a")") + "\r\n\r\ndata: " + finish("stop") +
+             "\r\n\r\ndata: [DONE]\r\n\r\n",
+         {"text a"},
+         "stop"},
+        {"NoDoneAfterTheFinishReason",
+         frames({delta(R"("content":"a")"), finish("stop")}),
+         {"text a"},
+         "stop"},
+        {"NoEmptyLineAtTheEnd",
+         frames({delta(R"("content":"a")")}) + "data: " + finish("stop"),
+         {"text a"},
+         "stop"},
         {"FinishReasonInTheLastDelta",
          frames({R"({"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]})", done}),
-         {"text a"}, "stop"},
-        {"NullFinishReasonThroughout", frames({delta(R"("content":"a")"), done}), {"text a"}, "stop"},
-        {"UnknownFinishReason", frames({delta(R"("content":"a")"), finish("eos"), done}), {"text a"},
+         {"text a"},
+         "stop"},
+        {"NullFinishReasonThroughout", frames({delta(R"("content":"a")"), done}), {"text a"}, "stop"
+        },
+        {"UnknownFinishReason",
+         frames({delta(R"("content":"a")"), finish("eos"), done}),
+         {"text a"},
          "stop"},
         {"FinishReasonOfAnotherDialect",
-         frames({delta(R"("content":"a")"), finish("COMPLETE"), done}), {"text a"}, "stop"},
-        {"UnknownFinishReasonOfText", frames({delta(R"("content":"a")"), finish("whatever"), done}),
-         {"text a"}, "stop"},
-        {"ModelLength", frames({delta(R"("content":"a")"), finish("model_length"), done}), {"text a"},
-         "length"},
-        {"Safety", frames({delta(R"("content":"a")"), finish("SAFETY"), done}), {"text a"},
-         "content_filter"},
-        {"Ping", "data: ping\n\n" + frames({delta(R"("content":"a")"), "ping", finish("stop"), done}),
-         {"text a"}, "stop"},
-        {"DoneAfterTwoSpaces", frames({delta(R"("content":"a")"), finish("stop"), "  [DONE]"}), {"text a"},
+         frames({delta(R"("content":"a")"), finish("COMPLETE"), done}),
+         {"text a"},
          "stop"},
-        {"ByteOrderMark", "\xEF\xBB\xBF" + frames({delta(R"("content":"a")"), finish("stop"), done}),
-         {"text a"}, "stop"},
+        {"UnknownFinishReasonOfText",
+         frames({delta(R"("content":"a")"), finish("whatever"), done}),
+         {"text a"},
+         "stop"},
+        {"ModelLength",
+         frames({delta(R"("content":"a")"), finish("model_length"), done}),
+         {"text a"},
+         "length"},
+        {"Safety",
+         frames({delta(R"("content":"a")"), finish("SAFETY"), done}),
+         {"text a"},
+         "content_filter"},
+        {"Ping",
+         "data: ping\n\n" + frames({delta(R"("content":"a")"), "ping", finish("stop"), done}),
+         {"text a"},
+         "stop"},
+        {"DoneAfterTwoSpaces",
+         frames({delta(R"("content":"a")"), finish("stop"), "  [DONE]"}),
+         {"text a"},
+         "stop"},
+        {"ByteOrderMark",
+         "\xEF\xBB\xBF" + frames({delta(R"("content":"a")"), finish("stop"), done}),
+         {"text a"},
+         "stop"},
         {"ByteOrderMarkOfAWholeAnswer",
-         "\xEF\xBB\xBF{\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n",
-         {"text a"}, "stop"},
+         "\xEF\xBB\xBF{\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}"
+         "\n",
+         {"text a"},
+         "stop"},
         {"PairOfEscapesInTwoDeltas",
-         frames({delta(R"("content":"a \ud83d")"), delta(R"("content":"\ude00 b")"), finish("stop"), done}),
-         {"text a \xF0\x9F\x98\x80 b"}, "stop"},
+         frames(
+             {delta(R"("content":"a \ud83d")"), delta(R"("content":"\ude00 b")"), finish("stop"),
+              done}
+         ),
+         {"text a \xF0\x9F\x98\x80 b"},
+         "stop"},
         {"BytesOfACharacterInThreeDeltas",
-         frames({delta("\"content\":\"a \xF0\x9F\""), delta("\"content\":\"\x98\""),
-                 delta("\"content\":\"\x80 b\""), finish("stop"), done}),
-         {"text a \xF0\x9F\x98\x80 b"}, "stop"},
+         frames(
+             {delta("\"content\":\"a \xF0\x9F\""), delta("\"content\":\"\x98\""),
+              delta("\"content\":\"\x80 b\""), finish("stop"), done}
+         ),
+         {"text a \xF0\x9F\x98\x80 b"},
+         "stop"},
         {"HalvesOfReasoning",
-         frames({delta(R"("reasoning_content":"\uD83D")"), delta(R"("reasoning_content":"\uDE00")"),
-                 delta("\"content\":\"\xC3\""), delta("\"content\":\"\xA9\""), finish("stop"), done}),
-         {"reasoning \xF0\x9F\x98\x80", "text \xC3\xA9"}, "stop"},
+         frames(
+             {delta(R"("reasoning_content":"\uD83D")"), delta(R"("reasoning_content":"\uDE00")"),
+              delta("\"content\":\"\xC3\""), delta("\"content\":\"\xA9\""), finish("stop"), done}
+         ),
+         {"reasoning \xF0\x9F\x98\x80", "text \xC3\xA9"},
+         "stop"},
         {"HalfWithoutItsOther",
-         frames({delta(R"("content":"a\ud83d")"), delta(R"("content":"b")"), delta(R"("content":"\ude00c")"),
-                 delta(R"("content":"\\ud83d")"), finish("stop"), done}),
-         {"text a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c\\ud83d"}, "stop"},
-        {"HalfAtTheEnd", frames({delta(R"("content":"a\ud83d")"), finish("stop"), done}),
-         {"text a\xEF\xBF\xBD"}, "stop"},
-        {"InvalidUtf8", frames({delta("\"content\":\"\xFF\""), finish("stop"), done}),
-         {"text \xEF\xBF\xBD"}, "stop"},
+         frames(
+             {delta(R"("content":"a\ud83d")"), delta(R"("content":"b")"),
+              delta(R"("content":"\ude00c")"), delta(R"("content":"\\ud83d")"), finish("stop"),
+              done}
+         ),
+         {"text a\xEF\xBF\xBD"
+          "b\xEF\xBF\xBD"
+          "c\\ud83d"},
+         "stop"},
+        {"HalfAtTheEnd",
+         frames({delta(R"("content":"a\ud83d")"), finish("stop"), done}),
+         {"text a\xEF\xBF\xBD"},
+         "stop"},
+        {"InvalidUtf8",
+         frames({delta("\"content\":\"\xFF\""), finish("stop"), done}),
+         {"text \xEF\xBF\xBD"},
+         "stop"},
         {"HalfInAWholeAnswer",
          R"({"choices":[{"message":{"content":"a\ud83d"},"finish_reason":"stop"}]})",
-         {"text a\xEF\xBF\xBD"}, "stop"},
+         {"text a\xEF\xBF\xBD"},
+         "stop"},
         {"WholeMessageAfterItsDeltas",
-         frames({delta(R"("reasoning_content":"hm")"), delta(R"("content":"Hello")"),
-                 R"({"choices":[{"delta":null,"message":{"role":"assistant","content":"Hello",)"
-                 R"("reasoning_content":"hm"},"finish_reason":"stop"}]})",
-                 done}),
-         {"reasoning hm", "text Hello"}, "stop"},
+         frames(
+             {delta(R"("reasoning_content":"hm")"), delta(R"("content":"Hello")"),
+              R"({"choices":[{"delta":null,"message":{"role":"assistant","content":"Hello",)"
+              R"("reasoning_content":"hm"},"finish_reason":"stop"}]})",
+              done}
+         ),
+         {"reasoning hm", "text Hello"},
+         "stop"},
         {"WholeMessageInPlaceOfItsDeltas",
-         frames({R"({"choices":[{"delta":{"role":"assistant"}}]})",
-                 R"({"choices":[{"delta":null,"message":{"content":"Hello"},"finish_reason":"stop"}]})",
-                 done}),
-         {"text Hello"}, "stop"},
+         frames(
+             {R"({"choices":[{"delta":{"role":"assistant"}}]})",
+              R"({"choices":[{"delta":null,"message":{"content":"Hello"},"finish_reason":"stop"}]})",
+              done}
+         ),
+         {"text Hello"},
+         "stop"},
         {"NothingToSay", frames({finish("stop"), done}), {}, "stop"},
-        {"Length", frames({delta(R"("content":"a")"), finish("length"), done}), {"text a"}, "length"},
-        {"LengthIsNotTakenBack", frames({delta(R"("content":"a")"), finish("length"), finish("stop"), done}),
-         {"text a"}, "length"},
+        {"Length", frames({delta(R"("content":"a")"), finish("length"), done}), {"text a"}, "length"
+        },
+        {"LengthIsNotTakenBack",
+         frames({delta(R"("content":"a")"), finish("length"), finish("stop"), done}),
+         {"text a"},
+         "length"},
         {"ContentFilter", frames({finish("content_filter"), done}), {}, "content_filter"},
-        {"Refusal", frames({delta(R"("content":null,"refusal":"I will not.")"), finish("stop"), done}),
-         {"text I will not."}, "stop"},
+        {"Refusal",
+         frames({delta(R"("content":null,"refusal":"I will not.")"), finish("stop"), done}),
+         {"text I will not."},
+         "stop"},
         {"ReasoningContent",
-         frames({delta(R"("role":"assistant","content":null,"reasoning_content":"h")"),
-                 delta(R"("reasoning_content":"m")"), delta(R"("content":"a","reasoning_content":"")"),
-                 finish("stop"), done}),
-         {"reasoning hm", "text a"}, "stop"},
+         frames(
+             {delta(R"("role":"assistant","content":null,"reasoning_content":"h")"),
+              delta(R"("reasoning_content":"m")"), delta(R"("content":"a","reasoning_content":"")"),
+              finish("stop"), done}
+         ),
+         {"reasoning hm", "text a"},
+         "stop"},
         {"Reasoning",
-         frames({delta(R"("reasoning":"hm","content":"")"), delta(R"("content":"a","reasoning":null)"),
-                 finish("stop"), done}),
-         {"reasoning hm", "text a"}, "stop"},
+         frames(
+             {delta(R"("reasoning":"hm","content":"")"), delta(R"("content":"a","reasoning":null)"),
+              finish("stop"), done}
+         ),
+         {"reasoning hm", "text a"},
+         "stop"},
         {"ReasoningUnderBothNames",
          frames({delta(R"("reasoning":"hm","reasoning_content":"hm")"), finish("stop"), done}),
-         {"reasoning hm"}, "stop"},
+         {"reasoning hm"},
+         "stop"},
         {"ReasoningAndTextInOneDelta",
          frames({delta(R"("content":"a","reasoning_content":"hm")"), finish("stop"), done}),
-         {"reasoning hm", "text a"}, "stop"},
+         {"reasoning hm", "text a"},
+         "stop"},
         {"ContentParts",
-         frames({delta(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}])"),
-                 delta(R"("content":[{"type":"text","text":"a"},7,{"type":"reference"}])"),
-                 finish("stop"), done}),
-         {"reasoning hm", "text a"}, "stop"},
+         frames(
+             {delta(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}])"),
+              delta(R"("content":[{"type":"text","text":"a"},7,{"type":"reference"}])"),
+              finish("stop"), done}
+         ),
+         {"reasoning hm", "text a"},
+         "stop"},
         {"FiltersBeforeTheChoices",
-         frames({R"({"choices":[],"prompt_filter_results":[{"prompt_index":0}]})",
-                 delta(R"("content":"a")"), finish("stop"), done}),
-         {"text a"}, "stop"},
+         frames(
+             {R"({"choices":[],"prompt_filter_results":[{"prompt_index":0}]})",
+              delta(R"("content":"a")"), finish("stop"), done}
+         ),
+         {"text a"},
+         "stop"},
         {"OtherAlternativesAreIgnored",
-         frames({delta(R"("content":"a")"),
-                 R"({"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"}]})",
-                 finish("stop"), done}),
-         {"text a"}, "stop"},
+         frames(
+             {delta(R"("content":"a")"),
+              R"({"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"}]})",
+              finish("stop"), done}
+         ),
+         {"text a"},
+         "stop"},
         {"ErrorMemberThatSaysNothing",
          frames({R"({"error":null,"choices":[{"delta":{"content":"a"}}]})", finish("stop"), done}),
-         {"text a"}, "stop"},
-        {"UnknownObjectsBetween",
-         frames({R"({"type":"ping"})", delta(R"("content":"a")"), finish("stop"), done}), {"text a"},
+         {"text a"},
          "stop"},
-        {"EmptyDataLines", "data:\n\n" + frames({delta(R"("content":"a")"), finish("stop"), done}),
-         {"text a"}, "stop"},
+        {"UnknownObjectsBetween",
+         frames({R"({"type":"ping"})", delta(R"("content":"a")"), finish("stop"), done}),
+         {"text a"},
+         "stop"},
+        {"EmptyDataLines",
+         "data:\n\n" + frames({delta(R"("content":"a")"), finish("stop"), done}),
+         {"text a"},
+         "stop"},
         {"NothingCountsAfterDone",
          frames({delta(R"("content":"a")"), finish("stop"), done, delta(R"("content":"b")")}),
-         {"text a"}, "stop"},
+         {"text a"},
+         "stop"},
         {"WholeAnswer",
          R"({"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)"
          R"("content":"Hello","reasoning_content":"hm"},"finish_reason":"stop"}]})",
-         {"reasoning hm", "text Hello"}, "stop"},
+         {"reasoning hm", "text Hello"},
+         "stop"},
         {"WholeAnswerAfterSignsOfLife",
          "\n\n  {\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n",
-         {"text a"}, "stop"},
+         {"text a"},
+         "stop"},
         {"WholeAnswerWithCalls",
          R"({"choices":[{"message":{"content":null,"tool_calls":[)"
          R"({"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},)"
          R"({"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
          R"("finish_reason":"tool_calls"}]})",
-         {"call 0 a f", "arguments 0 {}", "call 1 b f", "arguments 1 {}"}, "tool_calls"},
+         {"call 0 a f", "arguments 0 {}", "call 1 b f", "arguments 1 {}"},
+         "tool_calls"},
     };
     return all;
 }
@@ -218,192 +307,312 @@ const std::vector<answer_case>& text_cases() {
 const std::vector<answer_case>& call_cases() {
     static const std::vector<answer_case> all = {
         {"Call",
-         frames({call(R"("index":0,"id":"a","type":"function","function":{"name":"f","arguments":""})"),
-                 call(R"("index":0,"function":{"arguments":"{\"x\""})"),
-                 call(R"("index":0,"function":{"arguments":":1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","type":"function","function":{"name":"f","arguments":""})"
+              ),
+              call(R"("index":0,"function":{"arguments":"{\"x\""})"),
+              call(R"("index":0,"function":{"arguments":":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"TextThenCall",
-         frames({delta(R"("content":"Look: ")"),
-                 call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 delta(R"("content":"done")"), finish("tool_calls"), done}),
-         {"text Look: ", "call 0 a f", "arguments 0 {\"x\":1}", "text done"}, "tool_calls"},
+         frames(
+             {delta(R"("content":"Look: ")"),
+              call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              delta(R"("content":"done")"), finish("tool_calls"), done}
+         ),
+         {"text Look: ", "call 0 a f", "arguments 0 {\"x\":1}", "text done"},
+         "tool_calls"},
         {"ParallelCallsInterleaved",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
-                 call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
-                 delta(R"("tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}},)"
-                       R"({"index":1,"function":{"arguments":"{\"y\":"}}])"),
-                 call(R"("index":1,"function":{"arguments":"2}"})"),
-                 call(R"("index":0,"function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":2}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
+              delta(R"("tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}},)"
+                    R"({"index":1,"function":{"arguments":"{\"y\":"}}])"),
+              call(R"("index":1,"function":{"arguments":"2}"})"),
+              call(R"("index":0,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":2}"},
+         "tool_calls"},
         {"ParallelCallsAnnouncedFirst",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
-                 call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
-                 call(R"("index":2,"id":"c","function":{"name":"h","arguments":"{}"})"),
-                 call(R"("index":1,"function":{"arguments":"{\"y\":1}"})"),
-                 call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}", "call 2 c h",
-          "arguments 2 {}"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
+              call(R"("index":2,"id":"c","function":{"name":"h","arguments":"{}"})"),
+              call(R"("index":1,"function":{"arguments":"{\"y\":1}"})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}",
+          "call 2 c h", "arguments 2 {}"},
          "tool_calls"},
         {"EmptyObjectThenText",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-                 delta(R"("content":"done")"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {}", "text done"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              delta(R"("content":"done")"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {}", "text done"},
+         "tool_calls"},
         {"EmptyObjectThenTheNextCall",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-                 call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"})"),
-                 call(R"("index":1,"function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {\"y\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"})"),
+              call(R"("index":1,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {\"y\":1}"},
+         "tool_calls"},
         {"ArgumentsAfterWhatWasTakenForThem",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-                 delta(R"("content":"done")"), call(R"("index":0,"function":{"arguments":"{\"x\":1}"})")}),
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              delta(R"("content":"done")"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})")}
+         ),
          {"call 0 a f", "arguments 0 {}", "text done"},
          "unavailable: arguments of a tool call came after the answer had gone on without them"},
         {"TextBeforeTheArguments",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
-                 delta(R"("content":"wait")"), delta(R"("reasoning_content":"hm")"),
-                 call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "text wait", "reasoning hm", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
+              delta(R"("content":"wait")"), delta(R"("reasoning_content":"hm")"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "text wait", "reasoning hm", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"TextInTheMiddleOfCalls",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
-                 delta(R"("content":"wait")"), call(R"("index":0,"function":{"arguments":"1}"})"),
-                 finish("tool_calls"), done}),
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":""})"),
+              delta(R"("content":"wait")"), call(R"("index":0,"function":{"arguments":"1}"})"),
+              finish("tool_calls"), done}
+         ),
          {"call 0 a f", "arguments 0 {\"x\":", "call 1 b g", "text wait", "arguments 0 1}",
           "arguments 1 {}"},
          "tool_calls"},
         {"CallsBeginAtAnyIndex",
-         frames({call(R"("index":1,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 call(R"("index":2,"id":"b","function":{"name":"g","arguments":"{\"y\":1}"})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":1,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":2,"id":"b","function":{"name":"g","arguments":"{\"y\":1}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}"},
+         "tool_calls"},
         {"NoIndex",
-         frames({call(R"("id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 call(R"("function":{"arguments":"1}"})"),
-                 call(R"("id":"b","function":{"name":"f","arguments":"{\"y\":"})"),
-                 call(R"("id":"b","function":{"arguments":"2}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"y\":2}"}, "tool_calls"},
+         frames(
+             {call(R"("id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("function":{"arguments":"1}"})"),
+              call(R"("id":"b","function":{"name":"f","arguments":"{\"y\":"})"),
+              call(R"("id":"b","function":{"arguments":"2}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"y\":2}"},
+         "tool_calls"},
         {"IndexMinusOne",
-         frames({call(R"("index":-1,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 call(R"("index":-1,"function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":-1,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("index":-1,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"EveryCallHasIndexZero",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 call(R"("index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":2}"})"),
-                 call(R"("index":0,"id":"c","function":{"name":"g","arguments":"{\"x\":3}"})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"x\":2}", "call 2 c g",
-          "arguments 2 {\"x\":3}"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":2}"})"),
+              call(R"("index":0,"id":"c","function":{"name":"g","arguments":"{\"x\":3}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"x\":2}",
+          "call 2 c g", "arguments 2 {\"x\":3}"},
          "tool_calls"},
         {"EveryCallHasIndexZeroAndNoId",
-         frames({call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":\"}\"}"})"),
-                 call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":2}"})"),
-                 call(R"("index":0,"function":{"name":"g","arguments":"{}"})"), finish("stop"), done}),
-         {"call 0  f", "arguments 0 {\"x\":\"}\"}", "call 1  f", "arguments 1 {\"x\":2}", "call 2  g",
-          "arguments 2 {}"},
+         frames(
+             {call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":\"}\"}"})"),
+              call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":2}"})"),
+              call(R"("index":0,"function":{"name":"g","arguments":"{}"})"), finish("stop"), done}
+         ),
+         {"call 0  f", "arguments 0 {\"x\":\"}\"}", "call 1  f", "arguments 1 {\"x\":2}",
+          "call 2  g", "arguments 2 {}"},
          "tool_calls"},
         {"NewIndexForEachFragmentOfACall",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 call(R"("index":1,"id":"a","function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("index":1,"id":"a","function":{"arguments":"1}"})"), finish("tool_calls"),
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"OneIdForTwoCalls",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 call(R"("index":1,"id":"a","function":{"name":"g","arguments":"{\"y\":1}"})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 a g", "arguments 1 {\"y\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":1,"id":"a","function":{"name":"g","arguments":"{\"y\":1}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 a g", "arguments 1 {\"y\":1}"},
+         "tool_calls"},
         {"NewIdForEachFragment",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 call(R"("index":0,"id":"b","function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("index":0,"id":"b","function":{"arguments":"1}"})"), finish("tool_calls"),
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"NameRepeatedInEachFragment",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
-                 call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":{}"})"),
-                 call(R"("index":0,"function":{"name":"f","arguments":"}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":{}}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
+              call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":{}"})"),
+              call(R"("index":0,"function":{"name":"f","arguments":"}"})"), finish("tool_calls"),
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":{}}"},
+         "tool_calls"},
         {"NameComesLate",
-         frames({call(R"("index":0,"id":"a","function":{"arguments":""})"),
-                 call(R"("index":0,"function":{"arguments":"{\"x\":"})"),
-                 call(R"("index":0,"function":{"name":"f","arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
-        {"NoId", frames({call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":1}"})"),
-                         finish("tool_calls"), done}),
-         {"call 0  f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"arguments":""})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":"})"),
+              call(R"("index":0,"function":{"name":"f","arguments":"1}"})"), finish("tool_calls"),
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"NoId",
+         frames(
+             {call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":1}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0  f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"NoArguments",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f"})"),
-                 call(R"("index":1,"id":"b","function":{"name":"g","arguments":null})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f"})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":null})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {}"},
+         "tool_calls"},
         {"ArgumentsAsAnObject",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":{"x":[1]}})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":[1]}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":{"x":[1]}})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":[1]}"},
+         "tool_calls"},
         {"EmptyObjectIsArguments",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-                 finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {}"},
+         "tool_calls"},
         {"EmptyObjectBeforeTheArguments",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-                 call(R"("index":0,"function":{"arguments":"{\"x\":"})"),
-                 call(R"("index":0,"function":{"arguments":"1}"})"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":"})"),
+              call(R"("index":0,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"FinishReasonStopWithCalls",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 finish("stop"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              finish("stop"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"FinishReasonToolCallsWithoutCalls",
-         frames({delta(R"("content":"a")"), finish("tool_calls"), done}), {"text a"}, "stop"},
+         frames({delta(R"("content":"a")"), finish("tool_calls"), done}),
+         {"text a"},
+         "stop"},
         {"FinishReasonNullWithWholeCalls",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"FinishReasonNullWithACutCall",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":"}, "lost"},
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":"},
+         "lost"},
         {"CallCutByLength",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 finish("length"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              finish("length"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":"},
+         "length"},
         {"CallCutByModelLength",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 finish("model_length"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              finish("model_length"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":"},
+         "length"},
         {"CallCutByAnUnknownReason",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
-                 finish("whatever"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":"}, "length"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              finish("whatever"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":"},
+         "length"},
         {"CallWithoutArgumentsAndAnUnknownReason",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"), finish("whatever"),
-                 done}),
-         {"call 0 a f"}, "length"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
+              finish("whatever"), done}
+         ),
+         {"call 0 a f"},
+         "length"},
         {"WholeCallAndAnUnknownReason",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 finish("whatever"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              finish("whatever"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"HalvesInArguments",
-         frames({call("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":\\\"\xF0\x9F\"}"),
-                 call("\"index\":0,\"function\":{\"arguments\":\"\x98\x80\\ud83d\"}"),
-                 call("\"index\":0,\"function\":{\"arguments\":\"\\ude00\\\"}\"}"), finish("tool_calls"), done}),
-         {"call 0 a f", "arguments 0 {\"x\":\"\xF0\x9F\x98\x80\xF0\x9F\x98\x80\"}"}, "tool_calls"},
+         frames(
+             {call("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{"
+                   "\\\"x\\\":\\\"\xF0\x9F\"}"),
+              call("\"index\":0,\"function\":{\"arguments\":\"\x98\x80\\ud83d\"}"),
+              call("\"index\":0,\"function\":{\"arguments\":\"\\ude00\\\"}\"}"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":\"\xF0\x9F\x98\x80\xF0\x9F\x98\x80\"}"},
+         "tool_calls"},
         {"HalfOfTextBeforeACall",
-         frames({delta(R"("content":"a\ud83d")"),
-                 call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"), finish("tool_calls"),
-                 done}),
-         {"text a\xEF\xBF\xBD", "call 0 a f", "arguments 0 {}"}, "tool_calls"},
+         frames(
+             {delta(R"("content":"a\ud83d")"),
+              call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"text a\xEF\xBF\xBD", "call 0 a f", "arguments 0 {}"},
+         "tool_calls"},
         {"WholeMessageWithItsCalls",
-         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
-                 R"({"choices":[{"delta":null,"message":{"content":null,"tool_calls":[{"id":"a",)"
-                 R"("function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]})",
-                 done}),
-         {"call 0 a f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              R"({"choices":[{"delta":null,"message":{"content":null,"tool_calls":[{"id":"a",)"
+              R"("function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]})",
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"LegacyFunctionCall",
-         frames({delta(R"("function_call":{"name":"f","arguments":""})"),
-                 delta(R"("function_call":{"arguments":"{\"x\":1}"})"), finish("function_call"), done}),
-         {"call 0  f", "arguments 0 {\"x\":1}"}, "tool_calls"},
+         frames(
+             {delta(R"("function_call":{"name":"f","arguments":""})"),
+              delta(R"("function_call":{"arguments":"{\"x\":1}"})"), finish("function_call"), done}
+         ),
+         {"call 0  f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
         {"EmptyEntryIsNoCall",
-         frames({call(R"("index":0,"id":"","function":{"name":"","arguments":""})"),
-                 delta(R"("content":"a","tool_calls":[])"), finish("stop"), done}),
-         {"text a"}, "stop"},
+         frames(
+             {call(R"("index":0,"id":"","function":{"name":"","arguments":""})"),
+              delta(R"("content":"a","tool_calls":[])"), finish("stop"), done}
+         ),
+         {"text a"},
+         "stop"},
         {"CallWithoutAName",
-         frames({call(R"("index":0,"id":"a","function":{"arguments":"{}"})"), finish("tool_calls"), done}),
-         {}, "unavailable: a tool call of the answer has no name"},
+         frames(
+             {call(R"("index":0,"id":"a","function":{"arguments":"{}"})"), finish("tool_calls"),
+              done}
+         ),
+         {},
+         "unavailable: a tool call of the answer has no name"},
     };
     return all;
 }
@@ -411,33 +620,59 @@ const std::vector<answer_case>& call_cases() {
 const std::vector<answer_case>& failure_cases() {
     static const std::vector<answer_case> all = {
         {"CutInText", frames({delta(R"("content":"a")")}), {"text a"}, "lost"},
-        {"CutInAChunk", frames({delta(R"("content":"a")")}) + "data: {\"choices\":[{\"del", {"text a"},
+        {"CutInAChunk",
+         frames({delta(R"("content":"a")")}) + "data: {\"choices\":[{\"del",
+         {"text a"},
          "unavailable: a chunk of the answer is not JSON"},
         {"NoBytes", "", {}, "unavailable: the body holds no answer"},
         {"NoEvents", ": hello\n\n", {}, "unavailable: the body holds no answer"},
-        {"HtmlPage", "<html><body>502</body></html>\n", {}, "unavailable: the body holds no answer"},
+        {"HtmlPage", "<html><body>502</body></html>\n", {}, "unavailable: the body holds no answer"
+        },
         {"DoneAlone", frames({done}), {}, "unavailable: the body holds no answer"},
         {"ErrorObject",
-         frames({delta(R"("content":"a")"), R"({"error":{"message":"overloaded","code":529}})", done}),
-         {"text a"}, "unavailable: the answer holds an error: overloaded"},
-        {"ErrorString", frames({R"({"error":"no capacity"})"}), {}, "unavailable: the answer holds an error: no capacity"},
-        {"ErrorWithoutMessage", frames({R"({"error":{"code":5}})"}), {}, "unavailable: the answer holds an error: {\"code\":5}"},
-        {"ErrorEvent", "event: error\ndata: broken pipe\n\n", {}, "unavailable: the stream holds an error: broken pipe"},
-        {"ErrorByObjectName", frames({R"({"object":"error","message":"too long","code":400})"}), {},
+         frames(
+             {delta(R"("content":"a")"), R"({"error":{"message":"overloaded","code":529}})", done}
+         ),
+         {"text a"},
+         "unavailable: the answer holds an error: overloaded"},
+        {"ErrorString",
+         frames({R"({"error":"no capacity"})"}),
+         {},
+         "unavailable: the answer holds an error: no capacity"},
+        {"ErrorWithoutMessage",
+         frames({R"({"error":{"code":5}})"}),
+         {},
+         "unavailable: the answer holds an error: {\"code\":5}"},
+        {"ErrorEvent",
+         "event: error\ndata: broken pipe\n\n",
+         {},
+         "unavailable: the stream holds an error: broken pipe"},
+        {"ErrorByObjectName",
+         frames({R"({"object":"error","message":"too long","code":400})"}),
+         {},
          "unavailable: the answer holds an error: too long"},
-        {"ErrorAsWholeBody", R"({"error":{"message":"bad model"}})", {}, "unavailable: the answer holds an error: bad model"},
-        {"ErrorAsFinishReason", frames({delta(R"("content":"a")"), finish("error"), done}), {"text a"},
+        {"ErrorAsWholeBody",
+         R"({"error":{"message":"bad model"}})",
+         {},
+         "unavailable: the answer holds an error: bad model"},
+        {"ErrorAsFinishReason",
+         frames({delta(R"("content":"a")"), finish("error"), done}),
+         {"text a"},
          "unavailable: the answer ended with finish_reason error"},
         {"ErrorAfterTheFinishReason",
          frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}),
-         {"text a"}, "unavailable: the answer holds an error: late"},
+         {"text a"},
+         "unavailable: the answer holds an error: late"},
         {"NoJsonAtAll", frames({"hello"}), {}, "unavailable: the body holds no answer: hello"},
         {"NoObject", frames({"[1]"}), {}, "unavailable: the body holds no answer: [1]"},
         {"NotJson", frames({"{\"x\""}), {}, "unavailable: a chunk of the answer is not JSON"},
         {"FailureAsFinishReason",
-         frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}), {"text a"},
+         frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}),
+         {"text a"},
          "unavailable: the answer ended with finish_reason insufficient_system_resource"},
-        {"TooDeep", frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}), {},
+        {"TooDeep",
+         frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}),
+         {},
          "unavailable: a chunk of the answer is not JSON"},
         {"WholeBodyCut", R"({"choices":[{"message":{"content":"a)", {}, "lost"},
     };
@@ -483,11 +718,15 @@ TEST_P(OpenaiDecoderCases, CutAtEveryByte) {
     }
 }
 
-const auto name_of = [](const auto& param) { return std::string(param.param.name); };
+const auto name_of = [](const auto& param) {
+    return std::string(param.param.name);
+};
 
 INSTANTIATE_TEST_SUITE_P(Text, OpenaiDecoderCases, ::testing::ValuesIn(text_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Calls, OpenaiDecoderCases, ::testing::ValuesIn(call_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Failures, OpenaiDecoderCases, ::testing::ValuesIn(failure_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Failures, OpenaiDecoderCases, ::testing::ValuesIn(failure_cases()), name_of
+);
 
 model_outcome decode(std::string_view body) {
     recording_model_sink sink;
@@ -586,7 +825,8 @@ TEST(OpenaiDecoder, BoundsTheNumberOfCalls) {
     const auto answer = [](int calls) {
         std::vector<std::string> chunks;
         for (int i = 0; i < calls; ++i) {
-            chunks.push_back(call("\"index\":" + std::to_string(i) + R"(,"function":{"name":"f"})"));
+            chunks.push_back(call("\"index\":" + std::to_string(i) + R"(,"function":{"name":"f"})")
+            );
         }
         chunks.push_back(finish("tool_calls"));
         return describe(decode(frames(chunks)));
@@ -600,9 +840,9 @@ TEST(OpenaiDecoder, BoundsTheArgumentsOfAllCallsTogether) {
     recording_model_sink sink;
     openai_decoder decoder(sink, "m", "p");
     const std::string piece(64U << 10U, 'x');
-    const std::string chunk = frames(
-        {call(R"("index":0,"id":"a","function":{"name":"f","arguments":")" + piece + "\"}")}
-    );
+    const std::string chunk =
+        frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":")" + piece + "\"}")}
+        );
     int fed = 0;
     while (fed < 1000 && decoder.feed(chunk)) {
         ++fed;
@@ -666,7 +906,8 @@ data_sink data_of(const std::string& body) {
 
 TEST(OpenaiDecoder, TellsUnderWhichNameTheReasoningCame) {
     EXPECT_EQ(
-        data_of(frames({delta(R"("reasoning_content":"hm","reasoning":"hm")"), finish("stop")})).turn,
+        data_of(frames({delta(R"("reasoning_content":"hm","reasoning":"hm")"), finish("stop")}))
+            .turn,
         (boost::json::object{{"reasoning", "reasoning_content"}})
     );
     // Also of an answer that is cut: its call may have to be answered.
@@ -706,7 +947,8 @@ TEST(OpenaiDecoder, BoundsReasoningDetailsAsAWhole) {
     const auto answer_with = [](std::size_t bytes) {
         const std::string piece =
             R"({"type":"reasoning.encrypted","data":")" + std::string(bytes, 'x') + "\"}";
-        return data_of(frames({delta("\"reasoning_details\":[" + piece + "]"), finish("stop"), done}));
+        return data_of(frames({delta("\"reasoning_details\":[" + piece + "]"), finish("stop"), done}
+        ));
     };
     const std::size_t rest = std::string(R"({"type":"reasoning.encrypted","data":""})").size();
 
@@ -717,11 +959,16 @@ TEST(OpenaiDecoder, BoundsReasoningDetailsAsAWhole) {
 TEST(OpenaiDecoder, KeepsTheExtraContentOfTheTurnAndOfItsCalls) {
     const data_sink sink = data_of(frames(
         {delta(R"("extra_content":{"google":{"thought":true}})"),
-         call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"s":1})"),
-         call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{}"})"), finish("tool_calls"), done}
+         call(
+             R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"s":1})"
+         ),
+         call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{}"})"),
+         finish("tool_calls"), done}
     ));
 
-    EXPECT_EQ(boost::json::serialize(sink.turn), R"({"extra_content":{"google":{"thought":true}}})");
+    EXPECT_EQ(
+        boost::json::serialize(sink.turn), R"({"extra_content":{"google":{"thought":true}}})"
+    );
     EXPECT_EQ(boost::json::serialize(sink.calls), R"({"0":{"extra_content":{"s":1}}})");
 }
 

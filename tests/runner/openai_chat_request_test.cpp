@@ -87,9 +87,12 @@ TEST_F(OpenaiChatRequest, CarriesAWholeToolRound) {
     call.tool_calls.push_back({"call_1", "get_weather", R"({"city":"Bern"})", {}, {}});
     call.tool_calls.push_back({"call_2", "get_time", "{}", {}, {}});
     messages = {
-        text_message(role::developer, "d"), text_message(role::system, "s"),
-        text_message(role::user, "u"),      call,
-        tool_message("call_1", "sunny"),    tool_message("call_2", ""),
+        text_message(role::developer, "d"),
+        text_message(role::system, "s"),
+        text_message(role::user, "u"),
+        call,
+        tool_message("call_1", "sunny"),
+        tool_message("call_2", ""),
         text_message(role::assistant, "It is sunny.")
     };
 
@@ -143,7 +146,8 @@ TEST_F(OpenaiChatRequest, TellsTheModelThatAToolFailed) {
 
 TEST_F(OpenaiChatRequest, EscapesWhatJsonDemandsAndNothingElse) {
     messages.push_back(text_message(
-        role::user, std::string("\"\\\n\r\t\b\x01\x1f/\x7f") + "\xE2\x82\xAC\xE2\x80\xA8" + '\0' + "<"
+        role::user,
+        std::string("\"\\\n\r\t\b\x01\x1f/\x7f") + "\xE2\x82\xAC\xE2\x80\xA8" + '\0' + "<"
     ));
 
     EXPECT_EQ(
@@ -160,9 +164,8 @@ TEST_F(OpenaiChatRequest, SendsOneTextPartAsAString) {
     };
 
     EXPECT_EQ(
-        messages_text(),
-        R"([{"role":"user","content":"one"},{"role":"user","content":[)"
-        R"({"type":"text","text":"one"},{"type":"text","text":"two"}]}])"
+        messages_text(), R"([{"role":"user","content":"one"},{"role":"user","content":[)"
+                         R"({"type":"text","text":"one"},{"type":"text","text":"two"}]}])"
     );
 }
 
@@ -191,9 +194,8 @@ TEST_F(OpenaiChatRequest, DropsUrlsOfSchemesThatAreNotAllowed) {
     EXPECT_EQ(messages_text(), R"([{"role":"user","content":"x"}])");
     settings.media_urls = {"https", "http"};
     EXPECT_EQ(
-        messages_text(),
-        R"([{"role":"user","content":[{"type":"text","text":"x"},)"
-        R"({"type":"image_url","image_url":{"url":"http://10.0.0.1/a.png"}}]}])"
+        messages_text(), R"([{"role":"user","content":[{"type":"text","text":"x"},)"
+                         R"({"type":"image_url","image_url":{"url":"http://10.0.0.1/a.png"}}]}])"
     );
 }
 
@@ -217,10 +219,9 @@ TEST_F(OpenaiChatRequest, PassesAudioOfTheTwoKnownFormats) {
         {"type":"video","source":{"type":"data","value":"DD==","mimeType":"video/mp4"}}])"));
 
     EXPECT_EQ(
-        messages_text(),
-        R"([{"role":"user","content":[)"
-        R"({"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}},)"
-        R"({"type":"input_audio","input_audio":{"data":"BB==","format":"mp3"}}]}])"
+        messages_text(), R"([{"role":"user","content":[)"
+                         R"({"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}},)"
+                         R"({"type":"input_audio","input_audio":{"data":"BB==","format":"mp3"}}]}])"
     );
 }
 
@@ -275,7 +276,9 @@ TEST_F(OpenaiChatRequest, TakesLegacyBinaryPartsByTheirMediaType) {
 
 TEST_F(OpenaiChatRequest, KeepsAUserMessageWhosePartsWereAllDropped) {
     messages = {
-        user_parts(R"([{"type":"video","source":{"type":"data","value":"AA==","mimeType":"video/mp4"}}])"),
+        user_parts(
+            R"([{"type":"video","source":{"type":"data","value":"AA==","mimeType":"video/mp4"}}])"
+        ),
         user_parts("[]"), user_parts(R"([1,null,{"type":"hologram"}])")
     };
 
@@ -288,10 +291,14 @@ TEST_F(OpenaiChatRequest, KeepsAUserMessageWhosePartsWereAllDropped) {
 TEST_F(OpenaiChatRequest, SendsOnlyTheTextOfAToolResult) {
     message parts = tool_message("a", "");
     parts.content = json::parse(R"([{"type":"text","text":"seen"},
-        {"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])").as_array();
+        {"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])")
+                        .as_array();
     message image = tool_message("b", "");
-    image.content = json::parse(
-        R"([{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])").as_array();
+    image.content =
+        json::parse(
+            R"([{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}}])"
+        )
+            .as_array();
     messages = {parts, image};
 
     EXPECT_EQ(
@@ -373,7 +380,8 @@ TEST_F(OpenaiChatRequest, LetsTheConfigurationAddReplaceAndRemoveMembers) {
     request.parameters.max_output_tokens = 9;
     settings.extra_body =
         json::parse(R"({"temperature":null,"stream_options":null,"max_tokens":3,"top_k":40,
-                        "model":"other","none":null})").as_object();
+                        "model":"other","none":null})")
+            .as_object();
 
     EXPECT_EQ(
         write(), R"({"messages":[],"stream":true,"max_tokens":3,"top_k":40,"model":"other"})"
@@ -408,15 +416,17 @@ std::vector<message> tool_round(boost::json::object data) {
     return {reasoning, answer, tool_message("c1", "done")};
 }
 
-const std::string call_text = R"([{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"})";
+const std::string call_text =
+    R"([{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"})";
 const std::string result_text = R"(,{"role":"tool","tool_call_id":"c1","content":"done"}])";
 
 TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
     settings.name = "main";
     messages = tool_round({{"reasoning", "reasoning_content"}});
     EXPECT_EQ(
-        messages_text(), R"([{"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":)" +
-                             call_text + R"(,"extra_content":{"signature":"s"}}]})" + result_text
+        messages_text(),
+        R"([{"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":)" +
+            call_text + R"(,"extra_content":{"signature":"s"}}]})" + result_text
     );
 
     messages = tool_round({{"reasoning", "reasoning"}, {"extra_content", {{"x", 1}}}});

@@ -32,8 +32,7 @@ class OpenaiProvider : public test::coroutine_test {
 protected:
     model_outcome ask(scripted_answer answer) {
         return ask(make_scripted_transport(
-            {std::move(answer)},
-            [this](const transport_request& sent) { requests.push_back(sent); }
+            {std::move(answer)}, [this](const transport_request& sent) { requests.push_back(sent); }
         ));
     }
 
@@ -230,7 +229,8 @@ TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
 
 TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
     test::http_test_server server(
-        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+        context(),
+        [](test::server_connection& peer) -> asio::awaitable<void> {
             for (;;) {
                 const std::string request = co_await peer.read_request();
                 if (request.empty()) {
@@ -307,7 +307,8 @@ TEST_F(OpenaiProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
 
 TEST_F(OpenaiProvider, CommentsDoNotOutliveTheIdleTime) {
     test::http_test_server server(
-        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+        context(),
+        [](test::server_connection& peer) -> asio::awaitable<void> {
             co_await peer.read_request();
             co_await peer.send(test::chunked_header + test::chunk(text_frame));
             asio::steady_timer pause(co_await asio::this_coro::executor);
@@ -337,10 +338,13 @@ TEST_F(OpenaiProvider, CommentsDoNotOutliveTheIdleTime) {
 
 TEST_F(OpenaiProvider, RefusesACompressedAnswer) {
     test::http_test_server server(
-        context(), [](test::server_connection& peer) -> asio::awaitable<void> {
+        context(),
+        [](test::server_connection& peer) -> asio::awaitable<void> {
             const std::string request = co_await peer.read_request();
             EXPECT_NE(request.find("Accept-Encoding: identity\r\n"), std::string::npos);
-            co_await peer.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n??");
+            co_await peer.send(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n??"
+            );
         }
     );
     http_endpoint endpoint;

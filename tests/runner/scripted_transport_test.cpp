@@ -64,7 +64,9 @@ protected:
 };
 
 TEST_F(ScriptedTransport, DeliversFrameByFrame) {
-    EXPECT_EQ(play(three_frames()), (lines{"200", "data: a\n\n", "data: b\r\n\r\n", "data: c\n\n"}));
+    EXPECT_EQ(
+        play(three_frames()), (lines{"200", "data: a\n\n", "data: b\r\n\r\n", "data: c\n\n"})
+    );
 }
 
 TEST_F(ScriptedTransport, DeliversWhatFollowsTheLastFrame) {
@@ -127,9 +129,10 @@ TEST_F(ScriptedTransport, GivesEachAnswerOnceAndThen500) {
     scripted_answer second;
     second.status = 429;
     second.body = "two";
-    const auto transport = make_scripted_transport(
-        {first, second}, [&seen](const transport_request& request) { seen.push_back(request.body); }
-    );
+    const auto transport =
+        make_scripted_transport({first, second}, [&seen](const transport_request& request) {
+            seen.push_back(request.body);
+        });
 
     EXPECT_EQ(run(read_all(*transport, "a")), (lines{"200", "one"}));
     EXPECT_EQ(run(read_all(*transport, "b")), (lines{"429", "two"}));

@@ -28,7 +28,15 @@ TEST(SecretCutter, KeepsTheTextWithinItsBound) {
     const secret_cutter cutter({"sk-12345"});
 
     EXPECT_EQ(cutter.cut(std::string(100, 'x'), 10), std::string(10, 'x'));
-    EXPECT_EQ(cutter.cut("a\xFF" "b", 10), "a\xEF\xBF\xBD" "b");
+    EXPECT_EQ(
+        cutter.cut(
+            "a\xFF"
+            "b",
+            10
+        ),
+        "a\xEF\xBF\xBD"
+        "b"
+    );
 }
 
 } // namespace

@@ -14,14 +14,16 @@ constexpr std::string_view grin = "\xF0\x9F\x98\x80";
 constexpr std::string_view grin_as_pair = "\xED\xA0\xBD\xED\xB8\x80";
 
 TEST(Utf8, TellsTextFromOtherBytes) {
-    for (const std::string_view good : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
-                                        "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    for (const std::string_view good :
+         {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xED\x9F\xBF",
+          "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
         SCOPED_TRACE(good);
         EXPECT_TRUE(is_utf8(good));
         EXPECT_EQ(to_utf8(good), good);
     }
-    for (const std::string_view bad : {"\x80", "\xC1\x81", "\xC3", "\xE0\x9F\xBF", "\xED\xA0\x80",
-                                       "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "a\xFF"}) {
+    for (const std::string_view bad :
+         {"\x80", "\xC1\x81", "\xC3", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "a\xFF"}) {
         SCOPED_TRACE(bad);
         EXPECT_FALSE(is_utf8(bad));
         EXPECT_TRUE(is_utf8(to_utf8(bad)));
@@ -55,12 +57,16 @@ TEST(Utf8Joiner, HoldsNoMoreThanTheBeginOfACharacter) {
     EXPECT_EQ(out, "abc");
     EXPECT_FALSE(joiner.empty());
     joiner.join("abc", out);
-    EXPECT_EQ(out, "abc\xEF\xBF\xBD" "abc");
+    EXPECT_EQ(
+        out, "abc\xEF\xBF\xBD"
+             "abc"
+    );
     EXPECT_TRUE(joiner.empty());
 }
 
 TEST(Utf8Joiner, EndsWithAMarkForWhatIsMissing) {
-    for (const std::string_view half : {"\xF0\x9F\x98", "\xED\xA0\xBD", "\xED\xA0\xBD\xED\xB8", "\xC3"}) {
+    for (const std::string_view half :
+         {"\xF0\x9F\x98", "\xED\xA0\xBD", "\xED\xA0\xBD\xED\xB8", "\xC3"}) {
         SCOPED_TRACE(half);
         utf8_joiner joiner;
         std::string out;

@@ -76,10 +76,11 @@ TEST_F(WebhookTool, PostsTheCallAndReturnsTheBody) {
     EXPECT_EQ(call(make(settings)), "result: sunny");
     EXPECT_TRUE(seen.starts_with("POST /weather?key=secret HTTP/1.1\r\n")) << seen;
     EXPECT_NE(seen.find("\r\nX-Key: k\r\n"), std::string::npos);
-    EXPECT_TRUE(seen.ends_with(
-        "\r\n\r\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Bern\"},\"toolCallId\":\"call_1\","
-        "\"threadId\":\"thread_1\",\"runId\":\"run_1\",\"agentId\":\"default\"}"
-    )) << seen;
+    EXPECT_TRUE(
+        seen.ends_with("\r\n\r\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Bern\"},"
+                       "\"toolCallId\":\"call_1\","
+                       "\"threadId\":\"thread_1\",\"runId\":\"run_1\",\"agentId\":\"default\"}")
+    ) << seen;
 }
 
 TEST_F(WebhookTool, TakesAnEmptyAnswer) {
@@ -91,9 +92,7 @@ TEST_F(WebhookTool, ReportsOtherStatusesWithoutTheBody) {
         answer_to(response("stack trace", "500 Internal Server Error")),
         "error: The tool answered with status 500."
     );
-    EXPECT_EQ(
-        answer_to(response("x", "302 Found")), "error: The tool answered with status 302."
-    );
+    EXPECT_EQ(answer_to(response("x", "302 Found")), "error: The tool answered with status 302.");
 }
 
 TEST_F(WebhookTool, ReportsALostConnection) {
@@ -208,7 +207,8 @@ TEST_F(WebhookTool, ClosesTheConnectionWhenItIsCancelled) {
 }
 
 TEST(WebhookSettings, RefusesUrlsThatCannotBeUsed) {
-    for (const std::string url : {"", "/weather", "ftp://example.org", "http://user@example.org/"}) {
+    for (const std::string url :
+         {"", "/weather", "ftp://example.org", "http://user@example.org/"}) {
         SCOPED_TRACE(url);
         webhook_settings settings;
         settings.url = url;

@@ -16,17 +16,11 @@ struct shim_file {
 };
 
 // SQLite's interface hands the base out; every file of this VFS is a shim_file.
-shim_file& shim(sqlite3_file* file) {
-    return *reinterpret_cast<shim_file*>(file);
-}
+shim_file& shim(sqlite3_file* file) { return *reinterpret_cast<shim_file*>(file); }
 
-sqlite3_file* real(sqlite3_file* file) {
-    return shim(file).real;
-}
+sqlite3_file* real(sqlite3_file* file) { return shim(file).real; }
 
-int close(sqlite3_file* file) {
-    return real(file)->pMethods->xClose(real(file));
-}
+int close(sqlite3_file* file) { return real(file)->pMethods->xClose(real(file)); }
 
 int read(sqlite3_file* file, void* bytes, int size, sqlite3_int64 offset) {
     return real(file)->pMethods->xRead(real(file), bytes, size, offset);
@@ -57,9 +51,7 @@ int file_size(sqlite3_file* file, sqlite3_int64* size) {
     return real(file)->pMethods->xFileSize(real(file), size);
 }
 
-int lock(sqlite3_file* file, int level) {
-    return real(file)->pMethods->xLock(real(file), level);
-}
+int lock(sqlite3_file* file, int level) { return real(file)->pMethods->xLock(real(file), level); }
 
 int unlock(sqlite3_file* file, int level) {
     return real(file)->pMethods->xUnlock(real(file), level);
@@ -73,9 +65,7 @@ int control(sqlite3_file* file, int operation, void* argument) {
     return real(file)->pMethods->xFileControl(real(file), operation, argument);
 }
 
-int sector_size(sqlite3_file* file) {
-    return real(file)->pMethods->xSectorSize(real(file));
-}
+int sector_size(sqlite3_file* file) { return real(file)->pMethods->xSectorSize(real(file)); }
 
 int characteristics(sqlite3_file* file) {
     return real(file)->pMethods->xDeviceCharacteristics(real(file));
@@ -176,12 +166,8 @@ void failing_vfs::fail_at(int n, failure how) {
     registration_->state.countdown = n;
 }
 
-void failing_vfs::heal() {
-    registration_->state.countdown = 0;
-}
+void failing_vfs::heal() { registration_->state.countdown = 0; }
 
-bool failing_vfs::has_failed() const {
-    return registration_->state.has_failed;
-}
+bool failing_vfs::has_failed() const { return registration_->state.has_failed; }
 
 } // namespace agui::test

@@ -33,9 +33,7 @@ thread_builder waiting_for_two() { return waiting_for({call("c1", "paint"), call
 message both_calls() { return assistant("a1", "", {call("c1", "paint"), call("c2", "move")}); }
 
 lines model_sees(const planned& made) {
-    return test::outline(
-        model_history(made.thread, made.thread.branches.at(made.thread.head).tip)
-    );
+    return test::outline(model_history(made.thread, made.thread.branches.at(made.thread.head).tip));
 }
 
 history_policy on_partial_is(on_partial what) {
@@ -66,8 +64,10 @@ TEST(HistoryAnswers, TakeEffectAtTheEndOfTheWholeHistory) {
     );
 
     EXPECT_EQ(
-        model_sees(made), (lines{"user u1: One", "assistant a1:  [c1 paint({})] [c2 move({})]",
-                                 "tool c1: painted", "tool c2: moved"})
+        model_sees(made), (lines{
+                              "user u1: One", "assistant a1:  [c1 paint({})] [c2 move({})]",
+                              "tool c1: painted", "tool c2: moved"
+                          })
     );
     EXPECT_EQ(made.plan.next, next_step::call_model);
 }
@@ -76,8 +76,8 @@ TEST(HistoryAnswers, TakeEffectInFrontOfAUserMessage) {
     const planned made = plan(waiting_for_one(), {answer("c1", "done"), user("u2", "Two")});
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done",
-                              "user u2: Two"})
+        made.branch(),
+        (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done", "user u2: Two"})
     );
     EXPECT_TRUE(made.plan.new_user_turn);
     EXPECT_EQ(made.thread.branches.size(), 1U);
@@ -146,9 +146,11 @@ TEST(HistoryAnswers, InventedByCopilotKitDoNotBlockTheNextMessage) {
 
     EXPECT_EQ(
         model_sees(made),
-        (lines{"user u1: One", "assistant a1:  [c1 paint({})]",
-               "tool c1: ! The call was interrupted; whether it had any effect is unknown.",
-               "user u2: Two"})
+        (lines{
+            "user u1: One", "assistant a1:  [c1 paint({})]",
+            "tool c1: ! The call was interrupted; whether it had any effect is unknown.",
+            "user u2: Two"
+        })
     );
 }
 
@@ -220,22 +222,18 @@ TEST(HistoryAnswers, ToSomeOfSeveralCallsAreStoredAndTheOthersWaitedFor) {
 }
 
 TEST(HistoryAnswers, OfAFullHistoryGoOnIfNobodyIsOfferedTheOtherTools) {
-    history_input input =
-        request({user("u1", "One"), both_calls(), answer("c1", "painted")});
+    history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     input.offered_tools = {"paint"};
 
     const planned made = plan(waiting_for_two().build(), input);
 
     EXPECT_EQ(made.plan.next, next_step::call_model);
     EXPECT_EQ(made.status("c2"), call_status::abandoned);
-    EXPECT_EQ(
-        model_sees(made).back(), "tool c2: ! The call was not answered by the application."
-    );
+    EXPECT_EQ(model_sees(made).back(), "tool c2: ! The call was not answered by the application.");
 }
 
 TEST(HistoryAnswers, OfARequestWithoutToolsCountOnTheToolsOfferedLast) {
-    history_input input =
-        request({user("u1", "One"), both_calls(), answer("c1", "painted")});
+    history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     input.offered_tools.reset();
     thread_builder other_tools = waiting_for_two();
     other_tools.offered({"paint"});
@@ -247,8 +245,7 @@ TEST(HistoryAnswers, OfARequestWithoutToolsCountOnTheToolsOfferedLast) {
 }
 
 TEST(HistoryAnswers, WaitForToolsThatTheConfigurationDeclares) {
-    history_input input =
-        request({user("u1", "One"), both_calls(), answer("c1", "painted")});
+    history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     input.offered_tools.emplace();
     input.configured_external_tools = {"move"};
 
@@ -263,8 +260,7 @@ TEST(HistoryAnswers, SentAloneWaitForTheOthersWhateverIsOffered) {
 }
 
 TEST(HistoryAnswers, FollowTheForcedPartialPolicy) {
-    history_input input =
-        request({user("u1", "One"), both_calls(), answer("c1", "painted")});
+    history_input input = request({user("u1", "One"), both_calls(), answer("c1", "painted")});
     const auto outcome = [&](on_partial what) {
         return plan(waiting_for_two().build(), input, on_partial_is(what));
     };
@@ -364,8 +360,10 @@ TEST(HistoryAnswers, ToReshapedCallsAreFoundByCallId) {
     );
 
     EXPECT_EQ(
-        model_sees(made), (lines{"user u1: One", "assistant m1:  [c1 get_weather({})]",
-                                 "tool c1: sunny", "assistant p2:  [c2 paint({})]", "tool c2: done"})
+        model_sees(made), (lines{
+                              "user u1: One", "assistant m1:  [c1 get_weather({})]",
+                              "tool c1: sunny", "assistant p2:  [c2 paint({})]", "tool c2: done"
+                          })
     );
     EXPECT_EQ(made.plan.next, next_step::call_model);
 }
@@ -375,13 +373,16 @@ TEST(HistoryAnswers, ToOwnCallsOfTheClientAreImportedAndAnswered) {
     thread.user("u1", "One").assistant("a1", "First");
     const std::vector<message> messages{
         user("u1", "One"), assistant("a1", "First"),
-        assistant("own", "I paint", {call("x1", "paint")}), answer("x1", "done")};
+        assistant("own", "I paint", {call("x1", "paint")}), answer("x1", "done")
+    };
 
     const planned made = plan(thread, messages);
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1: First",
-                              "assistant own: I paint [x1 paint({})]", "tool x1: done"})
+        made.branch(), (lines{
+                           "user u1: One", "assistant a1: First",
+                           "assistant own: I paint [x1 paint({})]", "tool x1: done"
+                       })
     );
     EXPECT_EQ(made.status("x1"), call_status::answered);
     EXPECT_EQ(made.plan.next, next_step::call_model);
@@ -399,8 +400,10 @@ TEST(HistoryAnswers, ToOwnCallsKeepTheirPlaceInFrontOfANewMessage) {
     );
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1: First",
-                              "assistant own:  [x1 paint({})]", "tool x1: done", "user u2: Two"})
+        made.branch(), (lines{
+                           "user u1: One", "assistant a1: First", "assistant own:  [x1 paint({})]",
+                           "tool x1: done", "user u2: Two"
+                       })
     );
 }
 
@@ -450,9 +453,9 @@ TEST(HistoryAnswers, ToOwnCallsInAMessageOfTheServerAreImportedWithoutItsText) {
     thread.assistant("a2", "Painted");
 
     const planned made = plan(
-        thread, {user("u1", "One"),
-                 assistant("joined", "First", {call("c1", "paint"), call("x1", "move")}),
-                 answer("c1", "done"), answer("x1", "moved")}
+        thread,
+        {user("u1", "One"), assistant("joined", "First", {call("c1", "paint"), call("x1", "move")}),
+         answer("c1", "done"), answer("x1", "moved")}
     );
 
     EXPECT_EQ(made.branch().at(4), "assistant joined:x1:  [x1 move({})]");
@@ -461,7 +464,8 @@ TEST(HistoryAnswers, ToOwnCallsInAMessageOfTheServerAreImportedWithoutItsText) {
 
 TEST(HistoryAnswers, ToOwnCallsDoNotAnswerForCallsThatWait) {
     const std::vector<message> messages{
-        user("u1", "One"), assistant("own", "", {call("x1", "paint")}), answer("x1", "done")};
+        user("u1", "One"), assistant("own", "", {call("x1", "paint")}), answer("x1", "done")
+    };
 
     const planned made = plan(waiting_for_one(), messages);
     const planned strict = plan(waiting_for_one(), messages, on_partial_is(on_partial::reject));

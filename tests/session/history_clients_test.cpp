@@ -37,8 +37,7 @@ public:
         copy_.insert(copy_.end(), added.begin(), added.end());
         history_policy policy;
         policy.client_history = sends_;
-        const planned made =
-            plan(thread_, request(kind_ == client::delta ? added : copy_), policy);
+        const planned made = plan(thread_, request(kind_ == client::delta ? added : copy_), policy);
         EXPECT_FALSE(made.refused);
         EXPECT_EQ(made.plan.next, next_step::call_model);
         thread_ = made.thread;
@@ -99,8 +98,8 @@ public:
     [[nodiscard]] std::size_t branches() const { return thread_.branches.size(); }
 
 private:
-    // assistant-ui begins a new message only with text: calls of a turn without text join the message
-    // before it, under an id of its own.
+    // assistant-ui begins a new message only with text: calls of a turn without text join the
+    // message before it, under an id of its own.
     void copy_turn(const message& turn) {
         if (kind_ != client::reshaping) {
             copy_.push_back(turn);
@@ -157,8 +156,9 @@ TEST(HistoryClients, OfAllKindsGetTheSameAnswers) {
                         random() % 2 == 0 ? "paint" : "get_weather", random() % 3 == 0 ? "" : "{}"
                     ));
                 }
-                const message made =
-                    assistant("a" + n, calls.empty() || random() % 2 == 0 ? "text " + n : "", calls);
+                const message made = assistant(
+                    "a" + n, calls.empty() || random() % 2 == 0 ? "text " + n : "", calls
+                );
                 for (conversation* client : {&full, &delta, &reshaping, &reloading}) {
                     client->reply(made);
                 }
@@ -385,7 +385,8 @@ TEST(ClientHistory, LeavesPendingCallsBehindWhenTheUserGoesOn) {
     thread_builder thread;
     thread.user("u1", "One").assistant("a1", "", {call("c1", "paint")}, call_status::pending);
     const std::vector<message> given{
-        user("u1", "One"), assistant("a1", "", {call("c1", "paint")}), user("u2", "Two")};
+        user("u1", "One"), assistant("a1", "", {call("c1", "paint")}), user("u2", "Two")
+    };
     history_policy strict;
     strict.on_abandoned = on_abandoned::reject;
 
@@ -418,8 +419,10 @@ TEST(ClientHistory, IsRepairedForTheModel) {
 
     EXPECT_EQ(
         test::outline(model_history(made.thread, made.thread.branches.at(0).tip)),
-        (lines{"user u1: One", "assistant a1:  [c1 get_weather({})]", "tool c1: late",
-               "user u2: Two", "user u3: Three"})
+        (lines{
+            "user u1: One", "assistant a1:  [c1 get_weather({})]", "tool c1: late", "user u2: Two",
+            "user u3: Three"
+        })
     );
 }
 

@@ -36,22 +36,24 @@ TEST(DistinctIds, LeaveDistinctOnesAlone) {
 
 TEST(DistinctIds, DropWhatIsThereTwice) {
     const std::vector<message> given{
-        user("u", "x"), assistant("a", "y"), user("u", "x"), assistant("a", "y")};
+        user("u", "x"), assistant("a", "y"), user("u", "x"), assistant("a", "y")
+    };
 
     EXPECT_EQ(test::outline(distinct(given)), (lines{"user u: x", "assistant a: y"}));
 }
 
 TEST(DistinctIds, KeepTheLastOfSeveralUserMessages) {
     const std::vector<message> given{
-        user("u", "x"), user("v", "y"), user("u", "z"), user("u", "x")};
+        user("u", "x"), user("v", "y"), user("u", "z"), user("u", "x")
+    };
 
     EXPECT_EQ(test::outline(distinct(given)), (lines{"user v: y", "user u: x"}));
 }
 
 TEST(DistinctIds, RenameOtherMessages) {
-    std::vector<message> given{
-        assistant("1", "one"), answer("c1", "a"), answer("c2", "b"), user("1", "x"),
-        assistant("1", "two"), assistant("1:1", "three")};
+    std::vector<message> given{assistant("1", "one"), answer("c1", "a"),
+                               answer("c2", "b"),     user("1", "x"),
+                               assistant("1", "two"), assistant("1:1", "three")};
     given[1].id = "1";
     given[2].id = "t";
 

@@ -27,7 +27,8 @@ thread_builder two_turns() {
 }
 
 const lines two_turns_outline{
-    "user u1: One", "assistant a1: First", "user u2: Two", "assistant a2: Second"};
+    "user u1: One", "assistant a1: First", "user u2: Two", "assistant a2: Second"
+};
 
 lines followed_by(lines begin, std::initializer_list<std::string> end) {
     begin.insert(begin.end(), end);
@@ -36,7 +37,8 @@ lines followed_by(lines begin, std::initializer_list<std::string> end) {
 
 std::vector<message> two_turns_and(std::initializer_list<message> more) {
     std::vector<message> messages{
-        user("u1", "One"), assistant("a1", "First"), user("u2", "Two"), assistant("a2", "Second")};
+        user("u1", "One"), assistant("a1", "First"), user("u2", "Two"), assistant("a2", "Second")
+    };
     messages.insert(messages.end(), more);
     return messages;
 }
@@ -76,9 +78,8 @@ TEST(HistoryPlan, StoresAMessageThatTheInputRepeatsOnce) {
 TEST(HistoryPlan, NeverComparesOrStoresAssistantReasoningAndActivityMessages) {
     const planned made = plan(
         two_turns(),
-        {user("u1", "One"), assistant("x", "Forged"), user("u2", "Two"),
-         assistant("a2", "Changed"), other(role::reasoning, "r", "?"),
-         other(role::activity, "v", ""), user("u3", "Three")}
+        {user("u1", "One"), assistant("x", "Forged"), user("u2", "Two"), assistant("a2", "Changed"),
+         other(role::reasoning, "r", "?"), other(role::activity, "v", ""), user("u3", "Three")}
     );
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
@@ -99,9 +100,7 @@ TEST(HistoryPlan, BranchesBehindTheTurnOfAnOlderKnownMessage) {
     const planned made =
         plan(two_turns(), {user("u1", "One"), assistant("a1", "First"), user("u9", "Other")});
 
-    EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1: First", "user u9: Other"})
-    );
+    EXPECT_EQ(made.branch(), (lines{"user u1: One", "assistant a1: First", "user u9: Other"}));
     EXPECT_EQ(made.thread.branches.size(), 2U);
     EXPECT_EQ(made.thread.head, 1U);
     EXPECT_EQ(test::outline(made.thread, made.thread.branches[0].tip), two_turns_outline);
@@ -132,8 +131,8 @@ TEST(HistoryPlan, KeepsTheAnswersThatCameWithAnEditedMessage) {
     );
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done",
-                              "user u2: Two!"})
+        made.branch(),
+        (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done", "user u2: Two!"})
     );
 }
 
@@ -190,8 +189,8 @@ TEST(HistoryPlan, GoesOnBehindTheGreetingThatAReloadedPageShows) {
     const planned made = plan(thread, {assistant("a0", "Welcome"), user("u9", "Other")});
 
     EXPECT_EQ(
-        made.branch(), (lines{"assistant a0: Welcome", "user u1: One", "assistant a1: First",
-                              "user u9: Other"})
+        made.branch(),
+        (lines{"assistant a0: Welcome", "user u1: One", "assistant a1: First", "user u9: Other"})
     );
 }
 
@@ -222,9 +221,7 @@ TEST(HistoryPlan, KnowsTheLastMessagesByContentWhereTheirIdsAreNew) {
 
     EXPECT_EQ(whole.branch(), followed_by(two_turns_outline, {"user x3: Three"}));
     EXPECT_EQ(end.branch(), followed_by(two_turns_outline, {"user x3: Three"}));
-    EXPECT_EQ(
-        edit.branch(), (lines{"user u1: One", "assistant a1: First", "user x2: Two!"})
-    );
+    EXPECT_EQ(edit.branch(), (lines{"user u1: One", "assistant a1: First", "user x2: Two!"}));
 }
 
 TEST(HistoryPlan, KnowsTheLongestRowByContentAndOfSeveralTheLatest) {
@@ -240,9 +237,8 @@ TEST(HistoryPlan, KnowsTheLongestRowByContentAndOfSeveralTheLatest) {
 }
 
 TEST(HistoryPlan, RegeneratesWhatIsKnownByContent) {
-    const planned made = plan(
-        two_turns(), {user("x1", "One"), assistant("y1", "First"), user("x2", "Two")}
-    );
+    const planned made =
+        plan(two_turns(), {user("x1", "One"), assistant("y1", "First"), user("x2", "Two")});
 
     EXPECT_EQ(made.branch(), (lines{"user u1: One", "assistant a1: First", "user u2: Two"}));
     EXPECT_EQ(made.plan.next, next_step::call_model);
@@ -313,9 +309,8 @@ TEST(HistoryPlan, GoesOnBehindTheAnswerThatATrimmedHistoryBeginsWith) {
 }
 
 TEST(HistoryPlan, GoesOnBehindTheTrimmedHistoryOfAFullClient) {
-    const planned made = plan(
-        two_turns(), {user("u2", "Two"), assistant("a2", "Second"), user("u3", "Three")}
-    );
+    const planned made =
+        plan(two_turns(), {user("u2", "Two"), assistant("a2", "Second"), user("u3", "Three")});
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
 }
@@ -341,7 +336,8 @@ TEST(HistoryPlan, RemembersWhetherARequestCameWithHistory) {
     thread.user("u1", "One").assistant("a1", "First");
 
     EXPECT_FALSE(plan(thread, {user("u2", "Two")}).thread.last_request_had_history);
-    EXPECT_TRUE(plan(thread, {user("u1", "One"), user("u2", "Two")}).thread.last_request_had_history);
+    EXPECT_TRUE(plan(thread, {user("u1", "One"), user("u2", "Two")}).thread.last_request_had_history
+    );
     EXPECT_TRUE(
         plan(thread, {assistant("a1", "First"), user("u2", "Two")}).thread.last_request_had_history
     );
@@ -422,9 +418,7 @@ TEST(HistoryPlan, FinishesWithoutTheModelIfNothingIsNew) {
 }
 
 TEST(HistoryPlan, SendsASnapshotIfTheClientMissesTheEndOfTheBranch) {
-    const planned made = plan(
-        two_turns(), {user("u1", "One"), assistant("a1", "First")}
-    );
+    const planned made = plan(two_turns(), {user("u1", "One"), assistant("a1", "First")});
 
     EXPECT_EQ(made.plan.next, next_step::nothing);
     EXPECT_TRUE(made.plan.snapshot);
@@ -491,9 +485,10 @@ TEST(HistoryPlan, LeavesMessagesOfSubagentsInTheInputAlone) {
 
 TEST(HistoryPlan, DropsSystemMessagesOfTheClient) {
     const planned made = plan(
-        two_turns(),
-        two_turns_and({other(role::system, "s", "Obey"), other(role::developer, "d", "Obey"),
-                       user("u3", "Three")})
+        two_turns(), two_turns_and(
+                         {other(role::system, "s", "Obey"), other(role::developer, "d", "Obey"),
+                          user("u3", "Three")}
+                     )
     );
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
@@ -507,7 +502,8 @@ TEST(HistoryPlan, StoresAcceptedSystemTextOncePerBranch) {
     thread.add(other(role::system, "s", "Be brief")).user("u1", "One").assistant("a1", "First");
 
     const planned repeated = plan(
-        thread, {other(role::system, "s2", "Be brief"), user("u1", "One"), user("u2", "Two")}, policy
+        thread, {other(role::system, "s2", "Be brief"), user("u1", "One"), user("u2", "Two")},
+        policy
     );
     const planned changed = plan(
         thread, {other(role::system, "s", "Be kind"), user("u1", "One"), user("u2", "Two")}, policy
@@ -515,8 +511,10 @@ TEST(HistoryPlan, StoresAcceptedSystemTextOncePerBranch) {
 
     EXPECT_EQ(repeated.branch().size(), 4U);
     EXPECT_EQ(
-        changed.branch(), (lines{"system s: Be brief", "user u1: One", "assistant a1: First",
-                                 "system s:1: Be kind", "user u2: Two"})
+        changed.branch(), (lines{
+                              "system s: Be brief", "user u1: One", "assistant a1: First",
+                              "system s:1: Be kind", "user u2: Two"
+                          })
     );
 }
 
@@ -527,8 +525,10 @@ TEST(HistoryPlan, TakesInTheGivenHistoryOfAThreadNeverSeen) {
     );
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done",
-                              "assistant a2: First", "user u2: Two"})
+        made.branch(), (lines{
+                           "user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done",
+                           "assistant a2: First", "user u2: Two"
+                       })
     );
     EXPECT_EQ(made.status("c1"), call_status::answered);
     EXPECT_EQ(made.plan.next, next_step::call_model);
@@ -551,13 +551,11 @@ TEST(HistoryPlan, TakesAMessageOfADelegationForAnotherThanTheConversationsOwn) {
     const planned repeated =
         plan(moved.thread, request({user("u1", "One"), delegated, user("u2", "Two")}), policy);
     const planned back = plan(
-        moved.thread,
-        request({user("u1", "One"), assistant("a1", "Another"), user("u2", "Two")}), policy
+        moved.thread, request({user("u1", "One"), assistant("a1", "Another"), user("u2", "Two")}),
+        policy
     );
 
-    EXPECT_EQ(
-        moved.branch(), (lines{"user u1: One", "assistant a1: Found it", "user u2: Two"})
-    );
+    EXPECT_EQ(moved.branch(), (lines{"user u1: One", "assistant a1: Found it", "user u2: Two"}));
     EXPECT_EQ(repeated.thread.nodes.size(), moved.thread.nodes.size());
     EXPECT_EQ(back.branch(), (lines{"user u1: One", "assistant a1: Another", "user u2: Two"}));
 }
@@ -624,8 +622,8 @@ TEST(HistoryPlan, ImportsRepeatedMessagesCallsAndResultsOnce) {
     );
 
     EXPECT_EQ(
-        made.branch(), (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done",
-                              "user u2: Two"})
+        made.branch(),
+        (lines{"user u1: One", "assistant a1:  [c1 paint({})]", "tool c1: done", "user u2: Two"})
     );
 }
 

@@ -57,10 +57,19 @@ TEST(SoundIds, HoldNothingThatBreaksOrTurnsALine) {
 
 TEST(Log, ShowsCharactersThatChangeALineEscaped) {
     memory_logger log;
-    log.log(log_level::info, "x", {{"id", "a\xC2\x9B" "b\xE2\x80\xAE" "c\xC3\xA9\n"}});
+    log.log(
+        log_level::info, "x",
+        {{"id", "a\xC2\x9B"
+                "b\xE2\x80\xAE"
+                "c\xC3\xA9\n"}}
+    );
     log.log(log_level::info, "x", {{"id", "\xC3\xA9"}});
 
-    EXPECT_EQ(log.lines().at(0), R"(info x id="a\xc2\x9bb\xe2\x80\xaec)" "\xC3\xA9" R"(\x0a")");
+    EXPECT_EQ(
+        log.lines().at(0), R"(info x id="a\xc2\x9bb\xe2\x80\xaec)"
+                           "\xC3\xA9"
+                           R"(\x0a")"
+    );
     EXPECT_EQ(log.lines().at(1), "info x id=\xC3\xA9");
 }
 

@@ -137,7 +137,8 @@ protected:
         return record;
     }
 
-    static redo_record commit_to(const std::string& thread_id, std::string text, node_index number) {
+    static redo_record
+    commit_to(const std::string& thread_id, std::string text, node_index number) {
         redo_record record;
         record.key = test::key_of(thread_id);
         record.change = test::user_turn("m", std::move(text), number);

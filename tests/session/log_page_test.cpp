@@ -98,7 +98,10 @@ TEST(LogPage, SlicesAreJoined) {
     EXPECT_EQ(last_sequence(joined), 7U);
     EXPECT_EQ(joined.events, "three4fiveseven");
     EXPECT_EQ(joined.ends, (std::vector<std::uint32_t>{5, 6, 10, 10, 15}));
-    EXPECT_EQ(joined.variants, (std::vector<std::pair<std::uint32_t, std::string>>{{2, "old five"}, {4, ""}}));
+    EXPECT_EQ(
+        joined.variants,
+        (std::vector<std::pair<std::uint32_t, std::string>>{{2, "old five"}, {4, ""}})
+    );
 }
 
 } // namespace

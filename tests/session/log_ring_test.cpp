@@ -39,16 +39,19 @@ protected:
     }
 
     [[nodiscard]] static bool append(log_ring& ring, const slice& given) {
-        return ring.append({.slice = {given.run_number, given.first_sequence, 1, given.bytes}, .commit = {}});
+        return ring.append(
+            {.slice = {given.run_number, given.first_sequence, 1, given.bytes}, .commit = {}}
+        );
     }
 
-    [[nodiscard]] static std::vector<slice>
-    taken(const log_ring& ring, log_ring::place& from) {
+    [[nodiscard]] static std::vector<slice> taken(const log_ring& ring, log_ring::place& from) {
         std::vector<slice> found;
         const log_ring::place until = ring.end();
         while (const auto next = ring.next(from, until)) {
             EXPECT_EQ(next->slice.count, 1U);
-            found.push_back({next->slice.run_number, next->slice.first_sequence, std::string(next->slice.bytes)});
+            found.push_back(
+                {next->slice.run_number, next->slice.first_sequence, std::string(next->slice.bytes)}
+            );
         }
         return found;
     }
@@ -58,8 +61,8 @@ protected:
         for (const page_slice& held : found.slices) {
             if (!held.damaged) {
                 slices.push_back(
-                    {held.slice.run_number, held.slice.first_sequence,
-                     std::string(held.slice.bytes)}
+                    {held.slice.run_number, held.slice.first_sequence, std::string(held.slice.bytes)
+                    }
                 );
             }
         }
@@ -77,8 +80,9 @@ protected:
     }
 
     /// True if it is noticed that something is lost, or what is lost is named.
-    [[nodiscard]] bool
-    is_noticed(const std::optional<log_ring::contents>& found, const std::vector<slice>& given) const {
+    [[nodiscard]] bool is_noticed(
+        const std::optional<log_ring::contents>& found, const std::vector<slice>& given
+    ) const {
         if (!found || found->unreadable) {
             return !found || std::ranges::all_of(sound(*found), [&](const slice& held) {
                 return std::ranges::find(given, held) != given.end();
@@ -171,7 +175,9 @@ TEST_P(LogRingLaps, IsUsedAgainWhereItWasReleased) {
     const std::vector<slice> kept = sound(*found);
     // With what is in the segment that was not full when it was released.
     ASSERT_GE(kept.size(), last.size());
-    EXPECT_EQ(std::vector<slice>(kept.end() - static_cast<std::ptrdiff_t>(last.size()), kept.end()), last);
+    EXPECT_EQ(
+        std::vector<slice>(kept.end() - static_cast<std::ptrdiff_t>(last.size()), kept.end()), last
+    );
     EXPECT_EQ(kept.back().first_sequence - kept.front().first_sequence + 1, kept.size());
 }
 
@@ -179,7 +185,8 @@ INSTANTIATE_TEST_SUITE_P(
     Sizes, LogRingLaps,
     ::testing::Values(
         1, 50, 1000, 4077, 5000,
-        // A record that fills its segment: 32 bytes of the segment's head, 12 and 3 of the record's.
+        // A record that fills its segment: 32 bytes of the segment's head, 12 and 3 of the
+        // record's.
         log_ring::segment_bytes - 32 - 12 - 3, log_ring::segment_bytes - 32 - 12 - 3 - 40
     )
 );
@@ -245,11 +252,16 @@ TEST_F(LogRing, AHoleBeforeOtherSlicesIsNoticed) {
     for (const std::size_t segment : {0U, 3U, 15U}) {
         SCOPED_TRACE(segment);
         // A page that was not written.
-        EXPECT_TRUE(is_noticed(recover_from(with_hole(segment * log_ring::segment_bytes + 8192, 4096)), given));
+        EXPECT_TRUE(is_noticed(
+            recover_from(with_hole(segment * log_ring::segment_bytes + 8192, 4096)), given
+        ));
         // The length of a slice that others follow.
-        EXPECT_TRUE(is_noticed(recover_from(with_hole(segment * log_ring::segment_bytes + 32, 4)), given));
+        EXPECT_TRUE(
+            is_noticed(recover_from(with_hole(segment * log_ring::segment_bytes + 32, 4)), given)
+        );
     }
-    EXPECT_TRUE(is_noticed(recover_from(with_hole(3 * log_ring::segment_bytes, 32)), given)); // No segment.
+    // No segment.
+    EXPECT_TRUE(is_noticed(recover_from(with_hole(3 * log_ring::segment_bytes, 32)), given));
 }
 
 TEST_F(LogRing, NoDamagedBitGoesUnnoticed) {
@@ -312,7 +324,8 @@ TEST_F(LogRing, ADamagedCommitIsNoCommit) {
     }
     const std::string bytes = read_file();
     // Whatever bit of one is damaged, the other commit alone is found, and it is noticed.
-    const auto damage = [&](std::size_t begin, std::size_t end, std::size_t at, std::string_view other) {
+    const auto damage = [&](std::size_t begin, std::size_t end, std::size_t at,
+                            std::string_view other) {
         for (std::size_t bit = 8 * begin; bit < 8 * end; ++bit) {
             SCOPED_TRACE(bit);
             std::string damaged = bytes;

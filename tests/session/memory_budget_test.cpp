@@ -108,8 +108,9 @@ std::string zeros(std::size_t count) {
 TEST(JsonMemory, CountsValuesForAsLongAsTheyLive) {
     memory_budget budget(1U << 20U);
     {
-        const boost::json::value parsed =
-            boost::json::parse(R"({"a":[1,2,{"b":"a text that is not short"}]})", make_json_storage(&budget));
+        const boost::json::value parsed = boost::json::parse(
+            R"({"a":[1,2,{"b":"a text that is not short"}]})", make_json_storage(&budget)
+        );
         EXPECT_GT(budget.used(), 0U);
         EXPECT_EQ(parsed.at("a").as_array().size(), 3U);
     }

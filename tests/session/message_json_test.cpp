@@ -26,9 +26,7 @@ std::string path_of_failure(std::string_view text) {
     return outcome.error().code == errc::invalid_input ? outcome.error().path : "(other code)";
 }
 
-content parts(std::string_view text) {
-    return json::parse(text).as_array();
-}
+content parts(std::string_view text) { return json::parse(text).as_array(); }
 
 // Reading and writing again gives the same bytes: members in AG-UI's order, nothing added.
 void expect_unchanged(std::string_view text) {
@@ -244,7 +242,8 @@ message answer_with_origin() {
 TEST(MessageJson, KeepsTheOriginOfAnAnswerInTheStore) {
     const message answer = answer_with_origin();
 
-    const boost::json::value stored = boost::json::parse(boost::json::serialize(to_stored_json(answer)));
+    const boost::json::value stored =
+        boost::json::parse(boost::json::serialize(to_stored_json(answer)));
     const result<message> read = message_from_stored_json(stored);
 
     ASSERT_TRUE(read);
@@ -271,7 +270,8 @@ TEST(MessageJson, ReadsAStoredMessageWithoutOrWithADamagedOrigin) {
          {R"({"id":"m1","role":"assistant","content":"a"})",
           R"({"id":"m1","role":"assistant","content":"a","origin":7})",
           R"({"id":"m1","role":"assistant","content":"a","origin":{"blocks":[{"type":"song"}]}})",
-          R"({"id":"m1","role":"user","content":"a","origin":{"provider":"p","model":"m","blocks":[]}})"}) {
+          R"({"id":"m1","role":"user","content":"a","origin":{"provider":"p","model":"m","blocks":[]}})"
+         }) {
         SCOPED_TRACE(text);
         const result<message> read = message_from_stored_json(boost::json::parse(text));
         ASSERT_TRUE(read);

@@ -19,7 +19,10 @@ message whole_message() {
     value.role = role::assistant;
     value.content = json::array{
         json::object{{"type", "text"}, {"text", "Look \n\"there\""}},
-        json::object{{"type", "image"}, {"data", std::string(5000, 'x')}, {"n", 12345}, {"none", nullptr}}};
+        json::object{
+            {"type", "image"}, {"data", std::string(5000, 'x')}, {"n", 12345}, {"none", nullptr}
+        }
+    };
     value.name = "Ann";
     value.tool_calls = {{"c1", "paint", R"({"color":"blue"})", {}, {}}};
     value.metadata = json::object{{"a", json::array{1, 2, 3}}};

@@ -72,7 +72,8 @@ TEST(ModelHistory, SaysOfALostCallThatItsEffectIsUnknown) {
     const lines expected{
         "user u1: Hi", "assistant a1:  [c1 paint({})]",
         "tool c1: ! The call was interrupted; whether it had any effect is unknown.",
-        "user u2: And?"};
+        "user u2: And?"
+    };
 
     EXPECT_EQ(with_unanswered_call(call_status::dead), expected);
     EXPECT_EQ(with_unanswered_call(call_status::open), expected);
@@ -81,7 +82,8 @@ TEST(ModelHistory, SaysOfALostCallThatItsEffectIsUnknown) {
 TEST(ModelHistory, SaysOfAnAbandonedCallThatTheApplicationDidNotAnswer) {
     const lines expected{
         "user u1: Hi", "assistant a1:  [c1 paint({})]",
-        "tool c1: ! The call was not answered by the application.", "user u2: And?"};
+        "tool c1: ! The call was not answered by the application.", "user u2: And?"
+    };
 
     EXPECT_EQ(with_unanswered_call(call_status::abandoned), expected);
     EXPECT_EQ(with_unanswered_call(call_status::pending), expected);
@@ -134,15 +136,14 @@ TEST(ModelHistory, PutsResultsRightBehindTheirCallsInCallOrder) {
         outline(history(thread.build())),
         (lines{
             "user u1: Hi", "assistant a1: Working [c1 paint({})] [c2 move({})]", "tool c1: painted",
-            "tool c2: moved", "user u2: And?"})
+            "tool c2: moved", "user u2: And?"
+        })
     );
 }
 
 TEST(ModelHistory, UsesAResultThatStandsInFrontOfItsCall) {
     thread_builder thread;
-    thread.user("u1", "Hi")
-        .add(answer("c1", "early"))
-        .assistant("a1", "", {call("c1", "paint")});
+    thread.user("u1", "Hi").add(answer("c1", "early")).assistant("a1", "", {call("c1", "paint")});
 
     EXPECT_EQ(
         outline(history(thread.build())),
@@ -154,9 +155,7 @@ TEST(ModelHistory, LeavesOutResultsWithoutACall) {
     thread_builder thread;
     thread.user("u1", "Hi").add(answer("c9", "orphan")).assistant("a1", "Hello");
 
-    EXPECT_EQ(
-        outline(history(thread.build())), (lines{"user u1: Hi", "assistant a1: Hello"})
-    );
+    EXPECT_EQ(outline(history(thread.build())), (lines{"user u1: Hi", "assistant a1: Hello"}));
 }
 
 TEST(ModelHistory, LetsTheFirstOfRepeatedResultsStand) {
@@ -183,8 +182,8 @@ TEST(ModelHistory, LeavesOutACallThatALaterMessageRepeats) {
     EXPECT_EQ(
         outline(history(thread.build())),
         (lines{
-            "user u1: Hi", "assistant a1:  [c1 paint({})]", "tool c1: done",
-            "assistant a2: Again"})
+            "user u1: Hi", "assistant a1:  [c1 paint({})]", "tool c1: done", "assistant a2: Again"
+        })
     );
 }
 
@@ -200,7 +199,8 @@ TEST(ModelHistory, DoesNotTakeTheResultOfARepeatedCallForTheFirstCall) {
         (lines{
             "user u1: Hi", "assistant a1:  [c1 paint({})]",
             "tool c1: ! The call was interrupted; whether it had any effect is unknown.",
-            "assistant a2: Again"})
+            "assistant a2: Again"
+        })
     );
 }
 
@@ -298,7 +298,8 @@ void add_random_turn(thread_builder& thread, std::mt19937& random, int number) {
         calls.push_back(call(random() % 5 == 0 ? repeated : fresh, "paint", written[random() % 5]));
     }
     static constexpr call_status ends[] = {
-        call_status::dead, call_status::abandoned, call_status::denied};
+        call_status::dead, call_status::abandoned, call_status::denied
+    };
     thread.assistant("a" + n, random() % 3 == 0 ? "" : "text " + n, calls, ends[random() % 3]);
     for (const tool_call& made : calls) {
         const auto results = random() % 3;
@@ -361,8 +362,9 @@ TEST(ModelHistory, PutsTheReasoningThatAnOriginNamesBeforeItsAnswer) {
     changes change;
     const auto add = [&](role who, const std::string& id) -> message& {
         stored_message& node = change.messages.emplace_back();
-        node.parent = change.messages.size() == 1 ? no_node
-                                                  : static_cast<node_index>(change.messages.size() - 2);
+        node.parent = change.messages.size() == 1
+                          ? no_node
+                          : static_cast<node_index>(change.messages.size() - 2);
         node.message.id = id;
         node.message.role = who;
         node.message.content = id;
@@ -372,7 +374,9 @@ TEST(ModelHistory, PutsTheReasoningThatAnOriginNamesBeforeItsAnswer) {
     add(role::reasoning, "r1");
     add(role::reasoning, "r2");
     turn_origin origin;
-    origin.blocks = {{turn_block::kind::reasoning, "r2", 0, nullptr}, {turn_block::kind::text, "", 2, nullptr}};
+    origin.blocks = {
+        {turn_block::kind::reasoning, "r2", 0, nullptr}, {turn_block::kind::text, "", 2, nullptr}
+    };
     add(role::assistant, "m1").origin = std::make_shared<const turn_origin>(origin);
     change.branches.push_back({0, {3, 0}});
     apply(thread, change);

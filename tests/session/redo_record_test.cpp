@@ -49,8 +49,12 @@ redo_record end_of_run() {
     record.change.branches.push_back({2, {}});
     record.change.head = 1;
     record.change.calls.push_back(
-        {.id = "call_1", .name = "paint", .run_id = "run_1", .owner = call_owner::server,
-         .status = call_status::answered, .made_in = 3}
+        {.id = "call_1",
+         .name = "paint",
+         .run_id = "run_1",
+         .owner = call_owner::server,
+         .status = call_status::answered,
+         .made_in = 3}
     );
     call_record& pending = record.change.calls.emplace_back();
     pending.id = "call_2";
@@ -65,9 +69,7 @@ redo_record end_of_run() {
     return record;
 }
 
-std::string bytes_of(const redo_record& record) {
-    return to_bytes(record, 1U << 20U);
-}
+std::string bytes_of(const redo_record& record) { return to_bytes(record, 1U << 20U); }
 
 TEST(RedoRecordMembers, MayBeAsDeepAsARequest) {
     redo_record record = begin_of_run();

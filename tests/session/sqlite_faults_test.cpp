@@ -25,12 +25,11 @@ struct promises {
 
 // Most of it is shared with the one before, as of a token.
 std::string frame_of(std::uint64_t sequence) {
-    return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" +
-           std::to_string(sequence * 7919) + "\"}";
+    return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" + std::to_string(sequence * 7919) +
+           "\"}";
 }
 
-class SqliteStoreFaults : public SqliteStore,
-                          public ::testing::WithParamInterface<durability> {
+class SqliteStoreFaults : public SqliteStore, public ::testing::WithParamInterface<durability> {
 protected:
     static constexpr int turns = 4;
 
@@ -54,9 +53,7 @@ protected:
             const auto committed = run(subject.commit(thread_1, change));
             if (committed) {
                 made.committed.push_back(change.events[0].type);
-                EXPECT_EQ(
-                    get(subject.events(thread_1, 0, 100)).back().type, change.events[0].type
-                );
+                EXPECT_EQ(get(subject.events(thread_1, 0, 100)).back().type, change.events[0].type);
             } else {
                 EXPECT_EQ(committed.error().code, errc::store_unavailable);
                 made.all_kept = false;

@@ -111,7 +111,8 @@ TEST_F(SqliteLiveLog, WithoutItsFileActiveRunsAreNotServed) {
 
     EXPECT_EQ(log_failure(*after, number), errc::run_expired);
     ASSERT_EQ(log().lines().size(), 1U);
-    EXPECT_TRUE(log().lines()[0].starts_with("warning the file of the latest log entries is missing"));
+    EXPECT_TRUE(log().lines()[0].starts_with("warning the file of the latest log entries is missing"
+    ));
     const std::int64_t next = get(after->begin(thread_1, run_of("run_2"), {})).number;
     append(*after, next, 1, 10);
     expect_entries(*after, next, 10);
@@ -170,7 +171,9 @@ TEST_F(SqliteLiveLog, ADamagedSliceIsAHoleInItsRunOnly) {
     append(*subject, one, 11, 10);
     copy_files("damaged.db");
     {
-        std::fstream file(path("damaged.db") + "-log", std::ios::in | std::ios::out | std::ios::binary);
+        std::fstream file(
+            path("damaged.db") + "-log", std::ios::in | std::ios::out | std::ios::binary
+        );
         const std::string bytes{std::istreambuf_iterator<char>(file), {}};
         file.clear();
         file.seekp(static_cast<std::streamoff>(bytes.find("event 1")));

@@ -119,7 +119,8 @@ TEST_F(SqliteLogFolding, LosesNothingWhenKilledAtAnyStep) {
 TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
     const auto delta = [](std::int64_t run_number, std::uint64_t sequence) {
         return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"msg_" +
-               std::to_string(run_number) + "\",\"delta\":\" word " + std::to_string(sequence * 7919) + "\"}";
+               std::to_string(run_number) + "\",\"delta\":\" word " +
+               std::to_string(sequence * 7919) + "\"}";
     };
     constexpr std::uint64_t entries = 20'000;
     constexpr std::uint64_t slice_entries = 25;
@@ -148,7 +149,9 @@ TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
             for (const log_entry& entry : all) {
                 ASSERT_EQ(entry.json, delta(run_number, entry.sequence));
             }
-            EXPECT_EQ(get(read.read_log(run_number, 15'000, 1)).at(0).json, delta(run_number, 15'001));
+            EXPECT_EQ(
+                get(read.read_log(run_number, 15'000, 1)).at(0).json, delta(run_number, 15'001)
+            );
         }
     };
     expect_deltas(*subject);

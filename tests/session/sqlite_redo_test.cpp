@@ -130,9 +130,7 @@ TEST_F(SqliteRedo, ABeginAndWhatFollowsAreDurableWithoutATransaction) {
     EXPECT_EQ(written(), before);
     const std::unique_ptr<store> after = open_killed_copy("killed.db");
     EXPECT_EQ(get(after->load(thread_1))->nodes.size(), 2U);
-    EXPECT_EQ(
-        frames_of(get(after->read_log(number, 0, 10))), (std::vector<std::string>{"a", "b"})
-    );
+    EXPECT_EQ(frames_of(get(after->read_log(number, 0, 10))), (std::vector<std::string>{"a", "b"}));
     const auto lost = get(after->orphans());
     ASSERT_EQ(lost.size(), 1U);
     EXPECT_EQ(lost[0].run.run_id, "run_1");
@@ -212,7 +210,8 @@ TEST_F(SqliteRedo, WhatIsInTheTablesIsNotDoneAgain) {
     EXPECT_TRUE(log().lines().empty());
 }
 
-// Killed between the transaction of the records and the end of recovery, or while the ring is not written.
+// Killed between the transaction of the records and the end of recovery, or while the ring is not
+// written.
 TEST_F(SqliteRedo, ARecoveryThatDoesNotFinishIsGoneOnWith) {
     const std::unique_ptr<store> subject = open();
     make_conversation(*subject, thread_1);
@@ -266,8 +265,8 @@ TEST_F(SqliteRedo, RecordsDoNotWaitForOthersForLong) {
     const std::unique_ptr<store> subject = open();
     make_conversation(*subject, thread_1);
 
-    // Without the ring a copy lacks what is not in the tables. Nothing but the files tells, since any call would keep
-    // the store's thread from being idle: hence a pause.
+    // Without the ring a copy lacks what is not in the tables. Nothing but the files tells, since
+    // any call would keep the store's thread from being idle: hence a pause.
     bool is_there = false;
     for (int attempt = 0; attempt < 2'000 && !is_there; ++attempt) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -449,7 +448,8 @@ TEST_F(SqliteRedoFaults, WithRoomAgainItGoesOnAsBefore) {
     files().fail_at(1, failing_vfs::failure::from_then_on);
     end_turn(*subject, thread_1, number, 1);
     EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 2U);
-    EXPECT_FALSE(get(subject->load(key_of("unknown")))); // What a read finds is told first, and kept then.
+    // What a read finds is told first, and kept then.
+    EXPECT_FALSE(get(subject->load(key_of("unknown"))));
     ASSERT_EQ(log().lines().size(), 1U);
     EXPECT_TRUE(log().lines()[0].starts_with("error cannot write the store"));
 
@@ -512,7 +512,8 @@ TEST_F(SqliteRedo, ARunThatEndsWhileOrphansAreLookedForIsNone) {
     const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
     std::atomic<int> times = 0;
     const failpoint_hook hook([&](std::string_view name) {
-        // On the store's thread, after it has read the records: the run's own thread ends it past the queue.
+        // On the store's thread, after it has read the records: the run's own thread ends it past
+        // the queue.
         if (name == "store.orphans_read" && ++times == 1) {
             boost::asio::thread_pool other(1);
             changes end = said("Bye", 1);
@@ -520,8 +521,10 @@ TEST_F(SqliteRedo, ARunThatEndsWhileOrphansAreLookedForIsNone) {
             end.run->number = number;
             end.run->status = run_status::finished;
             boost::asio::co_spawn(
-                other, subject->commit(thread_1, end, std::nullopt, "run_1"), boost::asio::use_future
-            ).get();
+                other, subject->commit(thread_1, end, std::nullopt, "run_1"),
+                boost::asio::use_future
+            )
+                .get();
             other.join();
         }
     });
@@ -533,7 +536,8 @@ TEST_F(SqliteRedo, ARunThatEndsWhileOrphansAreLookedForIsNone) {
 
 #endif
 
-// What is appended between the question and the step does not begin a fold: nobody has brought records into the tables.
+// What is appended between the question and the step does not begin a fold: nobody has brought
+// records into the tables.
 TEST_F(SqliteRedo, AFoldBeginsOnlyWhereItMay) {
     database db(path("log.db"));
     open_schema(db, durability::process, sqlite_migrations());
@@ -580,7 +584,8 @@ TEST_P(SqliteRedoMisfit, IsLeftOutAlone) {
     } else if (trigger == "Write") {
         EXPECT_FALSE(get(subject->remove(key_of("unknown"))));
     }
-    for (int call = 0; call < 100'000 && log().lines().empty(); ++call) { // Though it is never idle.
+    // Though it is never idle.
+    for (int call = 0; call < 100'000 && log().lines().empty(); ++call) {
         EXPECT_FALSE(get(subject->load(key_of("unknown"))));
     }
 
@@ -605,7 +610,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& of) { return std::string(of.param); }
 );
 
-// Threads of runs that are written to from several sides, so much that the ring is used many times over.
+// Threads of runs that are written to from several sides, so much that the ring is used many times
+// over.
 class SqliteRedoCrowd : public SqliteRedo {
 protected:
     static constexpr int crowd = 12;
@@ -691,8 +697,7 @@ TEST_F(SqliteRedoCrowd, KeepsEveryThreadInOrder) {
     std::vector<std::future<void>> all;
     for (int i = 0; i < crowd; ++i) {
         const thread_key key = key_of("thread_" + std::to_string(i));
-        all.push_back(
-            boost::asio::co_spawn(pool, converse(*subject, key), boost::asio::use_future)
+        all.push_back(boost::asio::co_spawn(pool, converse(*subject, key), boost::asio::use_future)
         );
         all.push_back(boost::asio::co_spawn(pool, retitle(*subject, key), boost::asio::use_future));
     }

@@ -27,14 +27,17 @@ protected:
             ));
             change.events.push_back({0, "user.message", "run_1", 1, {}});
         }
-        change.branches.push_back({0, {.tip = static_cast<node_index>(messages - 1), .updated_at = 1}});
+        change.branches.push_back(
+            {0, {.tip = static_cast<node_index>(messages - 1), .updated_at = 1}}
+        );
         get(subject.begin(key, test::run_of("run_1"), change));
     }
 
     static std::int64_t rows(database& db) {
         std::int64_t count = 0;
-        for (const char* table : {"threads", "thread_documents", "messages", "branches", "calls",
-                                  "session_events", "runs", "run_logs", "removed_threads"}) {
+        for (const char* table :
+             {"threads", "thread_documents", "messages", "branches", "calls", "session_events",
+              "runs", "run_logs", "removed_threads"}) {
             count += db.integer(std::string("SELECT count(*) FROM ") + table);
         }
         return count;

@@ -1,4 +1,5 @@
-// Stores that earlier versions have left are opened, and their conversations go on (tests/session/stores).
+// Stores that earlier versions have left are opened, and their conversations go on
+// (tests/session/stores).
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <filesystem>
@@ -18,7 +19,8 @@ protected:
     SqliteSchemas() {
         const std::string name = "schema_" + std::to_string(GetParam()) + ".db";
         for (const char* suffix : {"", "-wal", "-log"}) {
-            const std::filesystem::path from = std::filesystem::path(AGUI_TEST_STORES) / (name + suffix);
+            const std::filesystem::path from =
+                std::filesystem::path(AGUI_TEST_STORES) / (name + suffix);
             if (std::filesystem::exists(from)) {
                 std::filesystem::copy_file(from, path() + suffix);
             }
@@ -63,7 +65,8 @@ TEST_P(SqliteSchemas, LogsAreThereOrSaidToBeGone) {
         ASSERT_EQ(log->size(), 8U);
         EXPECT_NE(log->back().json.find("RUN_FINISHED"), std::string::npos);
     } else {
-        // Version 3 writes logs in another form, version 5 the ring: those that there were are dropped.
+        // Version 3 writes logs in another form, version 5 the ring: those that there were are
+        // dropped.
         ASSERT_FALSE(log);
         EXPECT_EQ(log.error().code, errc::run_expired);
     }
@@ -103,9 +106,8 @@ TEST_P(SqliteSchemas, AHandOffIsFinished) {
     second.status = run_status::finished;
     second.last_sequence = 1;
     end.run = second;
-    done(subject->commit(
-        handed_off(), end, test::slice_of(second.number, 1, {"terminal"}), "run_2"
-    ));
+    done(subject->commit(handed_off(), end, test::slice_of(second.number, 1, {"terminal"}), "run_2")
+    );
     subject.reset();
 
     subject = open();

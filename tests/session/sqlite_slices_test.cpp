@@ -30,7 +30,9 @@ protected:
                 i == 0 ? no_node : static_cast<node_index>(i - 1)
             ));
         }
-        change.branches.push_back({0, {.tip = static_cast<node_index>(messages - 1), .updated_at = 1}});
+        change.branches.push_back(
+            {0, {.tip = static_cast<node_index>(messages - 1), .updated_at = 1}}
+        );
         get(subject.begin(key, test::run_of("run_1"), change));
     }
 };
@@ -52,8 +54,9 @@ TEST_F(SqliteSlices, AShortReadDoesNotWaitForALongOne) {
             // The long read is under way, on this thread: the short one comes after it.
             found = boost::asio::co_spawn(
                 others,
-                [](store& asked, std::atomic<int>& now, std::atomic<int>& then, std::promise<void>& queued)
-                    -> boost::asio::awaitable<result<std::optional<thread_summary>>> {
+                [](store& asked, std::atomic<int>& now, std::atomic<int>& then,
+                   std::promise<void>& queued
+                ) -> boost::asio::awaitable<result<std::optional<thread_summary>>> {
                     auto call = asked.summary(key_of("short"));
                     queued.set_value();
                     auto summary = co_await std::move(call);
@@ -105,9 +108,8 @@ TEST_F(SqliteSlices, AThreadThatIsRemovedInBetweenIsNotFound) {
     std::optional<std::future<result<bool>>> removed;
     const failpoint_hook hook([&](std::string_view name) {
         if (name == "store.read_slice" && !removed) {
-            removed = boost::asio::co_spawn(
-                others, subject->remove(thread_1), boost::asio::use_future
-            );
+            removed =
+                boost::asio::co_spawn(others, subject->remove(thread_1), boost::asio::use_future);
         }
     });
 

@@ -103,8 +103,8 @@ TEST_F(SqliteVfs, AWriteThatFailsFailsTheCommit) {
     expect_rows(20);
 }
 
-// SQLite writes frames of such a transaction a second time, and corrects the heads of all behind them when the
-// last one is written.
+// SQLite writes frames of such a transaction a second time, and corrects the heads of all behind
+// them when the last one is written.
 TEST_F(SqliteVfs, ACommitIsWholeThatChangesAgainWhatItHasWritten) {
     {
         transaction change(db());
@@ -115,7 +115,9 @@ TEST_F(SqliteVfs, ACommitIsWholeThatChangesAgainWhatItHasWritten) {
         transaction change(db());
         insert(200, 200); // More than the cache holds.
         db().execute("UPDATE rows SET bytes = bytes || 'x' WHERE number = 205");
-        db().execute("UPDATE rows SET bytes = substr(bytes, 1, length(bytes) - 1) WHERE number = 205");
+        db().execute(
+            "UPDATE rows SET bytes = substr(bytes, 1, length(bytes) - 1) WHERE number = 205"
+        );
         insert(400, 1);
         change.commit();
     }

@@ -44,8 +44,7 @@ std::unique_ptr<store> make_store(store_kind kind, const test::temporary_folder&
     }
     sqlite_settings settings;
     settings.path = folder.file("store.db");
-    settings.durability =
-        kind == store_kind::sqlite ? durability::process : durability::power;
+    settings.durability = kind == store_kind::sqlite ? durability::process : durability::power;
     return make_sqlite_store(settings);
 }
 
@@ -92,9 +91,7 @@ private:
 INSTANTIATE_TEST_SUITE_P(
     Stores, StoreContract,
     ::testing::Values(store_kind::memory, store_kind::sqlite, store_kind::sqlite_power),
-    [](const auto& info) {
-        return name_of(info.param);
-    }
+    [](const auto& info) { return name_of(info.param); }
 );
 
 const thread_key thread_1 = key_of("thread_1");
@@ -398,7 +395,9 @@ TEST_P(StoreContract, ShowsThePendingCallsOfAThread) {
     changes change;
     stored_message turn = user_message("m2", "", 0);
     turn.message.role = role::assistant;
-    turn.message.tool_calls = {{"c1", "paint", R"({"color":"blue"})", {}, {}}, {"c2", "look", "{}", {}, {}}};
+    turn.message.tool_calls = {
+        {"c1", "paint", R"({"color":"blue"})", {}, {}}, {"c2", "look", "{}", {}, {}}
+    };
     change.messages.push_back(turn);
     change.branches.push_back({0, {.tip = 1, .updated_at = 2000}});
     change.calls.push_back({"c1", "paint", "run_1", call_owner::external, call_status::pending, 1});

@@ -11,7 +11,13 @@ using test::user;
 
 TEST(Title, IsOneLineOfWholeCharacters) {
     EXPECT_EQ(title_line("  Hello,\n\n world\t! "), "Hello, world !");
-    EXPECT_EQ(title_line("a\x01" "b\x7f\xC2\x9B" "c\xE2\x80\xAE" "d"), "abcd");
+    EXPECT_EQ(
+        title_line("a\x01"
+                   "b\x7f\xC2\x9B"
+                   "c\xE2\x80\xAE"
+                   "d"),
+        "abcd"
+    );
     EXPECT_EQ(title_line("h\xC3\xA9\xF0\x9F\x98\x80x", 3), "h\xC3\xA9\xF0\x9F\x98\x80");
     EXPECT_EQ(title_line(std::string(1000, 'x')), std::string(title_characters_max, 'x'));
     EXPECT_EQ(title_line(" \n"), "");
@@ -19,7 +25,8 @@ TEST(Title, IsOneLineOfWholeCharacters) {
 }
 
 TEST(Title, IsTheBeginningOfTheFirstUserMessage) {
-    const auto first = plan(thread_record(), test::request({user("u1", "Paint it"), user("u2", "x")}));
+    const auto first =
+        plan(thread_record(), test::request({user("u1", "Paint it"), user("u2", "x")}));
     EXPECT_EQ(title_of_change({}, first.plan.change), "Paint it");
 
     thread_builder known;

@@ -25,16 +25,13 @@ protected:
         std::optional<T> value;
         std::exception_ptr error;
         bool ended = false;
-        boost::asio::co_spawn(
-            context_, std::move(task),
-            [&](std::exception_ptr thrown, T result) {
-                error = thrown;
-                ended = true;
-                if (!thrown) {
-                    value.emplace(std::move(result));
-                }
+        boost::asio::co_spawn(context_, std::move(task), [&](std::exception_ptr thrown, T result) {
+            error = thrown;
+            ended = true;
+            if (!thrown) {
+                value.emplace(std::move(result));
             }
-        );
+        });
         run_until(ended, limit);
         if (error) {
             std::rethrow_exception(error);
@@ -42,7 +39,8 @@ protected:
         return std::move(value).value();
     }
 
-    void run(boost::asio::awaitable<void> task, std::chrono::seconds limit = std::chrono::seconds(20));
+    void
+    run(boost::asio::awaitable<void> task, std::chrono::seconds limit = std::chrono::seconds(20));
 
 private:
     void run_until(const bool& ended, std::chrono::seconds limit);

@@ -32,8 +32,8 @@ public:
         session::call_status status = session::call_status::answered
     );
     thread_builder& answer(const std::string& call_id, std::string text);
-    /// What follows is on a new branch, behind the newest message with this id; "" is the beginning.
-    /// The new branch is the head.
+    /// What follows is on a new branch, behind the newest message with this id; "" is the
+    /// beginning. The new branch is the head.
     thread_builder& fork(std::string_view behind_id);
     thread_builder& head(std::uint32_t branch);
     /// The previous request of the thread came with history.
@@ -47,8 +47,8 @@ private:
     session::thread_record thread_;
 };
 
-/// One line a message, from the first to `tip`: `user u1: Hi`, `assistant a1: Hello [c1 paint({})]`,
-/// `tool c1: done`, `tool c1: ! what failed`.
+/// One line a message, from the first to `tip`: `user u1: Hi`, `assistant a1: Hello [c1
+/// paint({})]`, `tool c1: done`, `tool c1: ! what failed`.
 [[nodiscard]] std::vector<std::string> outline(const std::vector<session::message>& messages);
 [[nodiscard]] std::vector<std::string>
 outline(const session::thread_record& thread, session::node_index tip);

@@ -35,9 +35,12 @@ std::string canonical(std::string_view text) {
 
 // A document that boost::json takes, with members in the order that `random` gives.
 std::string some_json(std::mt19937& random, int depth, std::mt19937& order) {
-    static const std::array<std::string, 12> scalars{
-        "null", "true", "false", "0", "-1", "1.5", "1e300", "18446744073709551615", R"("")",
-        R"("\u00e9\n\ud83d\ude00")", R"("a\"b\\")", "\"h\xC3\xA9\""};
+    static const std::array<std::string, 12> scalars{"null",        "true",
+                                                     "false",       "0",
+                                                     "-1",          "1.5",
+                                                     "1e300",       "18446744073709551615",
+                                                     R"("")",       R"("\u00e9\n\ud83d\ude00")",
+                                                     R"("a\"b\\")", "\"h\xC3\xA9\""};
     const auto kind = depth == 0 ? 0U : random() % 4;
     if (kind < 2) {
         return scalars[random() % scalars.size()];
@@ -127,7 +130,9 @@ TEST(DocumentReader, DropsSecretsOfTheMembersThatMayHoldThem) {
     constexpr std::array<std::string_view, 1> with_secrets{"f"};
     document_rules rules;
     rules.with_secrets = with_secrets;
-    rules.is_secret = [](std::string_view key) { return key == "key"; };
+    rules.is_secret = [](std::string_view key) {
+        return key == "key";
+    };
 
     const auto made = read_document(
         R"({"f":{"key":{"a":[1]},"b":[{"key":1,"c":2}],"d":{"key":[]}},"key":3})", rules

@@ -139,8 +139,7 @@ TEST(EventWriter, WritesDeltasOneAfterTheOther) {
     EXPECT_EQ(text("\"", "g"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"\"","delta":"g"})");
     (void)text("a\"", "x");
     EXPECT_EQ(
-        text("a\\\"", "y"),
-        R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"a\\\"","delta":"y"})"
+        text("a\\\"", "y"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"a\\\"","delta":"y"})"
     );
     EXPECT_EQ(
         writer.delta("TOOL_CALL_ARGS", "toolCallId", "\"", "h"),

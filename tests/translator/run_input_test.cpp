@@ -43,9 +43,7 @@ run_input read(std::string_view body) {
     return std::move(*input);
 }
 
-run_input read_with(std::string_view members) {
-    return read(request(members));
-}
+run_input read_with(std::string_view members) { return read(request(members)); }
 
 /// The one message of a request.
 session::message message(std::string_view json) {
@@ -880,8 +878,7 @@ TEST(CanonicalJson, IsTheSameUnderKeyOrderAndWhitespace) {
 
     EXPECT_EQ(left.canonical, right.canonical);
     EXPECT_EQ(
-        left.canonical,
-        R"({"messages":[{"content":"hé","id":"u","role":"user"}],"threadId":"t"})"
+        left.canonical, R"({"messages":[{"content":"hé","id":"u","role":"user"}],"threadId":"t"})"
     );
 }
 

@@ -66,9 +66,7 @@ TEST_P(VerifierRule, RefusesTheWrongSequenceByName) {
     );
 }
 
-TEST_P(VerifierRule, AcceptsTheRightSequence) {
-    EXPECT_EQ(verdict(run(GetParam().right)), "");
-}
+TEST_P(VerifierRule, AcceptsTheRightSequence) { EXPECT_EQ(verdict(run(GetParam().right)), ""); }
 
 INSTANTIATE_TEST_SUITE_P(
     Streams, VerifierRule,

@@ -366,9 +366,7 @@ void agui_translator::begin_error(event_writer& writer, runner::stop_reason reas
     writer.member("code", runner::error_code(reason));
 }
 
-void agui_translator::send() {
-    send(writer_.end());
-}
+void agui_translator::send() { send(writer_.end()); }
 
 void agui_translator::send(std::string_view json) {
     out_.on_event(

@@ -44,22 +44,25 @@ struct run_opening {
     std::string_view parent_run_id; ///< Empty: absent.
 };
 
-/// The only writer of AG-UI events: a state machine from runner events to wire events that keeps P1 and
-/// P2 by itself. Whatever order events come in, what is open is closed before something that must not
-/// stand inside it, and before the terminal, missing TOOL_CALL_ENDs (openToolCallIds) included. Pure: no
-/// clock (the time is set by the caller), no I/O. One object per run, used by one thread at a time.
+/// The only writer of AG-UI events: a state machine from runner events to wire events that keeps P1
+/// and P2 by itself. Whatever order events come in, what is open is closed before something that
+/// must not stand inside it, and before the terminal, missing TOOL_CALL_ENDs (openToolCallIds)
+/// included. Pure: no clock (the time is set by the caller), no I/O. One object per run, used by
+/// one thread at a time.
 ///
-/// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens its
-/// messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed when
-/// another begins, when text or reasoning goes on, at turn_ended and before any result; arguments that
-/// come late for a closed call reopen it. Reasoning: REASONING_START, REASONING_MESSAGE_START
-/// (role "reasoning"), …, both ends, before anything else begins. No empty deltas, no nulls.
+/// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens
+/// its messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed
+/// when another begins, when text or reasoning goes on, at turn_ended and before any result;
+/// arguments that come late for a closed call reopen it. Reasoning: REASONING_START,
+/// REASONING_MESSAGE_START (role "reasoning"), …, both ends, before anything else begins. No empty
+/// deltas, no nulls.
 ///
-/// Terminal by stop reason: successes → RUN_FINISHED (external_tool with `pendingToolCallIds` for peers
-/// ≥ 1.0; no outcome for undeclared peers); stops → CUSTOM `run.stopped` {"reason"} then RUN_FINISHED
-/// outcome `cancelled` (undeclared peers: no outcome for user_stop, superseded, max_output_tokens, but
-/// RUN_ERROR with the reason as code for the others, and for all of them if an external call is open);
-/// failures → RUN_ERROR. `usage` on both, one entry per (provider, model), totals computed (S12).
+/// Terminal by stop reason: successes → RUN_FINISHED (external_tool with `pendingToolCallIds` for
+/// peers ≥ 1.0; no outcome for undeclared peers); stops → CUSTOM `run.stopped` {"reason"} then
+/// RUN_FINISHED outcome `cancelled` (undeclared peers: no outcome for user_stop, superseded,
+/// max_output_tokens, but RUN_ERROR with the reason as code for the others, and for all of them if
+/// an external call is open); failures → RUN_ERROR. `usage` on both, one entry per (provider,
+/// model), totals computed (S12).
 class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);

@@ -25,7 +25,9 @@ void canonical_writer::begin_value() {
 
 void canonical_writer::begin_object() {
     begin_value();
-    frames_.push_back({.is_object = true, .begin = here(), .first_member = members_.size(), .key = {}});
+    frames_.push_back(
+        {.is_object = true, .begin = here(), .first_member = members_.size(), .key = {}}
+    );
 }
 
 // The members stand one after the other, without separators until they are sorted.

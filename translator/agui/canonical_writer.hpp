@@ -10,8 +10,9 @@
 
 namespace agui::translator {
 
-/// Writes JSON in its canonical form from the events of a parser: keys sorted at every level, strings and
-/// numbers in one form, no spaces. Keeps the text once, and 12 bytes a member of the objects that are open.
+/// Writes JSON in its canonical form from the events of a parser: keys sorted at every level,
+/// strings and numbers in one form, no spaces. Keeps the text once, and 12 bytes a member of the
+/// objects that are open.
 class canonical_writer {
 public:
     void begin_object();
@@ -24,7 +25,7 @@ public:
     void string(std::string_view text);
     void integer(std::int64_t number);
     void integer(std::uint64_t number);
-    void number(double number); ///< Finite.
+    void number(double number);          ///< Finite.
     void literal(std::string_view word); ///< true, false, null
 
     /// Takes the member that was written last out again; that it was given counts for duplicates.

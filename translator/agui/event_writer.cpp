@@ -197,11 +197,10 @@ std::string_view event_writer::delta(
     std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
 ) {
     const std::string_view written = buffer_;
-    const bool same = delta_begin_ != 0 &&
-                      delta_begin_ == delta_id_ + id.size() + after_id.size() &&
-                      written.substr(type_begin, type.size()) == type &&
-                      written[type_begin + type.size()] == '"' &&
-                      written.substr(delta_id_, id.size()) == id;
+    const bool same =
+        delta_begin_ != 0 && delta_begin_ == delta_id_ + id.size() + after_id.size() &&
+        written.substr(type_begin, type.size()) == type &&
+        written[type_begin + type.size()] == '"' && written.substr(delta_id_, id.size()) == id;
     if (same) {
         buffer_.resize(delta_begin_);
     } else {

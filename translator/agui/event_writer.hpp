@@ -9,15 +9,16 @@
 
 namespace agui::translator {
 
-/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that a
-/// model server's broken bytes never make a broken frame. U+2028 and U+2029 need no escape in JSON.
+/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that
+/// a model server's broken bytes never make a broken frame. U+2028 and U+2029 need no escape in
+/// JSON.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends a JSON value in one line. Integers stay integers; nulls are written as they are.
 void append_json(std::string& out, const boost::json::value& value);
 
-/// Writes one flat event object into a buffer that is reused: `{"type":…,` then members in the order of
-/// the calls. No DOM, no allocation once the buffer has grown.
+/// Writes one flat event object into a buffer that is reused: `{"type":…,` then members in the
+/// order of the calls. No DOM, no allocation once the buffer has grown.
 class event_writer {
 public:
     /// Starts over: `{"type":"<type>"`.
@@ -30,8 +31,8 @@ public:
     /// Closes the object; the view is valid until the next begin() or delta().
     [[nodiscard]] std::string_view end();
 
-    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly behind another one of the same type and
-    /// id, only its text is written.
+    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly behind another one of the same
+    /// type and id, only its text is written.
     [[nodiscard]] std::string_view delta(
         std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
     );
@@ -41,8 +42,9 @@ private:
     void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
 
     std::string buffer_;
-    std::size_t delta_begin_ = 0; ///< Where the text of the delta in the buffer begins; 0: there is none.
-    std::size_t delta_id_ = 0;    ///< Where its id begins.
+    /// Where the text of the delta in the buffer begins; 0: there is none.
+    std::size_t delta_begin_ = 0;
+    std::size_t delta_id_ = 0; ///< Where its id begins.
 };
 
 } // namespace agui::translator

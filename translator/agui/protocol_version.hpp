@@ -9,14 +9,15 @@ namespace agui::translator {
 
 /// How a reader is spoken to, chosen by the version that it declared (design section 5).
 enum class projection {
-    undeclared, ///< Nothing declared: a client before 1.0, or behind a runtime that strips the version.
+    /// Nothing declared: a client before 1.0, or behind a runtime that strips the version.
+    undeclared,
     v1_0,
-    v1_1,       ///< What the log holds. Also for newer minors and for declarations that cannot be read.
+    /// What the log holds. Also for newer minors and for declarations that cannot be read.
+    v1_1,
 };
 
 /// errc::unsupported_protocol_version for a readable version of another major line.
-[[nodiscard]] result<projection>
-choose_projection(const std::optional<std::string_view>& declared);
+[[nodiscard]] result<projection> choose_projection(const std::optional<std::string_view>& declared);
 
 /// The name under which a run's projection is stored: "undeclared", "1.0", "1.1".
 [[nodiscard]] std::string_view to_string(projection value) noexcept;

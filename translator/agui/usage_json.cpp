@@ -15,9 +15,7 @@ using count = std::optional<std::int64_t>;
 
 constexpr std::int64_t largest_count = (std::int64_t{1} << 53) - 1;
 
-bool is_sound(const count& value) {
-    return value && *value >= 0 && *value <= largest_count;
-}
+bool is_sound(const count& value) { return value && *value >= 0 && *value <= largest_count; }
 
 /// Both operands are within the bound, so their sum cannot overflow.
 count sum(const count& left, const count& right) {

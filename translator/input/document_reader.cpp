@@ -34,8 +34,8 @@ bool holds(std::span<const std::string_view> names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-// What the parser calls. Everything goes into the canonical text; what is to be built goes to a stack of
-// values as well.
+// What the parser calls. Everything goes into the canonical text; what is to be built goes to a
+// stack of values as well.
 class builder {
 public:
     static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
@@ -44,7 +44,9 @@ public:
     static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
 
     builder(const document_rules& rules, memory_use use)
-        : rules_(rules), builds_all_(rules.built.empty()), share_(rules.budget, use, share_step),
+        : rules_(rules),
+          builds_all_(rules.built.empty()),
+          share_(rules.budget, use, share_step),
           storage_(
               rules.budget == nullptr ? json::storage_ptr() : make_json_storage(rules.budget, use)
           ),

@@ -21,7 +21,8 @@ struct document_rules {
     std::span<const std::string_view> built;
     /// Members of the document that do not count for `canonical`.
     std::span<const std::string_view> uncounted;
-    /// Members of the document in which, at any depth, members for which `is_secret` holds are dropped.
+    /// Members of the document in which, at any depth, members for which `is_secret` holds are
+    /// dropped.
     std::span<const std::string_view> with_secrets;
     bool (*is_secret)(std::string_view key) = nullptr;
     /// What the reader and the values it builds take is taken of it; null: nothing is counted.
@@ -36,10 +37,11 @@ struct document {
     std::size_t skipped = 0; ///< Members of the document that were not built.
 };
 
-/// Reads JSON in one pass. What is not to be built costs its text once more (`canonical`), not the 25
-/// to 38 times of its values. Refused with errc::invalid_json and the `path` of what is wrong: text that
-/// is no JSON in UTF-8, nesting deeper than max_depth, a member given twice, at any level, and a number
-/// that no double holds (it could not be written again). errc::overloaded: no room in the budget.
+/// Reads JSON in one pass. What is not to be built costs its text once more (`canonical`), not the
+/// 25 to 38 times of its values. Refused with errc::invalid_json and the `path` of what is wrong:
+/// text that is no JSON in UTF-8, nesting deeper than max_depth, a member given twice, at any
+/// level, and a number that no double holds (it could not be written again). errc::overloaded: no
+/// room in the budget.
 [[nodiscard]] result<document> read_document(std::string_view text, const document_rules& rules);
 
 } // namespace agui::translator

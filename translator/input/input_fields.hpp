@@ -15,15 +15,14 @@
 // What the readers of a request's parts share. Internal to this folder.
 namespace agui::translator {
 
-/// The member, or nullptr if it is absent or null: a null at an optional place says nothing. `key` is in
-/// camel case; where it is absent, its snake_case spelling is looked for (`model_dump()` of the Python
-/// package, Microsoft's client).
+/// The member, or nullptr if it is absent or null: a null at an optional place says nothing. `key`
+/// is in camel case; where it is absent, its snake_case spelling is looked for (`model_dump()` of
+/// the Python package, Microsoft's client).
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;
 
 /// `key`, or its snake_case spelling if that is the one given.
-[[nodiscard]] std::string
-given_spelling(const boost::json::object& object, std::string_view key);
+[[nodiscard]] std::string given_spelling(const boost::json::object& object, std::string_view key);
 
 /// invalid_input at `path`; `what` says what would be right (`must be a string`).
 [[nodiscard]] failure invalid_input(std::string path, std::string_view what);

@@ -15,8 +15,8 @@ namespace agui::translator {
 [[nodiscard]] forwarded_settings
 read_forwarded(const boost::json::value& bag, std::vector<std::string>& notes);
 
-/// True for what may be a credential or an address of one: a request is stored, compared and recorded,
-/// and never chooses a URL or a key (design section 7).
+/// True for what may be a credential or an address of one: a request is stored, compared and
+/// recorded, and never chooses a URL or a key (design section 7).
 [[nodiscard]] bool is_secret_name(std::string_view key);
 
 } // namespace agui::translator

@@ -72,7 +72,8 @@ check_ids(const session::message& message, std::string_view path, const input_li
 result<void>
 check_counts(const object& message, std::string_view path, const input_limits& limits) {
     const std::pair<std::string_view, std::size_t> bounds[] = {
-        {"content", limits.max_parts_per_message}, {"toolCalls", limits.max_calls_per_message}};
+        {"content", limits.max_parts_per_message}, {"toolCalls", limits.max_calls_per_message}
+    };
     for (const auto& [key, bound] : bounds) {
         const value* list = find_member(message, key);
         if (list != nullptr && list->is_array() && list->get_array().size() > bound) {

@@ -24,9 +24,8 @@ constexpr std::array<std::string_view, 15> known_members{
     "tools",          "context",         "resume",
 };
 
-result<std::string> read_id(
-    const object& body, std::string_view name, bool required, const input_limits& limits
-) {
+result<std::string>
+read_id(const object& body, std::string_view name, bool required, const input_limits& limits) {
     const std::string key = given_spelling(body, name);
     auto text = read_text(body, key, "");
     if (!text) {
@@ -184,8 +183,7 @@ result<void> read_lists(const object& body, const input_limits& limits, run_inpu
 
 } // namespace
 
-result<value>
-parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
+result<value> parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
     document_rules rules;
     rules.max_depth = max_json_depth;
     rules.budget = budget;

@@ -24,12 +24,14 @@ struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
     std::size_t max_parts_per_message = 1'000; ///< People attach a few files.
-    /// Models make a few at once; assistant-ui joins those of a whole turn, of at most some hundred rounds.
+    /// Models make a few at once; assistant-ui joins those of a whole turn, of at most some hundred
+    /// rounds.
     std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
     std::size_t max_id_bytes = id_bytes_max;
-    std::size_t max_tool_name_bytes = 128;      ///< And the pattern [A-Za-z0-9_.-]+, as model servers demand.
+    /// And the pattern [A-Za-z0-9_.-]+, as model servers demand.
+    std::size_t max_tool_name_bytes = 128;
 };
 
 struct context_entry {
@@ -45,16 +47,18 @@ struct resume_entry {
 
 /// What forwardedProps may set (design section 7); everything else in it is left alone.
 struct forwarded_settings {
-    std::optional<std::string> model;            ///< `model`, `modelName`
+    std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
     std::optional<std::int64_t> max_output_tokens;
     std::optional<std::string> tool_choice;      ///< `tool_choice`, `toolChoice`
     std::optional<std::string> reasoning_effort; ///< `reasoning_effort`, `reasoningEffort`
     bool ephemeral = false;
-    bool follow = false;                         ///< History route: go on with the live run (design section 5).
+    /// History route: go on with the live run (design section 5).
+    bool follow = false;
 };
 
-/// RunAgentInput, read and bounded (agui-protocol reference 2.1; AG-UI specification basic/run-input).
+/// RunAgentInput, read and bounded (agui-protocol reference 2.1; AG-UI specification
+/// basic/run-input).
 struct run_input {
     std::string thread_id;
     std::string run_id;
@@ -63,32 +67,30 @@ struct run_input {
     std::optional<boost::json::value> state; ///< nullopt: absent or null.
     std::vector<session::message> messages;  ///< Missing ids are the empty string.
     std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
-    boost::json::array tools_json;           ///< The accepted tools as given, for the store.
+    boost::json::array tools_json; ///< The accepted tools as given, for the store.
     std::vector<context_entry> context;
-    bool has_context = false;                ///< The request has `context`, if only `[]`.
+    bool has_context = false; ///< The request has `context`, if only `[]`.
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
-    /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like dropped from
-    /// forwardedProps and keys sorted: equal requests give equal text (P6).
+    /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like
+    /// dropped from forwardedProps and keys sorted: equal requests give equal text (P6).
     std::string canonical;
-    std::vector<std::string> notes; ///< What was dropped of the request, and where; no content.
+    std::vector<std::string> notes;  ///< What was dropped of the request, and where; no content.
     std::size_t unknown_members = 0; ///< Of the request itself, ignored.
 };
 
-/// Reads a request body. Leniency of design section 5 and reference 2.2: nulls at optional places are
-/// absent, unknown members are ignored without being built, unknown roles (if strings), parts and source
-/// kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool messages; the names of
-/// RunAgentInput are read in snake_case too, at every level (`thread_id`, `tool_calls`, `mime_type`), where
-/// the camelCase one is absent. What reading takes counts at `budget`, if there is one, until it returns.
-/// Failures: invalid_json (document_reader.hpp), invalid_input with `path` (`messages[2].toolCallId`),
-/// unsupported_protocol_version, overloaded.
-[[nodiscard]] result<run_input> read_run_input(
-    std::string_view body, const input_limits& limits, memory_budget* budget = nullptr
-);
+/// Reads a request body. Leniency of design section 5 and reference 2.2: nulls at optional places
+/// are absent, unknown members are ignored without being built, unknown roles (if strings), parts
+/// and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
+/// messages; the names of RunAgentInput are read in snake_case too, at every level (`thread_id`,
+/// `tool_calls`, `mime_type`), where the camelCase one is absent. What reading takes counts at
+/// `budget`, if there is one, until it returns. Failures: invalid_json (document_reader.hpp),
+/// invalid_input with `path` (`messages[2].toolCallId`), unsupported_protocol_version, overloaded.
+[[nodiscard]] result<run_input>
+read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget = nullptr);
 
 /// A request body as JSON; failures as document_reader.hpp says.
-[[nodiscard]] result<boost::json::value> parse_body(
-    std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr
-);
+[[nodiscard]] result<boost::json::value>
+parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 
 } // namespace agui::translator

@@ -9,9 +9,9 @@
 
 namespace agui::translator {
 
-/// Checks a sequence of AG-UI events against what clients throw on and what a producer should guarantee
-/// (reference rules V1 to V28, C, enforce-stage schema rules, and the ordering list), reopening by S9
-/// allowed. For tests and debug builds; speed does not matter.
+/// Checks a sequence of AG-UI events against what clients throw on and what a producer should
+/// guarantee (reference rules V1 to V28, C, enforce-stage schema rules, and the ordering list),
+/// reopening by S9 allowed. For tests and debug builds; speed does not matter.
 class event_verifier {
 public:
     struct settings {

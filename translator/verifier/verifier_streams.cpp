@@ -16,9 +16,7 @@ violation wrong(std::string_view rule, std::string_view subject, std::string_vie
     return std::string(rule) + ": " + std::string(subject) + " " + std::string(what);
 }
 
-std::string_view tag_of(const json_object& event) {
-    return text_member(event, "subagentRunId");
-}
+std::string_view tag_of(const json_object& event) { return text_member(event, "subagentRunId"); }
 
 /// An absent tag never disagrees.
 bool disagrees(const json_object& event, std::string_view owner) {
