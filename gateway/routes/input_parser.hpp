@@ -32,6 +32,13 @@ public:
     /// body.
     [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
 
+    struct parsed_text {
+        json_text text;
+        memory_share memory; ///< What a large text takes until it is stored, copies included.
+    };
+    /// As translator::read_body_text; otherwise as read().
+    [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
+
 private:
     const translator::input_limits limits_;
     memory_budget* const budget_;

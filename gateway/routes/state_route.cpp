@@ -1,10 +1,6 @@
 #include "gateway/routes/state_route.hpp"
 
 #include "gateway/http/http_error.hpp"
-#include "translator/agui/event_writer.hpp"
-#include "translator/input/run_input.hpp"
-
-#include <boost/json/object.hpp>
 
 #include <string>
 #include <utility>
@@ -15,21 +11,21 @@ namespace asio = boost::asio;
 namespace {
 
 asio::awaitable<handler_reply> change_state(
-    session::store& store, const clock& time, std::size_t max_json_depth, memory_budget* budget,
-    http_request& request
+    session::store& store, const clock& time, input_parser& parser, http_request& request
 ) {
-    auto body = translator::parse_body(request.body, max_json_depth, budget);
-    std::string().swap(request.body);
+    auto body = co_await parser.read_text(std::move(request.body));
+    request.memory.shrink_to(0);
     if (!body) {
         co_return to_reply(body.error());
     }
     http_reply reply;
+    reply.body.reserve(body->text.view().size() + 16);
     reply.body = R"({"state":)";
-    translator::append_json(reply.body, *body);
+    reply.body.append(body->text.view());
     reply.body.push_back('}');
     session::changes change;
     change.at = time.now();
-    change.state = std::move(*body);
+    change.state = std::move(body->text);
     session::session_event changed;
     changed.type = "state.changed";
     changed.timestamp = change.at;
@@ -45,14 +41,12 @@ asio::awaitable<handler_reply> change_state(
 
 } // namespace
 
-route make_state_route(
-    session::store& store, const clock& time, std::size_t max_json_depth, memory_budget* budget
-) {
+route make_state_route(session::store& store, const clock& time, input_parser& parser) {
     return {
         .method = "PATCH",
         .pattern = "/agui/threads/{threadId}/state",
-        .handler = [&store, &time, max_json_depth, budget](http_request& request
-                   ) { return change_state(store, time, max_json_depth, budget, request); },
+        .handler = [&store, &time, &parser](http_request& request
+                   ) { return change_state(store, time, parser, request); },
         .json = true
     };
 }

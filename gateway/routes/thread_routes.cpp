@@ -304,7 +304,11 @@ asio::awaitable<handler_reply> show_state(session::store& store, http_request& r
     if (!state) {
         co_return to_reply(state.error());
     }
-    co_return json_reply(json::object{{"state", std::move(*state)}});
+    http_reply reply;
+    reply.body = R"({"state":)";
+    reply.body.append(state->view());
+    reply.body.push_back('}');
+    co_return reply;
 }
 
 json::object to_json(const session::pending_call& pending) {

@@ -49,9 +49,8 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
 
 // Clients send `{}` while they know no state yet, as after a reload: only one that always sends all
 // that it has means it.
-bool says_state(const boost::json::value& state, const session::history_policy& policy) {
-    const bool is_empty = state.is_object() && state.get_object().empty();
-    return !is_empty || policy.client_history == session::client_history::full ||
+bool says_state(const json_text& state, const session::history_policy& policy) {
+    return !state.is_empty_object() || policy.client_history == session::client_history::full ||
            policy.mode == session::history_mode::client;
 }
 

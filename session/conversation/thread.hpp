@@ -3,10 +3,10 @@
 #include "session/conversation/node_list.hpp"
 
 #include "session/base/clock.hpp"
+#include "session/base/json_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -81,7 +81,7 @@ struct thread_record {
     boost::json::array context;
     /// The last one with a new user message came with earlier ones.
     bool last_request_had_history = false;
-    boost::json::value state; ///< The AG-UI state document; null: none.
+    json_text state; ///< The AG-UI state document; null: none.
 
     /// Message numbers from the first to `tip`, in order.
     [[nodiscard]] std::vector<node_index> path(node_index tip) const;
@@ -136,7 +136,7 @@ struct changes {
     std::optional<boost::json::array> offered_tools;
     std::optional<boost::json::array> context;
     std::optional<bool> last_request_had_history;
-    std::optional<boost::json::value> state;
+    std::optional<json_text> state;
     std::optional<std::string> agent_id;
     std::optional<std::string> title;
     std::optional<bool> archived;

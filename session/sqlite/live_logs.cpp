@@ -22,8 +22,8 @@ bool has_large_document(const changes& change) {
     const auto is_large = [](const auto& document) {
         return document && stored_size(*document, record_bytes_max) > record_bytes_max;
     };
-    return is_large(change.state) || is_large(change.offered_tools) || is_large(change.context) ||
-           is_large(change.metadata);
+    return (change.state && change.state->view().size() > record_bytes_max) ||
+           is_large(change.offered_tools) || is_large(change.context) || is_large(change.metadata);
 }
 
 // The record as bytes; empty: it is too large.

@@ -116,7 +116,11 @@ public:
         bytes_ += text;
     }
     void operator()(const std::string& text) { (*this)(std::string_view(text)); }
-    void operator()(const json::value& value) { put_json(value); }
+    void operator()(const json_text& value) {
+        if (bytes_.size() <= most_) {
+            (*this)(value.view());
+        }
+    }
     void operator()(const json::object& value) { put_json(value); }
     void operator()(const json::array& value) { put_json(value); }
     void operator()(call_owner value) { (*this)(value == call_owner::server); }
@@ -186,18 +190,16 @@ public:
     void operator()(std::uint64_t& value) { value = number(); }
     void operator()(std::int64_t& value) { value = static_cast<std::int64_t>(number()); }
     void operator()(std::string& value) { value = text(); }
-    void operator()(json::value& value) { keep(parse_stored(text()), value); }
+    void operator()(json_text& value) { keep(read_stored_text(text()), value); }
     void operator()(json::object& value) {
-        json::value read;
-        (*this)(read);
+        json::value read = stored_value();
         expect(read.is_object());
         if (read.is_object()) {
             value = std::move(read.get_object());
         }
     }
     void operator()(json::array& value) {
-        json::value read;
-        (*this)(read);
+        json::value read = stored_value();
         expect(read.is_array());
         if (read.is_array()) {
             value = std::move(read.get_array());
@@ -248,6 +250,12 @@ private:
         if (read) {
             value = std::move(*read);
         }
+    }
+
+    json::value stored_value() {
+        json::value value;
+        keep(parse_stored(text()), value);
+        return value;
     }
 
     std::uint64_t number() {

@@ -210,7 +210,7 @@ public:
 
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
     asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
-    asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override;
+    asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
     asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
     ) override;
     asio::awaitable<result<std::optional<std::vector<branch_summary>>>> branches(thread_key key
@@ -487,7 +487,7 @@ asio::awaitable<result<std::optional<thread_summary>>> sqlite_store::summary(thr
     co_return found;
 }
 
-asio::awaitable<result<std::optional<boost::json::value>>> sqlite_store::state(thread_key key) {
+asio::awaitable<result<std::optional<json_text>>> sqlite_store::state(thread_key key) {
     return read_part(&sqlite_threads::state, std::move(key));
 }
 

@@ -35,6 +35,10 @@ std::optional<std::string> serialized(const std::optional<Json>& value) {
     return value ? std::optional(json::serialize(*value)) : std::nullopt;
 }
 
+std::optional<std::string_view> text_of(const std::optional<json_text>& document) {
+    return document ? std::optional(document->view()) : std::nullopt;
+}
+
 // What is read of a long thread at once, in JSON: two or three milliseconds.
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
 // And in rows, for those of short messages.
@@ -248,7 +252,7 @@ void sqlite_threads::add_rows(
     }
     if (change.state || change.offered_tools || change.context) {
         update_documents_.execute(
-            at.thread, serialized(change.state), serialized(change.offered_tools),
+            at.thread, text_of(change.state), serialized(change.offered_tools),
             serialized(change.context)
         );
     }
@@ -342,7 +346,7 @@ void sqlite_threads::load_documents(std::int64_t thread, thread_record& record) 
     if (!row.next()) {
         return;
     }
-    if (result<json::value> state = parse_stored(row.text(0)); state) {
+    if (result<json_text> state = read_stored_text(row.text(0)); state) {
         record.state = std::move(*state);
     }
     if (result<json::value> tools = parse_stored(row.text(1)); tools && tools->is_array()) {
@@ -395,7 +399,7 @@ std::optional<thread_summary> sqlite_threads::summary(const thread_key& key) {
     return found;
 }
 
-std::optional<json::value> sqlite_threads::state(const thread_key& key) {
+std::optional<json_text> sqlite_threads::state(const thread_key& key) {
     const std::optional<position> at = find(key);
     if (!at) {
         return std::nullopt;

@@ -62,7 +62,7 @@ public:
 
     // Parts of a thread, see store.
     [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
-    [[nodiscard]] std::optional<boost::json::value> state(const thread_key& key);
+    [[nodiscard]] std::optional<json_text> state(const thread_key& key);
     [[nodiscard]] std::optional<std::vector<pending_call>> pending_calls(const thread_key& key);
     [[nodiscard]] std::optional<std::vector<branch_summary>> branches(const thread_key& key);
     [[nodiscard]] result<thread_page> list(const thread_query& query);

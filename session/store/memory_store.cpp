@@ -128,7 +128,7 @@ public:
         });
     }
 
-    asio::awaitable<result<std::optional<boost::json::value>>> state(thread_key key) override {
+    asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override {
         co_return part_of(key, [](const thread_record& thread) { return thread.state; });
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "session/base/error.hpp"
+#include "session/base/json_text.hpp"
 #include "session/base/log.hpp"
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/thread.hpp"
@@ -117,7 +118,7 @@ public:
     /// Parts of a thread that are found without its messages; nullopt: never seen.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_summary>>>
     summary(thread_key key) = 0;
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<boost::json::value>>>
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<json_text>>>
     state(thread_key key) = 0;
     /// Reads the messages that made the calls, and no others.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>

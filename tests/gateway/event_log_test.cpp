@@ -65,8 +65,7 @@ public:
     summary(session::thread_key) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::optional<boost::json::value>>> state(session::thread_key
-    ) override {
+    boost::asio::awaitable<result<std::optional<json_text>>> state(session::thread_key) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<std::optional<std::vector<session::pending_call>>>>

@@ -26,7 +26,7 @@ redo_record begin_of_run() {
     record.message_texts = {R"({"id":"m1","role":"user"})"};
     record.change.offered_tools = boost::json::parse(R"([{"name":"paint"}])").as_array();
     record.change.last_request_had_history = true;
-    record.change.state = boost::json::parse(R"({"n":0.1,"deep":[null,{}]})");
+    record.change.state = json_text(R"({"n":0.1,"deep":[null,{}]})");
     record.change.agent_id = "default";
     record.change.title = "A title";
     record.change.archived = false;
@@ -73,12 +73,15 @@ std::string bytes_of(const redo_record& record) { return to_bytes(record, 1U << 
 
 TEST(RedoRecordMembers, MayBeAsDeepAsARequest) {
     redo_record record = begin_of_run();
-    boost::json::value deep(1);
-    for (int depth = 0; depth < 1024; ++depth) {
-        deep = boost::json::array{std::move(deep)};
-    }
+    const json_text deep(std::string(1024, '[') + "1" + std::string(1024, ']'));
     record.change.state = deep;
     EXPECT_EQ(redo_from_bytes(bytes_of(record)).value().change.state, deep);
+}
+
+TEST(RedoRecordMembers, AreNotReadWhereTheStateIsNoJson) {
+    redo_record record = begin_of_run();
+    record.change.state = json_text(R"({"n":)");
+    EXPECT_FALSE(redo_from_bytes(bytes_of(record)));
 }
 
 TEST(RedoRecordMembers, AreTooManyBytesOrNot) {

@@ -44,7 +44,7 @@ TEST_P(SqliteSchemas, ConversationsAreThere) {
     EXPECT_EQ(text_of(thread->nodes[0].message.content), "Paint it blue, please. \u00e4\u6f22");
     EXPECT_EQ(thread->nodes[1].parent, 0U);
     EXPECT_EQ(text_of(thread->nodes[1].message.content), "With pleasure");
-    EXPECT_EQ(thread->state, (json::object{{"color", "red"}}));
+    EXPECT_EQ(thread->state.view(), R"({"color":"red"})");
     EXPECT_EQ(thread->offered_tools.size(), 1U);
     EXPECT_GT(thread->bytes, 100U);
     EXPECT_LT(thread->bytes, 500U);

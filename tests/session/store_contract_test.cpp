@@ -174,7 +174,7 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
     change.title = "A title";
     change.archived = true;
     change.metadata = json::object{{"k", "v"}};
-    change.state = json::value{{"color", "red"}};
+    change.state = json_text(R"({"color":"red"})");
     change.offered_tools = json::array{{{"name", "f"}}};
     change.last_request_had_history = true;
 
@@ -185,7 +185,7 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
     EXPECT_EQ(thread.title, "A title");
     EXPECT_TRUE(thread.archived);
     EXPECT_EQ(thread.metadata, (json::object{{"k", "v"}}));
-    EXPECT_EQ(thread.state, (json::value{{"color", "red"}}));
+    EXPECT_EQ(thread.state, json_text(R"({"color":"red"})"));
     EXPECT_EQ(thread.offered_tools, (json::array{{{"name", "f"}}}));
     EXPECT_TRUE(thread.last_request_had_history);
     EXPECT_EQ(thread.created_at, 5000);
@@ -196,7 +196,7 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
 TEST_P(StoreContract, AbsentMembersChangeNothing) {
     changes first = user_turn("m0", "hi", 0, 5000);
     first.title = "A title";
-    first.state = json::value{{"color", "red"}};
+    first.state = json_text(R"({"color":"red"})");
     first.offered_tools = json::array{{{"name", "f"}}};
     begin(thread_1, "run_1", first);
 
@@ -206,7 +206,7 @@ TEST_P(StoreContract, AbsentMembersChangeNothing) {
     const thread_record thread = load(thread_1);
 
     EXPECT_EQ(thread.title, "A title");
-    EXPECT_EQ(thread.state, (json::value{{"color", "red"}}));
+    EXPECT_EQ(thread.state, json_text(R"({"color":"red"})"));
     EXPECT_EQ(thread.offered_tools, (json::array{{{"name", "f"}}}));
     EXPECT_EQ(thread.nodes.size(), 1U);
     EXPECT_EQ(thread.updated_at, 5000);
@@ -215,11 +215,11 @@ TEST_P(StoreContract, AbsentMembersChangeNothing) {
 
 TEST_P(StoreContract, AStateOfNullReplacesOneThatWasThere) {
     changes first;
-    first.state = json::value{{"color", "red"}};
+    first.state = json_text(R"({"color":"red"})");
     begin(thread_1, "run_1", first);
 
     changes second;
-    second.state = json::value(nullptr);
+    second.state = json_text();
     done(subject().commit(thread_1, second));
 
     EXPECT_TRUE(load(thread_1).state.is_null());
@@ -383,10 +383,10 @@ TEST_P(StoreContract, ShowsTheStateOfAThread) {
     begin(thread_1, "run_1", user_turn("m1", "Hello"));
     EXPECT_TRUE(get(subject().state(thread_1)).value().is_null());
     changes change;
-    change.state = json::object{{"color", "red"}};
+    change.state = json_text(R"({"color":"red"})");
     done(subject().commit(thread_1, change));
 
-    EXPECT_EQ(get(subject().state(thread_1)).value(), (json::object{{"color", "red"}}));
+    EXPECT_EQ(get(subject().state(thread_1)).value(), json_text(R"({"color":"red"})"));
 }
 
 TEST_P(StoreContract, ShowsThePendingCallsOfAThread) {
@@ -752,7 +752,7 @@ TEST_P(StoreContract, RemovesAThreadWithAllOfIt) {
     changes change = user_turn("m0", "hi");
     change.events.push_back({0, "run.started", "run_1", 10, {}});
     change.calls.push_back({"c", "f", "run_1", call_owner::external, call_status::open, 0});
-    change.state = json::value(1);
+    change.state = json_text("1");
     begin(thread_1, "run_1", change);
     begin(key_of("thread_2"), "run_1", change);
 

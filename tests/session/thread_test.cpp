@@ -85,7 +85,7 @@ TEST(ThreadApply, AppendsMessagesAndMovesBranches) {
 TEST(ThreadApply, ReplacesWhatIsGivenAndKeepsTheRest) {
     thread_record thread;
     thread.title = "kept";
-    thread.state = 1;
+    thread.state = json_text("1");
     thread.calls = {call("a")};
     thread.updated_at = 7;
     changes change;
@@ -99,7 +99,7 @@ TEST(ThreadApply, ReplacesWhatIsGivenAndKeepsTheRest) {
     apply(thread, change);
 
     EXPECT_EQ(thread.title, "kept");
-    EXPECT_EQ(thread.state, json::value(1));
+    EXPECT_EQ(thread.state, json_text("1"));
     EXPECT_EQ(thread.updated_at, 7);
     ASSERT_EQ(thread.calls.size(), 2U);
     EXPECT_EQ(thread.calls[0].id, "a");

@@ -441,8 +441,8 @@ TEST_F(AguiTranslator, RestatesPlainMessagesOnceForAll) {
 
 TEST_F(AguiTranslator, WritesStateSnapshotsWithNullToo) {
     start();
-    translator_.state(boost::json::value(nullptr));
-    translator_.state({{"a", 1}});
+    translator_.state(json_text());
+    translator_.state(json_text(R"({"a":1})"));
     finish(stop_reason::completed);
 
     EXPECT_EQ(stream_.lines()[1], R"({"type":"STATE_SNAPSHOT","timestamp":7,"snapshot":null})");

@@ -1,4 +1,5 @@
 #include "translator/input/document_reader.hpp"
+#include "translator/agui/event_writer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -124,6 +125,75 @@ TEST(DocumentReader, BuildsOnlyWhatIsWantedAndChecksTheRest) {
     for (const std::string_view other : {"[1,2]", "7", "\"a\"", "[]"}) {
         EXPECT_TRUE(read_document(other, rules)->value.is_null()) << other;
     }
+}
+
+std::string text_of(std::string_view body) {
+    document_rules rules;
+    rules.all_as_text = true;
+    auto made = read_document(body, rules);
+    return made ? std::string(made->text.view()) : "refused: " + made.error().detail;
+}
+
+TEST(DocumentReader, KeepsATextAsTheValueWouldBeWritten) {
+    std::mt19937 random(7);
+    std::mt19937 order(11);
+    for (int i = 0; i < 2000; ++i) {
+        const std::string body = some_json(random, 4, order);
+        std::string written;
+        append_json(written, boost::json::parse(body));
+        ASSERT_EQ(text_of(body), written) << body;
+    }
+}
+
+TEST(DocumentReader, KeepsNumbersAndTheOrderOfMembersInAText) {
+    EXPECT_EQ(
+        text_of(R"( { "b" : 1.0 , "a" : [ 1e2, -0.5, 1E-7, -0, { } , [ ] , "," ] } )"),
+        R"({"b":1,"a":[100,-0.5,1e-07,0,{},[],","]})"
+    );
+    EXPECT_EQ(text_of(R"("ends in a bracket [")"), R"("ends in a bracket [")");
+    EXPECT_EQ(text_of(" null "), "null");
+    EXPECT_THAT(text_of("[1e400]"), HasSubstr("refused"));
+    EXPECT_THAT(text_of(R"({"a":1,"a":2})"), HasSubstr("twice"));
+}
+
+TEST(DocumentReader, KeepsOneMemberAsTextAndBuildsTheOthers) {
+    constexpr std::array<std::string_view, 1> wanted{"wanted"};
+    document_rules rules;
+    rules.built = wanted;
+    rules.as_text = "state";
+    const auto made = read_document(
+        R"({"other":{"state":1},"state":{"z":[1,{"state":2}],"a":"x"},"wanted":{"state":[3]}})",
+        rules
+    );
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->text.view(), R"({"z":[1,{"state":2}],"a":"x"})");
+    EXPECT_EQ(boost::json::serialize(made->value), R"({"wanted":{"state":[3]}})");
+    EXPECT_EQ(made->skipped, 1U);
+
+    const auto without = read_document(R"({"wanted":{"state":[3]}})", rules);
+    ASSERT_TRUE(without);
+    EXPECT_TRUE(without->text.is_null());
+}
+
+TEST(DocumentReader, BuildsNoValuesOfAText) {
+    const std::size_t bytes = 1U << 20U;
+    std::string body = R"({"state":[0)";
+    while (body.size() < bytes) {
+        body += ",0";
+    }
+    body += "]}";
+    memory_budget budget(8 * bytes, 0);
+    constexpr std::array<std::string_view, 1> wanted{"wanted"};
+    document_rules rules;
+    rules.built = wanted;
+    rules.as_text = "state";
+    rules.budget = &budget;
+    EXPECT_TRUE(read_document(body, rules)); // Values would take 16 bytes a number, which has two.
+    rules.as_text = {};
+    rules.built = {};
+    const auto refused = read_document(body, rules);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::overloaded);
 }
 
 TEST(DocumentReader, DropsSecretsOfTheMembersThatMayHoldThem) {

@@ -86,10 +86,10 @@ void agui_translator::finish(const runner::run_end& end) {
     finished_ = true;
 }
 
-void agui_translator::state(const boost::json::value& snapshot) {
+void agui_translator::state(const json_text& snapshot) {
     BOOST_ASSERT(started_ && !finished_);
     begin(writer_, "STATE_SNAPSHOT");
-    writer_.member("snapshot", snapshot);
+    writer_.raw_member("snapshot", snapshot.view());
     send();
 }
 

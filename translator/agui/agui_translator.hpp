@@ -3,10 +3,9 @@
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/json_text.hpp"
 #include "session/conversation/message.hpp"
 #include "translator/agui/event_writer.hpp"
-
-#include <boost/json/value.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -75,7 +74,7 @@ public:
     /// Closes what is open and writes the terminal. Nothing may follow.
     void finish(const runner::run_end& end);
     /// STATE_SNAPSHOT, for history streams.
-    void state(const boost::json::value& snapshot);
+    void state(const json_text& snapshot);
 
     /// Calls whose TOOL_CALL_START has no TOOL_CALL_END yet, in order.
     [[nodiscard]] const std::vector<std::string>& open_tool_call_ids() const noexcept {

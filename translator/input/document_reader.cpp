@@ -2,6 +2,7 @@
 
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"
+#include "translator/agui/text_writer.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
@@ -45,7 +46,8 @@ public:
 
     builder(const document_rules& rules, memory_use use)
         : rules_(rules),
-          builds_all_(rules.built.empty()),
+          builds_all_(rules.built.empty() && !rules.all_as_text),
+          keeps_text_(rules.all_as_text),
           share_(rules.budget, use, share_step),
           storage_(
               rules.budget == nullptr ? json::storage_ptr() : make_json_storage(rules.budget, use)
@@ -61,11 +63,17 @@ public:
     bool on_object_begin(error_code&) {
         open(text_.depth() == 0);
         text_.begin_object();
+        if (keeps_text_) {
+            kept_.begin_object();
+        }
         return charge();
     }
     bool on_object_end(std::size_t, error_code& ec) {
         if (!text_.end_object()) {
             return refuse_duplicate(ec);
+        }
+        if (keeps_text_) {
+            kept_.end_object();
         }
         if (const auto count = close()) {
             stack_.push_object(*count);
@@ -75,10 +83,16 @@ public:
     bool on_array_begin(error_code&) {
         open(false);
         text_.begin_array();
+        if (keeps_text_) {
+            kept_.begin_array();
+        }
         return charge();
     }
     bool on_array_end(std::size_t, error_code&) {
         text_.end_array();
+        if (keeps_text_) {
+            kept_.end_array();
+        }
         if (const auto count = close()) {
             stack_.push_array(*count);
         }
@@ -105,6 +119,9 @@ public:
     bool on_string(text_view last, std::size_t, error_code&) {
         const std::string_view text = whole(last);
         text_.string(text);
+        if (keeps_text_) {
+            kept_.string(text);
+        }
         if (counts()) {
             stack_.push_string(text);
         }
@@ -115,6 +132,7 @@ public:
     bool on_number_part(text_view, error_code&) { return true; }
     bool on_int64(std::int64_t number, text_view, error_code&) {
         text_.integer(number);
+        keep_number(number);
         if (counts()) {
             stack_.push_int64(number);
         }
@@ -122,6 +140,7 @@ public:
     }
     bool on_uint64(std::uint64_t number, text_view, error_code&) {
         text_.integer(number);
+        keep_number(number);
         if (counts()) {
             stack_.push_uint64(number);
         }
@@ -134,20 +153,21 @@ public:
             return false;
         }
         text_.number(number);
+        keep_number(number);
         if (counts()) {
             stack_.push_double(number);
         }
         return value_done();
     }
     bool on_bool(bool value, error_code&) {
-        text_.literal(value ? "true" : "false");
+        literal(value ? "true" : "false");
         if (counts()) {
             stack_.push_bool(value);
         }
         return value_done();
     }
     bool on_null(error_code&) {
-        text_.literal("null");
+        literal("null");
         if (counts()) {
             stack_.push_null();
         }
@@ -159,8 +179,9 @@ public:
     /// After the last event, if all went well.
     document take() {
         // Built in place: an assignment would copy it out of its storage.
-        return is_root_built_ ? document{stack_.release(), text_.take(), skipped_}
-                              : document{json::value(), text_.take(), skipped_};
+        json_text kept(kept_.is_empty() ? std::string("null") : kept_.take());
+        return is_root_built_ ? document{stack_.release(), text_.take(), std::move(kept), skipped_}
+                              : document{json::value(), text_.take(), std::move(kept), skipped_};
     }
 
     [[nodiscard]] failure refusal(error_code ec) const {
@@ -190,6 +211,19 @@ public:
     }
 
 private:
+    void literal(std::string_view word) {
+        text_.literal(word);
+        if (keeps_text_) {
+            kept_.literal(word);
+        }
+    }
+
+    void keep_number(auto number) {
+        if (keeps_text_) {
+            kept_.number(number);
+        }
+    }
+
     // Of the text: what came in parts, in one piece.
     std::string_view whole(text_view last) {
         if (parts_.empty()) {
@@ -201,8 +235,11 @@ private:
     // The members of the document itself decide what is built of it.
     void take_key(std::string_view name) {
         if (text_.depth() == 1) {
-            is_built_ = builds_all_ || holds(rules_.built, name);
-            skipped_ += is_built_ ? 0U : 1U;
+            if (!rules_.all_as_text) {
+                keeps_text_ = !rules_.as_text.empty() && name == rules_.as_text;
+            }
+            is_built_ = !keeps_text_ && (builds_all_ || holds(rules_.built, name));
+            skipped_ += is_built_ || keeps_text_ ? 0U : 1U;
             may_hold_secrets_ = holds(rules_.with_secrets, name);
             if (holds(rules_.uncounted, name)) {
                 drop_at_ = 1;
@@ -211,6 +248,9 @@ private:
         } else if (may_hold_secrets_ && drop_at_ == 0 && rules_.is_secret(name)) {
             drop_at_ = text_.depth();
             was_built_ = std::exchange(is_built_, false);
+        }
+        if (keeps_text_ && (rules_.all_as_text || text_.depth() > 1)) {
+            kept_.key(name);
         }
         if (is_built_) {
             stack_.push_key(name);
@@ -255,12 +295,15 @@ private:
             is_built_ = was_built_;
             drop_at_ = 0;
         }
+        if (text_.depth() == 1 && !rules_.all_as_text) {
+            keeps_text_ = false; // The member has ended.
+        }
         return charge();
     }
 
     bool charge() {
-        const std::size_t bytes =
-            text_.bytes() + parts_.capacity() + counts_.capacity() * sizeof(std::size_t);
+        const std::size_t bytes = text_.bytes() + kept_.bytes() + parts_.capacity() +
+                                  counts_.capacity() * sizeof(std::size_t);
         if (bytes > share_.held() && rules_.budget != nullptr && !share_.grow_to(bytes)) {
             throw memory_refused();
         }
@@ -275,7 +318,9 @@ private:
 
     const document_rules& rules_;
     const bool builds_all_;
+    bool keeps_text_; // What comes is kept as text.
     canonical_writer text_;
+    text_writer kept_;
     memory_share share_;
     json::storage_ptr storage_;
     json::value_stack stack_;

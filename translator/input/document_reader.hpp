@@ -1,6 +1,7 @@
 #pragma once
 
 #include "session/base/error.hpp"
+#include "session/base/json_text.hpp"
 #include "session/base/memory_budget.hpp"
 
 #include <boost/json/storage_ptr.hpp>
@@ -19,6 +20,10 @@ struct document_rules {
     /// Members of the document that are built as values, and nothing else of it; empty: the whole
     /// document is built.
     std::span<const std::string_view> built;
+    /// The member of the document that is kept as text instead; empty: none.
+    std::string_view as_text;
+    /// The whole document is kept as text, and nothing of it is built.
+    bool all_as_text = false;
     /// Members of the document that do not count for `canonical`.
     std::span<const std::string_view> uncounted;
     /// Members of the document in which, at any depth, members for which `is_secret` holds are
@@ -34,7 +39,10 @@ struct document {
     /// The document as JSON with keys sorted at every level, strings and numbers in one form: equal
     /// documents give equal text.
     std::string canonical;
-    std::size_t skipped = 0; ///< Members of the document that were not built.
+    /// What was to be kept as text, as append_json() would write it: members in the order given.
+    /// Null also where the member is not there.
+    json_text text;
+    std::size_t skipped = 0; ///< Members of the document that were neither built nor kept as text.
 };
 
 /// Reads JSON in one pass. What is not to be built costs its text once more (`canonical`), not the

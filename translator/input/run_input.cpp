@@ -17,11 +17,11 @@ using boost::json::value;
 
 constexpr std::array<std::string_view, 2> run_id_members{"runId", "run_id"};
 constexpr std::array<std::string_view, 2> forwarded_members{"forwardedProps", "forwarded_props"};
-constexpr std::array<std::string_view, 15> known_members{
+constexpr std::array<std::string_view, 14> known_members{
     "threadId",       "thread_id",       "runId",           "run_id",
     "parentRunId",    "parent_run_id",   "protocolVersion", "protocol_version",
-    "forwardedProps", "forwarded_props", "state",           "messages",
-    "tools",          "context",         "resume",
+    "forwardedProps", "forwarded_props", "messages",        "tools",
+    "context",        "resume",
 };
 
 result<std::string>
@@ -183,6 +183,19 @@ result<void> read_lists(const object& body, const input_limits& limits, run_inpu
 
 } // namespace
 
+result<json_text>
+read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
+    document_rules rules;
+    rules.max_depth = max_json_depth;
+    rules.all_as_text = true;
+    rules.budget = budget;
+    auto read = read_document(body, rules);
+    if (!read) {
+        return read.error();
+    }
+    return std::move(read->text);
+}
+
 result<value> parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
     document_rules rules;
     rules.max_depth = max_json_depth;
@@ -199,6 +212,7 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
     document_rules rules;
     rules.max_depth = limits.max_json_depth;
     rules.built = known_members;
+    rules.as_text = "state";
     rules.uncounted = run_id_members;
     rules.with_secrets = forwarded_members;
     rules.is_secret = is_secret_name;
@@ -221,8 +235,8 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
     if (auto done = read_lists(*fields, limits, out); !done) {
         return done.error();
     }
-    if (const value* state = find_member(*fields, "state")) {
-        out.state.emplace(*state, boost::json::storage_ptr());
+    if (!read->text.is_null()) {
+        out.state = std::move(read->text);
     }
     if (const value* bag = find_member(*fields, "forwardedProps")) {
         out.forwarded = read_forwarded(*bag, out.notes);

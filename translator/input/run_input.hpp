@@ -3,6 +3,7 @@
 #include "runner/base/model_provider.hpp"
 #include "session/base/error.hpp"
 #include "session/base/id.hpp"
+#include "session/base/json_text.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/message.hpp"
 #include "translator/agui/protocol_version.hpp"
@@ -64,8 +65,8 @@ struct run_input {
     std::string run_id;
     std::string parent_run_id;
     translator::projection projection = translator::projection::undeclared;
-    std::optional<boost::json::value> state; ///< nullopt: absent or null.
-    std::vector<session::message> messages;  ///< Missing ids are the empty string.
+    std::optional<json_text> state;         ///< nullopt: absent or null.
+    std::vector<session::message> messages; ///< Missing ids are the empty string.
     std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
     boost::json::array tools_json; ///< The accepted tools as given, for the store.
     std::vector<context_entry> context;
@@ -88,6 +89,11 @@ struct run_input {
 /// invalid_input with `path` (`messages[2].toolCallId`), unsupported_protocol_version, overloaded.
 [[nodiscard]] result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget = nullptr);
+
+/// A request body as it is written again, without being built; failures as document_reader.hpp
+/// says.
+[[nodiscard]] result<json_text>
+read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 
 /// A request body as JSON; failures as document_reader.hpp says.
 [[nodiscard]] result<boost::json::value>

@@ -61,7 +61,7 @@ int main(int, char** argv) {
         c.branches.push_back({0, {.tip = 0, .updated_at = 1000}});
         c.head = 0;
         c.at = 1000;
-        c.state = boost::json::value{{"color", "red"}};
+        c.state = json_text(R"({"color":"red"})");
         c.offered_tools = boost::json::array{
             boost::json::object{{"name", "change_background"}, {"description", "Paints"}}
         };

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui {
+
+/// A JSON document as text, which never changes and is shared: a copy costs a count, whatever its
+/// size, and writing it costs its bytes. For what is stored and sent on, but never looked into.
+class json_text {
+public:
+    /// null
+    json_text() noexcept = default;
+    /// `text` is one JSON value without spaces around it or between its parts.
+    explicit json_text(std::string text)
+        : text_(text == null ? nullptr : std::make_shared<const std::string>(std::move(text))) {}
+
+    [[nodiscard]] std::string_view view() const noexcept {
+        return text_ ? std::string_view(*text_) : null;
+    }
+    [[nodiscard]] bool is_null() const noexcept { return !text_; }
+    [[nodiscard]] bool is_empty_object() const noexcept { return view() == "{}"; }
+
+    /// The same text: with its members in another order it is another document.
+    friend bool operator==(const json_text& left, const json_text& right) noexcept {
+        return left.text_ == right.text_ || left.view() == right.view();
+    }
+
+private:
+    static constexpr std::string_view null = "null";
+
+    std::shared_ptr<const std::string> text_; ///< Null pointer: null.
+};
+
+} // namespace agui

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agui::translator {
+
+/// Writes JSON from the events of a parser as append_json() would write the value that the parser
+/// makes of them: members in the order given, no spaces.
+class text_writer {
+public:
+    void begin_object();
+    void key(std::string_view name);
+    void end_object();
+    void begin_array();
+    void end_array();
+    void string(std::string_view text);
+    void number(const boost::json::value& value); ///< Finite.
+    void literal(std::string_view word);          ///< true, false, null
+
+    [[nodiscard]] bool is_empty() const noexcept { return text_.empty(); }
+    /// Bytes that it holds.
+    [[nodiscard]] std::size_t bytes() const noexcept { return text_.capacity(); }
+    /// With next to nothing to spare.
+    [[nodiscard]] std::string take();
+
+private:
+    void separate();
+
+    std::string text_;
+};
+
+} // namespace agui::translator
