@@ -278,5 +278,22 @@ TEST_F(Memory, LargeBodiesAreReadBesideTheConnections) {
     wait_for_memory(0, mib);
 }
 
+// As values, the state would take 16 MB each time that it is held.
+TEST_F(Memory, AStateTakesItsTextOnly) {
+    settings.server.max_memory_bytes = 32 * mib;
+    start();
+    std::string list = "[0";
+    for (std::size_t i = 0; i < mib; ++i) {
+        list += ",0";
+    }
+    list += "]";
+    std::string zeros = run_body("t", "r");
+    constexpr std::string_view given = R"("state":null)";
+    zeros.replace(zeros.find(given), given.size(), "\"state\":" + list);
+    EXPECT_EQ(ask(post("/agui", zeros)).status, 200);
+    EXPECT_TRUE(ask(get("/agui/threads/t/state")).body == "{\"state\":" + list + "}");
+    wait_for_memory(0, mib);
+}
+
 } // namespace
 } // namespace agui::test

@@ -1,5 +1,5 @@
-#include "translator/input/document_reader.hpp"
 #include "translator/agui/event_writer.hpp"
+#include "translator/input/document_reader.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -29,18 +29,14 @@ void text_writer::key(std::string_view name) {
     text_.push_back(':');
 }
 
-void text_writer::end_object() {
-    text_.push_back('}');
-}
+void text_writer::end_object() { text_.push_back('}'); }
 
 void text_writer::begin_array() {
     separate();
     text_.push_back('[');
 }
 
-void text_writer::end_array() {
-    text_.push_back(']');
-}
+void text_writer::end_array() { text_.push_back(']'); }
 
 void text_writer::string(std::string_view text) {
     separate();
