@@ -21,6 +21,20 @@ TEST(LeanAppend, KeepsAllBytesAndLittleSpare) {
     EXPECT_LT(moves, 150U);
 }
 
+TEST(LeanAppend, MovesALargeTextSeldom) {
+    constexpr std::size_t bytes = 32U << 20U;
+    const std::string piece(16'000, 'x');
+    std::string text;
+    std::size_t moved = 0;
+    while (text.size() < bytes) {
+        const std::size_t before = text.capacity();
+        const std::size_t size = text.size();
+        lean_append(text, piece);
+        moved += text.capacity() != before ? size : 0;
+    }
+    EXPECT_LT(moved, 2 * bytes);
+}
+
 TEST(LeanAppend, TakesAPieceThatIsLargerThanTheText) {
     std::string text = "a";
     lean_append(text, std::string(1000, 'b'));
