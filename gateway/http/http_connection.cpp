@@ -86,8 +86,9 @@ asio::awaitable<bool> http_connection::take_request() {
     if (size == 0) {
         co_return !std::holds_alternative<std::monostate>(reply_);
     }
-    check_failpoint("connection.head_read");
     http_request request;
+    request.received = std::chrono::steady_clock::now();
+    check_failpoint("connection.head_read");
     body_framing framing;
     const route* target = examine(std::string_view(in_).substr(0, size), request, framing);
     in_.erase(0, size);

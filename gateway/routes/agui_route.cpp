@@ -24,6 +24,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     check_failpoint("agui.input_read");
     run_service::request what;
     what.principal = request.principal;
+    what.received = request.received;
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
     }

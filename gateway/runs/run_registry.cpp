@@ -103,12 +103,13 @@ std::shared_ptr<event_log> run_registry::find_shared_log(std::int64_t run_number
     return found == shared_logs_.end() ? nullptr : found->second.lock();
 }
 
-std::unique_ptr<run_registry::arrival>
-run_registry::arrive(conversation_key place, std::string run_id) {
+std::unique_ptr<run_registry::arrival> run_registry::arrive(
+    conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
+) {
     auto request = std::make_shared<arriving>();
     request->name = {std::move(place), std::move(run_id)};
     const std::lock_guard lock(mutex_);
-    if (take_early_stop(request->name)) {
+    if (is_stopped_early(request->name, received)) {
         request->stop = stop_reason::cancelled;
     }
     arrivals_.emplace(request->name.first, request);
@@ -135,7 +136,7 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
 run_registry::stopping
 run_registry::stop(const conversation_key& place, const std::optional<std::string>& run_id) {
     stopping found;
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const auto live = by_place_.find(place);
     if (live != by_place_.end() && (!run_id || live->second->record().run_id == *run_id)) {
         found.run_ = live->second;
@@ -144,19 +145,19 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
     const auto [begin, end] = arrivals_.equal_range(place);
     for (auto one = begin; one != end; ++one) {
         arriving& request = *one->second;
-        const bool is_meant = run_id ? request.name.second == *run_id : found.run_ == nullptr;
+        const bool is_meant = !run_id || request.name.second == *run_id;
         if (is_meant && !request.run) {
             request.stop = request.stop.value_or(stop_reason::cancelled);
             found.requests_.push_back(one->second);
         }
     }
-    if (run_id && !found.any()) {
-        early_stops_.push_back(
-            {{place, *run_id}, std::chrono::steady_clock::now() + limits_.early_stop}
-        );
-        if (early_stops_.size() > limits_.early_stops) {
-            early_stops_.pop_front();
-        }
+    if (!run_id || !found.any()) {
+        add_early_stop({place, run_id.value_or(std::string())});
+    }
+    const bool may_wait = !found.requests_.empty();
+    lock.unlock();
+    if (may_wait) {
+        tell(place); // They wait for the thread no longer.
     }
     return found;
 }
@@ -178,18 +179,47 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     co_return stopped;
 }
 
-// True: there was one, and it is used up. Those that are too old go.
-bool run_registry::take_early_stop(const run_name& name) {
+bool run_registry::arrival::stopped() const {
+    const std::lock_guard lock(owner_.mutex_);
+    return request_->stop.has_value();
+}
+
+void run_registry::add_early_stop(run_name name) {
     const auto now = std::chrono::steady_clock::now();
-    while (!early_stops_.empty() && early_stops_.front().until <= now) {
-        early_stops_.pop_front();
+    drop_old_early_stops(now);
+    early_stops_[name] = now;
+    early_stops_in_order_.emplace_back(std::move(name), now);
+}
+
+void run_registry::drop_old_early_stops(std::chrono::steady_clock::time_point now) {
+    while (!early_stops_in_order_.empty() &&
+           (early_stops_in_order_.front().second + limits_.early_stop <= now ||
+            early_stops_in_order_.size() > limits_.early_stops)) {
+        const auto& [name, came] = early_stops_in_order_.front();
+        const auto found = early_stops_.find(name);
+        if (found != early_stops_.end() && found->second == came) {
+            early_stops_.erase(found);
+        }
+        early_stops_in_order_.pop_front();
     }
-    return std::erase_if(early_stops_, [&](const early_stop& one) { return one.name == name; }) > 0;
+}
+
+// The stop of a runId is used up by it. That of a conversation is for each request that was on its
+// way when it came.
+bool run_registry::is_stopped_early(
+    const run_name& name, std::chrono::steady_clock::time_point received
+) {
+    drop_old_early_stops(std::chrono::steady_clock::now());
+    if (early_stops_.erase(name) > 0) {
+        return true;
+    }
+    const auto of_all = early_stops_.find(run_name{name.first, {}});
+    return of_all != early_stops_.end() && received <= of_all->second;
 }
 
 void run_registry::forget_early_stop(const conversation_key& place, const std::string& run_id) {
     const std::lock_guard lock(mutex_);
-    (void)take_early_stop({place, run_id}); // It may be none any more.
+    early_stops_.erase({place, run_id}); // It may be none any more.
 }
 
 std::vector<std::shared_ptr<change_signal>> run_registry::watching(const conversation_key& place

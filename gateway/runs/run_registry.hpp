@@ -38,7 +38,7 @@ public:
         /// A stop that comes before its request is kept this long: a body takes no longer to
         /// arrive, mostly.
         std::chrono::seconds early_stop{60};
-        std::size_t early_stops = 1'000; ///< So many, the oldest go first.
+        std::size_t early_stops = 10'000; ///< So many, the oldest go first.
     };
 
     explicit run_registry(limits bounds) : limits_(bounds) {}
@@ -74,14 +74,18 @@ public:
     // Requests on their way in.
 
     /// Notes that a request is on its way to a run, from when its runId is known; it goes with the
-    /// result. A stop that came shortly before it counts for it.
-    [[nodiscard]] std::unique_ptr<arrival> arrive(conversation_key place, std::string run_id);
+    /// result. `received` is when its first bytes came: a stop of its runId that came shortly
+    /// before counts for it, and so does one of the whole conversation that came since.
+    [[nodiscard]] std::unique_ptr<arrival> arrive(
+        conversation_key place, std::string run_id,
+        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now()
+    );
 
     /// Whom a stop has reached.
     class stopping;
-    /// Stops the conversation's run, or the requests on their way to one: of that runId, or if none
-    /// is given the run, or else all requests. A runId that nothing here has is kept for the
-    /// request that may be arriving.
+    /// Stops the conversation's run and the requests on their way to one: those of that runId, or
+    /// all if none is given. It is kept for requests that may be arriving: of a runId that nothing
+    /// here has, or without one, of all that were sent before it.
     [[nodiscard]] stopping
     stop(const conversation_key& place, const std::optional<std::string>& run_id);
     /// The run of that id was not to come: it has been.
@@ -126,16 +130,17 @@ private:
         std::chrono::steady_clock::time_point until;
     };
     struct arriving;
-    struct early_stop {
-        run_name name;
-        std::chrono::steady_clock::time_point until;
-    };
+    /// When it came. By the run, or by the conversation alone: an empty runId.
+    using early_stops = std::map<run_name, std::chrono::steady_clock::time_point>;
 
     void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
     void end_admission();
     void end_turn(const run_name& name);
     void forget_detached(const live_run* run);
-    [[nodiscard]] bool take_early_stop(const run_name& name);
+    void add_early_stop(run_name name);
+    void drop_old_early_stops(std::chrono::steady_clock::time_point now);
+    [[nodiscard]] bool
+    is_stopped_early(const run_name& name, std::chrono::steady_clock::time_point received);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
     void tell(const conversation_key& place) const;
@@ -155,7 +160,8 @@ private:
     std::size_t kept_bytes_ = 0;
     std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_; ///< By run number.
     std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_;
-    std::deque<early_stop> early_stops_; ///< Oldest first.
+    early_stops early_stops_;
+    std::deque<early_stops::value_type> early_stops_in_order_; ///< Oldest first; some are used up.
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
@@ -183,6 +189,7 @@ public:
 
     /// It holds the thread: who waits for that is told if it ends without a run.
     void holds_thread() noexcept { holds_thread_ = true; }
+    [[nodiscard]] bool stopped() const;
 
 private:
     friend class run_registry;

@@ -91,8 +91,10 @@ struct run_service::shared {
     };
     [[nodiscard]] boost::asio::awaitable<result<admission_view>>
     find_repeated(const conversation_key& place, const request& what);
-    [[nodiscard]] boost::asio::awaitable<result<void>>
-    take_thread(const conversation_key& place, const translator::run_input& input);
+    [[nodiscard]] boost::asio::awaitable<result<void>> take_thread(
+        const conversation_key& place, const run_registry::arrival& arrival,
+        const translator::run_input& input
+    );
     [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> begin_run(
         const conversation_key& place, run_registry::arrival& arrival, const request& what,
         const agent_entry& agent, std::string digest, admission_view seen
@@ -125,7 +127,7 @@ struct run_service::shared {
     std::weak_ptr<shared> self;
 };
 
-// `key` and `run` must outlive the await.
+// `place` and `run` must outlive the await.
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 run_service::shared::log_of_known(const conversation_key& place, const known_run& run) {
     using std::chrono::milliseconds;
@@ -232,20 +234,22 @@ run_service::shared::find_repeated(const conversation_key& place, const request&
 // run that it answers to, and the server may not have seen it yet. A run that nobody reads gives
 // way to it.
 boost::asio::awaitable<result<void>> run_service::shared::take_thread(
-    const conversation_key& place, const translator::run_input& input
+    const conversation_key& place, const run_registry::arrival& arrival,
+    const translator::run_input& input
 ) {
     session::store& store = store_of(place);
     auto taken = co_await store.acquire(place.thread, input.run_id);
-    const bool may_wait = settings.supersede_detached && ends_in_user_message(input);
-    if (taken || taken.error().code != errc::thread_busy || !may_wait) {
+    if (taken || taken.error().code != errc::thread_busy || !ends_in_user_message(input)) {
         co_return taken;
     }
+    pass_failpoint("admission.busy");
     const auto give_up = std::chrono::steady_clock::now() + settings.busy_wait;
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto watch = registry.watch_place(place, executor);
-    while (!taken && taken.error().code == errc::thread_busy) {
+    taken = co_await store.acquire(place.thread, input.run_id); // Free before it was watched?
+    while (!taken && taken.error().code == errc::thread_busy && !arrival.stopped()) {
         const auto holder = registry.active(place);
-        if (holder && holder->detached()) {
+        if (holder && holder->detached() && settings.supersede_detached) {
             holder->stop(stop_reason::superseded);
             co_await holder->ended().wait();
         } else if (std::chrono::steady_clock::now() >= give_up) {
@@ -466,8 +470,8 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
     const conversation_key place{
         {what.principal, what.input.thread_id}, what.input.forwarded.ephemeral
     };
-    // The first moment at which a stop finds it by its runId.
-    const auto arrival = self->registry.arrive(place, what.input.run_id);
+    // The first moment at which a stop finds it.
+    const auto arrival = self->registry.arrive(place, what.input.run_id, what.received);
     check_failpoint("admission.arrived");
     std::string digest =
         what.digest.empty() ? input_digest(what.input.canonical) : std::move(what.digest);
@@ -501,7 +505,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
         co_return admitted.error();
     }
     check_failpoint("admission.admitted");
-    const auto taken = co_await self->take_thread(place, what.input);
+    const auto taken = co_await self->take_thread(place, *arrival, what.input);
     if (!taken) {
         co_return taken.error();
     }

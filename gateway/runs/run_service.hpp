@@ -39,7 +39,9 @@ public:
         std::string principal;
         std::string agent_id; ///< Empty: the default agent.
         translator::run_input input;
-        std::string digest;         ///< input_digest() of its canonical form; empty: made of that.
+        std::string digest; ///< input_digest() of its canonical form; empty: made of that.
+        /// When its first bytes came: a stop that came since is for it.
+        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
         std::size_t body_bytes = 0; ///< Of the request; what it adds to its thread, about.
         memory_share memory;        ///< What the input takes; held until the run has begun.
         std::optional<disconnect_policy> on_disconnect;        ///< Of the header X-On-Disconnect.

@@ -288,6 +288,9 @@ protected:
         return model.open() == 0;
     }
 
+    /// `run_id_member`: what the stop says besides its thread.
+    void stop_at_every_moment(const std::string& run_id_member);
+
     void expect_next_run() {
         model.start_over();
         const raw_reply next = ask(post("/agui", body("next", "go on")));
@@ -320,7 +323,11 @@ bool is_of_the_store(std::string_view place) {
            place.starts_with("ring.") || place == "log.durable";
 }
 
-TEST_P(StopMoments, ARequestedStopIsNeverLost) {
+TEST_P(StopMoments, ARequestedStopIsNeverLost) { stop_at_every_moment(R"(,"runId":"r")"); }
+
+TEST_P(StopMoments, AStopOfTheThreadIsNeverLost) { stop_at_every_moment(""); }
+
+void StopMoments::stop_at_every_moment(const std::string& run_id_member) {
     start();
     int stopped_at = 0;
     for (const moment& where : moments_of_a_run()) {
@@ -339,7 +346,9 @@ TEST_P(StopMoments, ARequestedStopIsNeverLost) {
             tools_before = tools_started;
             asked_before = watch.passed("model.ask");
             for (raw_client& one : stops) {
-                one.send(post("/agui/cancel", R"({"threadId":")" + thread + R"(","runId":"r"})"));
+                one.send(
+                    post("/agui/cancel", R"({"threadId":")" + thread + '"' + run_id_member + "}")
+                );
             }
             EXPECT_TRUE(watch.wait_for("cancel.counted"));
             stopped = true;
