@@ -431,20 +431,18 @@ struct sqlite_store::long_read {
     std::optional<std::string> run_id; ///< Wanted rather than the thread.
     view seen;
     std::optional<sqlite_threads::reading> thread;
-    /// So many were when it began: another one may have its id, after one more.
-    std::uint64_t removed = 0;
 };
 
 // One slice of it. A thread only grows, so what is read in several slices is what it was at the
 // first.
 std::optional<result<store::view>> sqlite_store::read_slice(long_read& what) {
     redo_.show(what.key);
-    if (!what.thread || what.removed != removal_.count()) {
+    const auto at = threads_.find(what.key);
+    // Removed in between: whoever has its name now has another id.
+    if (!what.thread || !at || at->thread != what.thread->thread) {
         what.thread.reset();
-        what.removed = removal_.count();
         what.seen = view();
         what.seen.as_of = worker_.writes_done() + redo_.taken();
-        const auto at = threads_.find(what.key);
         if (at && what.run_id) {
             what.seen.run = runs_.find(at->thread, *what.run_id);
         }

@@ -99,11 +99,12 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
-          // An id is not used again while there are rows left of a thread that had it.
+          // An id is not used again while there are rows left of a thread that had it, and never by
+          // one process: who reads a thread in slices knows by its id that it is still the same.
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-          "branch_count, event_count, bytes) VALUES (1 + max("
+          "branch_count, event_count, bytes) VALUES (1 + max(?, "
           "(SELECT coalesce(max(id), 0) FROM threads), "
           "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
           "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -193,13 +194,14 @@ std::int64_t sqlite_threads::create(
     // All of it at once: a row that is changed again is written again, with its index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
-        key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at, change.at,
-        change.title.value_or(std::string()), change.archived.value_or(false), metadata,
+        last_id_, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,
+        change.at, change.title.value_or(std::string()), change.archived.value_or(false), metadata,
         last_run_at, change.head.value_or(0), change.last_request_had_history.value_or(false),
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
         std::uint64_t{change.events.size()}, bytes_of(written)
     );
     const std::int64_t thread = db_.last_insert_id();
+    last_id_ = thread;
     add_rows({.thread = thread, .size = {}}, change, written);
     return thread;
 }
@@ -425,15 +427,11 @@ std::optional<std::vector<pending_call>> sqlite_threads::pending_calls(const thr
     }
     thread_record record;
     load_calls(at->thread, record);
-    std::vector<pending_call> pending;
-    for (const call_record& call : record.calls) {
-        if (call.status != call_status::pending) {
-            continue;
-        }
-        const result<message> made_in = read_message(at->thread, call.made_in);
-        pending.push_back(made_in ? describe_pending(call, *made_in) : pending_call{call, {}, {}});
-    }
-    return pending;
+    result<message> made_in = failure{};
+    return pending_calls_of(record.calls, [&](node_index node) -> const message* {
+        made_in = read_message(at->thread, node);
+        return made_in ? &*made_in : nullptr;
+    });
 }
 
 std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread_key& key) {
@@ -448,6 +446,7 @@ std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread
     }
     load_branches(at->thread, record);
     std::vector<node_index> parents;
+    std::vector<std::size_t> depths; // Parents come first: one pass for all branches together.
     {
         statement::rows row = load_links_.query(at->thread);
         while (row.next()) {
@@ -456,6 +455,7 @@ std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread
                 throw std::runtime_error("the messages of the thread are not a tree");
             }
             parents.push_back(parent);
+            depths.push_back(parent == no_node ? 1 : depths[parent] + 1);
         }
     }
     std::vector<branch_summary> summaries;
@@ -463,16 +463,13 @@ std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread
         branch_summary& summary = summaries.emplace_back();
         summary.updated_at = each.updated_at;
         summary.is_head = summaries.size() - 1 == record.head;
+        // Those at the end that load() leaves out are none here either.
         for (node_index node = each.tip; node != no_node; node = parents.at(node)) {
-            // Those at the end that load() leaves out are none here either.
-            if (summary.last_message_id.empty()) {
-                const result<message> last = read_message(at->thread, node);
-                if (!last) {
-                    continue;
-                }
+            if (const result<message> last = read_message(at->thread, node)) {
                 summary.last_message_id = last->id;
+                summary.message_count = depths[node];
+                break;
             }
-            ++summary.message_count;
         }
     }
     return summaries;

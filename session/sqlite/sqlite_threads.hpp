@@ -79,6 +79,7 @@ private:
     void load_calls(std::int64_t thread, thread_record& record);
 
     database& db_;
+    std::int64_t last_id_ = 0; ///< Of the threads that this process has made, the highest.
     agui::logger& log_;
     statement find_;
     statement find_of_run_;

@@ -45,29 +45,24 @@ thread_summary summary_of(const thread_record& thread) {
 }
 
 std::vector<pending_call> pending_calls_of(const thread_record& thread) {
-    std::vector<pending_call> pending;
-    for (const call_record& call : thread.calls) {
-        if (call.status == call_status::pending) {
-            pending.push_back(
-                call.made_in < thread.nodes.size()
-                    ? describe_pending(call, thread.nodes[call.made_in].message)
-                    : pending_call{call, {}, {}}
-            );
-        }
-    }
-    return pending;
+    return pending_calls_of(thread.calls, [&thread](node_index node) {
+        return node < thread.nodes.size() ? &thread.nodes[node].message : nullptr;
+    });
 }
 
 std::vector<branch_summary> branches_of(const thread_record& thread) {
+    std::vector<std::size_t> depths; // Parents come first: one pass for all branches together.
+    depths.reserve(thread.nodes.size());
+    for (const stored_message& node : thread.nodes) {
+        depths.push_back(node.parent == no_node ? 1 : depths[node.parent] + 1);
+    }
     std::vector<branch_summary> summaries;
     for (const branch& each : thread.branches) {
         branch_summary& summary = summaries.emplace_back();
         summary.updated_at = each.updated_at;
         summary.is_head = summaries.size() - 1 == thread.head;
-        for (node_index node = each.tip; node != no_node; node = thread.nodes[node].parent) {
-            ++summary.message_count;
-        }
         if (each.tip != no_node) {
+            summary.message_count = depths[each.tip];
             summary.last_message_id = thread.nodes[each.tip].message.id;
         }
     }

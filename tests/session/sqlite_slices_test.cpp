@@ -121,6 +121,64 @@ TEST_F(SqliteSlices, AThreadThatIsRemovedInBetweenIsNotFound) {
     EXPECT_TRUE(!*thread || (*thread)->nodes.size() == 400U);
 }
 
+TEST_F(SqliteSlices, ThreadsThatAreRemovedInBetweenHoldNoOtherUp) {
+    boost::asio::thread_pool others(1); // Outlives the store, whose thread lets go of it last.
+    const std::unique_ptr<store> subject = open();
+    make_thread(*subject, thread_1, 400);
+    constexpr int removed_threads = 100;
+    for (int i = 0; i < removed_threads; ++i) {
+        make_thread(*subject, key_of("other " + std::to_string(i)), 1);
+    }
+    int slices = 0;
+    std::vector<std::future<result<bool>>> removals;
+    const failpoint_hook hook([&](std::string_view name) {
+        if (name == "store.read_slice") {
+            if (slices < removed_threads) {
+                removals.push_back(boost::asio::co_spawn(
+                    others, subject->remove(key_of("other " + std::to_string(slices))),
+                    boost::asio::use_future
+                ));
+            }
+            ++slices;
+        }
+    });
+
+    const auto thread = get(subject->load(thread_1));
+    for (auto& removal : removals) {
+        EXPECT_TRUE(removal.get());
+    }
+
+    EXPECT_EQ(thread->nodes.size(), 400U);
+    EXPECT_LT(slices, 60) << "it began again";
+}
+
+TEST_F(SqliteSlices, AThreadThatIsMadeAgainInBetweenIsAnotherOne) {
+    boost::asio::thread_pool others(1);
+    const std::unique_ptr<store> subject = open();
+    make_thread(*subject, thread_1, 400);
+    std::optional<std::future<void>> made;
+    const failpoint_hook hook([&](std::string_view name) {
+        if (name == "store.read_slice" && !made) {
+            made = boost::asio::co_spawn(
+                others,
+                [](store& asked) -> boost::asio::awaitable<void> {
+                    (void)co_await asked.remove(thread_1);
+                    (void)co_await asked.commit(thread_1, test::user_turn("new", "New", 0));
+                }(*subject),
+                boost::asio::use_future
+            );
+        }
+    });
+
+    const auto thread = run(subject->load(thread_1));
+    made->get();
+
+    ASSERT_TRUE(thread);
+    if (*thread && (*thread)->nodes.size() != 400U) {
+        EXPECT_LE((*thread)->nodes.size(), 1U);
+    }
+}
+
 #endif
 
 } // namespace
