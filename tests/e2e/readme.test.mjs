@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { clients, outline } from './support/client.mjs';
+import { Agent, background, clients, outline, user } from './support/client.mjs';
 import { Gateway, binFolder, stopAll, toToml } from './support/gateway.mjs';
 import { ModelServer, gate } from './support/model.mjs';
 
@@ -101,7 +101,7 @@ describe('the code of README.md, "From your app"', () => {
         const shown = { messages: [], onMessages: () => {} };
         const leave = new AbortController();
         globalThis.fetch = (url, init) => {
-            const signals = [init.signal, leave.signal].filter((signal) => signal);
+            const signals = [init?.signal, leave.signal].filter((signal) => signal);
             return plainFetch(url, { ...init, signal: AbortSignal.any(signals) });
         };
         globalThis.location = { search: `?thread=${threadId}` };
@@ -116,13 +116,15 @@ describe('the code of README.md, "From your app"', () => {
         return { ...module, shown, body: globalThis.document.body, leave: () => leave.abort() };
     }
 
-    /// Resolves once the page shows a text.
-    function text(shown, wanted) {
+    /// Resolves once the page shows a message like that.
+    function message(shown, isWanted) {
         return new Promise((resolve) => {
-            shown.onMessages = () => shown.messages.some((message) => message.content?.includes?.(wanted)) && resolve();
+            shown.onMessages = () => shown.messages.some(isWanted) && resolve();
             shown.onMessages();
         });
     }
+
+    const text = (shown, wanted) => message(shown, ({ content }) => content?.includes?.(wanted));
 
     const roles = (shown) => shown.messages.map((message) => message.role);
 
@@ -180,6 +182,47 @@ describe('the code of README.md, "From your app"', () => {
             assert.match(said, /^assistant: A long/);
             assert.equal(next, 'user: another');
             never.open();
+        });
+
+        it(`never executes a call in which it was stopped, also after a reload (${client.name})`, async () => {
+            const never = gate();
+            model.script(key, [
+                { toolCalls: [{ ...green, id: 'call_stopped' }], pauseAfter: 2, resume: never.opened },
+                { content: 'Another.' },
+                { content: 'One more.' },
+            ]);
+            const first = await page(client);
+            const turn = first.send(key);
+            await message(first.shown, ({ toolCalls }) => toolCalls?.length > 0);
+
+            await first.stop();
+            await turn;
+
+            await (await model.request(key, 1)).closed;
+            const reloaded = await page(client);
+            await reloaded.load();
+            assert.equal(reloaded.shown.messages.at(-1).toolCalls[0].id, 'call_stopped');
+            assert.equal(reloaded.body.style.background, undefined);
+            await reloaded.send('another');
+            assert.equal(reloaded.body.style.background, undefined);
+            assert.equal(reloaded.shown.messages.at(-1).content, 'Another.');
+
+            await first.send('more');
+            assert.equal(first.body.style.background, undefined);
+            never.open();
+        });
+
+        it(`executes the call that waits for an answer when it is loaded (${client.name})`, async () => {
+            model.script(key, [{ toolCalls: [{ ...green, id: 'call_waiting' }] }, { content: 'It is green.' }]);
+            const plain = new Agent(client, gateway, { threadId });
+            plain.add(user(key));
+            await plain.run({ tools: [background] });
+
+            const only = await page(client);
+            await only.load();
+
+            assert.equal(only.body.style.background, 'green');
+            assert.equal(only.shown.messages.at(-1).content, 'It is green.');
         });
 
         it(`follows the run under way after a reload, and executes the call that it ends with (${client.name})`, async () => {
