@@ -274,7 +274,7 @@ async function describeRefusal(response) {
 }
 
 // Stop asks the gateway; the stream then ends by itself with its terminal event. Dropping the connection alone
-// would leave the run going on.
+// looks like a reload: by default the run would only end after 10 s (server.on_disconnect).
 async function stop() {
   if (!turn || turn.stopped) return;
   const current = turn;
