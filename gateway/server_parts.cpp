@@ -1,5 +1,6 @@
 #include "gateway/server_parts.hpp"
 
+#include "gateway/http/query.hpp"
 #include "runner/http/http_transport.hpp"
 #include "runner/openai/openai_provider.hpp"
 #include "runner/tools/webhook_tool.hpp"
@@ -39,21 +40,33 @@ make_transport(const model_config& model, const server_options& options) {
     return std::move(*transport);
 }
 
-/// What a model server was sent and may repeat in what it says about an error.
-std::vector<std::string> secrets_of(const model_config& model) {
-    std::vector<std::string> secrets{model.api_key.value};
-    for (const auto& [name, value] : model.headers) {
-        secrets.push_back(value);
+/// A value of a query as a server may read it: `+` as itself, and as the space of a form.
+void add_decoded(std::vector<std::string>& to, const std::string& value) {
+    std::string plus_kept = value;
+    for (std::size_t at = 0; (at = plus_kept.find('+', at)) != std::string::npos;) {
+        plus_kept.replace(at, 1, "%2B");
     }
-    for (std::size_t at = model.base_url.find('?'); at != std::string::npos;) {
-        const std::size_t end = model.base_url.find('&', at + 1);
-        const std::string parameter = model.base_url.substr(at + 1, end - at - 1);
-        if (const std::size_t value = parameter.find('='); value != std::string::npos) {
-            secrets.push_back(parameter.substr(value + 1));
+    for (const std::string& form : {plus_kept, value}) {
+        const result<query_parameters> decoded = parse_query("value=" + form);
+        if (const std::string* text = decoded ? decoded->find("value") : nullptr) {
+            to.push_back(*text);
         }
-        at = end;
     }
-    return secrets;
+}
+
+// As deep as a configuration file nests it.
+void add_strings(std::vector<std::string>& to, const boost::json::value& value) {
+    if (const auto* text = value.if_string()) {
+        to.emplace_back(*text);
+    } else if (const auto* list = value.if_array()) {
+        for (const boost::json::value& each : *list) {
+            add_strings(to, each);
+        }
+    } else if (const auto* object = value.if_object()) {
+        for (const auto& member : *object) {
+            add_strings(to, member.value());
+        }
+    }
 }
 
 const model_config& find_model(const config& all, const std::string& name) {
@@ -85,6 +98,25 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
 }
 
 } // namespace
+
+std::vector<std::string> secrets_of(const model_config& model) {
+    std::vector<std::string> secrets{model.api_key.value};
+    for (const auto& [name, value] : model.headers) {
+        secrets.push_back(value);
+    }
+    for (std::size_t at = model.base_url.find('?'); at != std::string::npos;) {
+        const std::size_t end = model.base_url.find('&', at + 1);
+        const std::string parameter = model.base_url.substr(at + 1, end - at - 1);
+        if (const std::size_t equals = parameter.find('='); equals != std::string::npos) {
+            const std::string value = parameter.substr(equals + 1);
+            secrets.push_back(value);
+            add_decoded(secrets, value);
+        }
+        at = end;
+    }
+    add_strings(secrets, model.extra_body);
+    return secrets;
+}
 
 std::unique_ptr<session::store> make_store(const session_config& session, logger& log) {
     if (session.store == session_config::store_kind::memory) {

@@ -89,7 +89,8 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
-    /// For the log: the server's word for the end, where it is in no table.
+    /// For the log at debug level: the server's word for the end, where it is in no table; keys cut
+    /// out.
     std::string unknown_reason = {};
 };
 

@@ -7,9 +7,7 @@
 
 namespace agui::runner {
 
-namespace {
-
-std::string_view name_of(transport_failure::kind kind) noexcept {
+std::string_view to_string(transport_failure::kind kind) noexcept {
     switch (kind) {
     case transport_failure::kind::connect:
         return "connect";
@@ -27,13 +25,13 @@ std::string_view name_of(transport_failure::kind kind) noexcept {
     return "connect";
 }
 
-} // namespace
-
 void throw_exception_from_error(
     const transport_failure& error, const boost::source_location& where
 ) {
     (void)where; // As for a model_failure: the position says nothing about the cause.
-    throw std::runtime_error("transport " + std::string(name_of(error.what)) + ": " + error.detail);
+    throw std::runtime_error(
+        "transport " + std::string(to_string(error.what)) + ": " + error.detail
+    );
 }
 
 } // namespace agui::runner

@@ -18,6 +18,8 @@ struct transport_failure {
     std::string detail; ///< For the log only.
 };
 
+[[nodiscard]] std::string_view to_string(transport_failure::kind kind) noexcept;
+
 [[noreturn]] void
 throw_exception_from_error(const transport_failure& error, const boost::source_location& where);
 

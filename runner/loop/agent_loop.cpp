@@ -214,13 +214,7 @@ private:
              {"status", std::to_string(failed.status)},
              {"detail", failed.detail}}
         );
-        if (!failed.upstream.empty()) {
-            // It may repeat what the conversation holds.
-            services_.log.log(
-                log_level::debug, "the model server said",
-                {{"run", request_.run_id}, {"upstream", failed.upstream}}
-            );
-        }
+        log_upstream(failed.upstream);
         switch (failed.what) {
         case model_failure::kind::unavailable:
             return stop_reason::model_unavailable;
@@ -236,15 +230,25 @@ private:
         return stop_reason::error;
     }
 
+    // At debug level only: it may repeat what the conversation holds.
+    void log_upstream(std::string_view said) {
+        if (!said.empty()) {
+            services_.log.log(
+                log_level::debug, "the model server said",
+                {{"run", request_.run_id}, {"upstream", said}}
+            );
+        }
+    }
+
     std::optional<stop_reason> on_model_answer(const model_answer& answer) {
         if (answer.usage) {
             add_usage(usage_, *answer.usage);
         }
         if (!answer.unknown_reason.empty()) {
             services_.log.log(
-                log_level::warning, "unknown finish_reason",
-                {{"run", request_.run_id}, {"reason", answer.unknown_reason}}
+                log_level::warning, "unknown finish_reason", {{"run", request_.run_id}}
             );
+            log_upstream(answer.unknown_reason);
         }
         switch (answer.reason) {
         case finish_reason::length:

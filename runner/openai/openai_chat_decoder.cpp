@@ -335,7 +335,10 @@ void openai_decoder::state::choice(const json::object& value) {
 void openai_decoder::state::finish_with(std::string_view name) {
     const finish_class what = classify_finish_reason(name);
     if (what == finish_class::failed) {
-        fail("the answer ended with finish_reason " + to_utf8(name.substr(0, noise_bytes_max)));
+        fail(
+            "the answer ended with a finish_reason that says that it failed",
+            to_utf8(name.substr(0, noise_bytes_max))
+        );
         return;
     }
     if (reason == finish_reason::length || reason == finish_reason::content_filter) {

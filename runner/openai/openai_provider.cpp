@@ -179,6 +179,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
     if (!outcome) {
         co_return without_secrets(outcome.error(), status);
     }
+    outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, error_body_bytes_max);
     co_return outcome;
 }
 

@@ -18,8 +18,10 @@ namespace agui::runner {
 
 namespace {
 
+/// A text of this file's own may be logged as it is.
 tool_outcome error_result(std::string text) {
-    return tool_outcome{tool_outcome::kind::error, std::move(text)};
+    std::string detail = text;
+    return tool_outcome{tool_outcome::kind::error, std::move(text), std::move(detail)};
 }
 
 std::optional<boost::json::object> object_of(const std::string& text) {
@@ -33,19 +35,27 @@ std::optional<boost::json::object> object_of(const std::string& text) {
     return std::move(parsed->get_object());
 }
 
-/// Text, or parts whose JSON is text.
-bool is_text(const session::content& value) {
-    if (const auto* text = std::get_if<std::string>(&value)) {
-        return is_utf8(*text);
-    }
-    return is_utf8(boost::json::serialize(std::get<boost::json::array>(value)));
+std::optional<std::size_t> bytes_of_text(std::string_view text) {
+    return is_utf8(text) ? std::optional(text.size()) : std::nullopt;
 }
 
-std::size_t size_of(const session::content& value) {
+/// Of a text, or of the JSON of parts. Nothing: it is not UTF-8.
+std::optional<std::size_t> bytes_of(const session::content& value) {
     if (const auto* text = std::get_if<std::string>(&value)) {
-        return text->size();
+        return bytes_of_text(*text);
     }
-    return boost::json::serialize(std::get<boost::json::array>(value)).size();
+    return bytes_of_text(boost::json::serialize(std::get<boost::json::array>(value)));
+}
+
+/// What an exception says is the tool author's.
+std::string describe(const std::exception_ptr& thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) { // Whatever it is, it ends here.
+        return "not a std::exception";
+    }
 }
 
 } // namespace
@@ -80,12 +90,12 @@ void tool_batch::start_more() {
         task& current = tasks_[next_++];
         ++running_;
         if (current.function == nullptr) {
-            finish(current.call.call_id, error_result("There is no tool of this name."));
+            finish(current, error_result("There is no tool of this name."));
             continue;
         }
         std::optional<boost::json::object> arguments = object_of(current.call.arguments_text);
         if (!arguments) {
-            finish(current.call.call_id, error_result("The arguments are not a JSON object."));
+            finish(current, error_result("The arguments are not a JSON object."));
             continue;
         }
         current.call.arguments = std::move(*arguments);
@@ -108,12 +118,12 @@ void tool_batch::execute(task& current) {
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
             [self = shared_from_this(), &current](std::exception_ptr thrown, tool_outcome outcome) {
-                if (thrown && !self->cancelled_) {
-                    self->log_failure(current, thrown);
+                if (thrown) {
+                    outcome = error_result("The tool failed.");
+                    outcome.log_detail = describe(thrown);
                 }
                 self->finish(
-                    current.call.call_id,
-                    thrown ? error_result("The tool failed.") : std::move(outcome)
+                    current, std::move(outcome), thrown ? log_level::error : log_level::warning
                 );
                 self->start_more();
             }
@@ -121,36 +131,34 @@ void tool_batch::execute(task& current) {
     );
 }
 
-void tool_batch::finish(const std::string& call_id, tool_outcome outcome) {
+void tool_batch::finish(const task& ended, tool_outcome outcome, log_level level) {
     --running_;
     pass_failpoint("batch.finished");
     if (cancelled_) {
         return;
     }
-    if (!is_text(outcome.content)) {
+    const std::optional<std::size_t> bytes = bytes_of(outcome.content);
+    if (!bytes) {
         outcome = error_result("The tool's result is not text in UTF-8.");
-    } else if (size_of(outcome.content) > max_result_bytes_) {
+    } else if (*bytes > max_result_bytes_) {
         outcome = error_result("The result is larger than the server allows.");
     }
-    finished_.push_back({call_id, std::move(outcome)});
+    if (outcome.what == tool_outcome::kind::error) {
+        log_failure(ended, level, outcome.log_detail);
+    }
+    finished_.push_back({ended.call.call_id, std::move(outcome)});
     wake();
 }
 
-// Without its arguments, which are content; what an exception says is the tool author's.
-void tool_batch::log_failure(const task& failed, const std::exception_ptr& thrown) const {
-    std::string what = "not a std::exception";
-    try {
-        std::rethrow_exception(thrown);
-    } catch (const std::exception& error) {
-        what = error.what();
-    } catch (...) { // Whatever it is, it ends here.
-    }
+// Without its arguments and its result, which are content; and so is a name that no tool has, which
+// only the model has written.
+void tool_batch::log_failure(const task& failed, log_level level, std::string_view detail) const {
     log_.log(
-        log_level::error, "tool failed",
+        level, "tool failed",
         {{"run", failed.call.run_id},
-         {"tool", failed.call.name},
+         {"tool", failed.function != nullptr ? std::string_view(failed.call.name) : "unknown"},
          {"call", failed.call.call_id},
-         {"detail", what}}
+         {"detail", detail}}
     );
 }
 

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::runner {
@@ -27,7 +27,8 @@ public:
     /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which
     /// must live until cancel(). A result of more than `max_result_bytes` becomes an error, and so
     /// does one that is not UTF-8: replacing bytes would show the model a text that the tool never
-    /// gave. `log` outlives every tool.
+    /// gave. Each error is logged once, with what the outcome says for the log. `log` outlives
+    /// every tool.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log
@@ -62,8 +63,8 @@ private:
     [[nodiscard]] bool may_start() const noexcept;
     void start_more();
     void execute(task& current);
-    void finish(const std::string& call_id, tool_outcome outcome);
-    void log_failure(const task& failed, const std::exception_ptr& thrown) const;
+    void finish(const task& ended, tool_outcome outcome, log_level level = log_level::warning);
+    void log_failure(const task& failed, log_level level, std::string_view detail) const;
 
     boost::asio::any_io_executor executor_;
     const stop_source& stop_; ///< Not looked at once cancelled.

@@ -33,6 +33,8 @@ struct tool_outcome {
     };
     kind what = kind::result;
     session::content content;
+    /// Of an error, for the log alone: a reason that the model is not told. Holds no content.
+    std::string log_detail = {};
 };
 
 /// A server tool. Runs on the run's executor; an exception becomes an error result whose text says

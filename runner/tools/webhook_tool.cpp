@@ -25,8 +25,16 @@ struct webhook {
     std::size_t max_result_bytes;
 };
 
-tool_outcome error_result(std::string text) {
-    return {.what = tool_outcome::kind::error, .content = std::move(text)};
+/// `detail`: for the log, where the model is not told all of it.
+tool_outcome error_result(std::string text, std::string detail = {}) {
+    if (detail.empty()) {
+        detail = text;
+    }
+    return {
+        .what = tool_outcome::kind::error,
+        .content = std::move(text),
+        .log_detail = std::move(detail)
+    };
 }
 
 // What the model may know; addresses and the reason's details are the operator's.
@@ -47,6 +55,13 @@ std::string_view describe(transport_failure::kind kind) noexcept {
     return "The tool failed.";
 }
 
+tool_outcome error_of(const transport_failure& failed) {
+    return error_result(
+        std::string(describe(failed.what)),
+        std::string(to_string(failed.what)) + ": " + failed.detail
+    );
+}
+
 std::string write_body(const tool_invocation& call) {
     const boost::json::object body{{"name", call.name},          {"arguments", call.arguments},
                                    {"toolCallId", call.call_id}, {"threadId", call.thread_id},
@@ -60,7 +75,7 @@ asio::awaitable<tool_outcome> exchange(std::shared_ptr<const webhook> hook, std:
     request.body = std::move(body);
     auto answered = co_await hook->transport->post(request);
     if (!answered) {
-        co_return error_result(std::string(describe(answered.error().what)));
+        co_return error_of(answered.error());
     }
     const std::unique_ptr<transport_response> response = std::move(*answered);
     if (response->status() < 200 || response->status() >= 300) {
@@ -72,7 +87,7 @@ asio::awaitable<tool_outcome> exchange(std::shared_ptr<const webhook> hook, std:
     for (;;) {
         const transport_result<std::string_view> bytes = co_await response->read();
         if (!bytes) {
-            co_return error_result(std::string(describe(bytes.error().what)));
+            co_return error_of(bytes.error());
         }
         if (bytes->empty()) {
             break;

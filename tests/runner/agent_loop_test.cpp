@@ -376,6 +376,38 @@ TEST_F(AgentLoop, AToolThatThrowsIsNamedInTheLogWithoutItsArguments) {
     );
 }
 
+TEST_F(AgentLoop, EachErrorOfAToolIsLoggedOnceWithoutContent) {
+    tools.add(
+        {"refuses", "Answers with an error", {}},
+        [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            co_return tool_outcome{
+                tool_outcome::kind::error, std::string("no weather in Ulm"), "status 503"
+            };
+        }
+    );
+    model.turns = {
+        calls(
+            {{"c1", "refuses", R"({"city":"Ulm"})"},
+             {"c2", "refuses", "Ulm"},
+             {"c3", "weather in Ulm", "{}"}}
+        ),
+        says("Sorry")
+    };
+
+    play();
+
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::UnorderedElementsAre(
+            "warning tool failed run=r1 tool=refuses call=c1 detail=\"status 503\"",
+            "warning tool failed run=r1 tool=refuses call=c2 detail=\"The arguments are not a JSON "
+            "object.\"",
+            "warning tool failed run=r1 tool=unknown call=c3 detail=\"There is no tool of this "
+            "name.\""
+        )
+    );
+}
+
 TEST_F(AgentLoop, AResultThatIsNotUtf8IsAnErrorResult) {
     tools.add({"bytes", "Gives bytes", {}}, returns("\xFF\xFE"));
     tools.add(
@@ -412,7 +444,7 @@ TEST_F(AgentLoop, WhatTheModelServerSaidIsLoggedAtDebugOnly) {
     );
 }
 
-TEST_F(AgentLoop, AnUnknownFinishReasonIsLogged) {
+TEST_F(AgentLoop, AnUnknownFinishReasonIsLoggedWithItsNameAtDebugOnly) {
     model.turns = {{[](model_sink& to) -> model_outcome {
         to.on_text("Hi");
         return model_answer{
@@ -424,7 +456,10 @@ TEST_F(AgentLoop, AnUnknownFinishReasonIsLogged) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_THAT(
-        log.lines(), ::testing::ElementsAre("warning unknown finish_reason run=r1 reason=whatever")
+        log.lines(), ::testing::ElementsAre(
+                         "warning unknown finish_reason run=r1",
+                         "debug the model server said run=r1 upstream=whatever"
+                     )
     );
 }
 

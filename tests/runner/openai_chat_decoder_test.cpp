@@ -658,7 +658,7 @@ const std::vector<answer_case>& failure_cases() {
         {"ErrorAsFinishReason",
          frames({delta(R"("content":"a")"), finish("error"), done}),
          {"text a"},
-         "unavailable: the answer ended with finish_reason error"},
+         "unavailable: the answer ended with a finish_reason that says that it failed: error"},
         {"ErrorAfterTheFinishReason",
          frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}),
          {"text a"},
@@ -669,7 +669,8 @@ const std::vector<answer_case>& failure_cases() {
         {"FailureAsFinishReason",
          frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}),
          {"text a"},
-         "unavailable: the answer ended with finish_reason insufficient_system_resource"},
+         "unavailable: the answer ended with a finish_reason that says that it failed: "
+         "insufficient_system_resource"},
         {"TooDeep",
          frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}),
          {},

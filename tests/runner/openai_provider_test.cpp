@@ -262,6 +262,12 @@ TEST_F(OpenaiProvider, CutsTheKeyOutOfWhatTheServerSays) {
     const model_outcome at_the_bound =
         ask(answering(std::string(2048 - 4, 'x') + "sk-12345" + std::string(5000, 'y'), 500));
 
+    const model_outcome unknown =
+        ask(answering(R"(data: {"choices":[{"delta":{},"finish_reason":"sk-12345 is spent"}]})"
+                      "\n\ndata: [DONE]\n\n"));
+
+    ASSERT_TRUE(unknown);
+    EXPECT_EQ(unknown->unknown_reason, "[secret] is spent");
     ASSERT_FALSE(status || in_band || at_the_bound);
     EXPECT_EQ(status.error().upstream, R"({"error":"bad key [secret]"})");
     EXPECT_EQ(in_band.error().upstream, "bad key [secret]");

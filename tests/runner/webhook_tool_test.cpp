@@ -54,6 +54,11 @@ protected:
                std::get<std::string>(outcome.content);
     }
 
+    /// What the log is told of a call that fails.
+    std::string log_detail_of(const tool_function& tool) {
+        return run(tool(invocation())).log_detail;
+    }
+
     /// What the tool makes of these bytes of a server that closes after them.
     std::string answer_to(std::string bytes) {
         http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
@@ -110,6 +115,23 @@ TEST_F(WebhookTool, ReportsAToolThatCannotBeReached) {
     server.reset();
 
     EXPECT_EQ(call(tool), "error: The tool could not be reached.");
+}
+
+TEST_F(WebhookTool, TellsTheLogWhyItFailedWithoutUrlAndBody) {
+    std::optional<http_test_server> server;
+    server.emplace(context(), [](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(
+            peer.number == 0 ? response("stack trace", "503 Service Unavailable")
+                             : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
+        );
+    });
+    const tool_function tool = make(settings_for(*server));
+
+    EXPECT_EQ(log_detail_of(tool), "The tool answered with status 503.");
+    EXPECT_EQ(log_detail_of(tool).substr(0, 6), "lost: ");
+    server.reset();
+    EXPECT_EQ(log_detail_of(tool), "connect: Connection refused");
 }
 
 TEST_F(WebhookTool, NeverCallsTwice) {

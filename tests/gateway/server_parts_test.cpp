@@ -1,0 +1,39 @@
+#include "gateway/server_parts.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <gmock/gmock.h>
+
+namespace agui::gateway {
+namespace {
+
+TEST(SecretsOf, AreTheKeyAndTheValuesOfHeaders) {
+    model_config model;
+    model.api_key.value = "sk-key";
+    model.headers = {{"X-Account", "account"}, {"X-Note", "note"}};
+
+    EXPECT_THAT(secrets_of(model), ::testing::ElementsAre("sk-key", "account", "note"));
+}
+
+TEST(SecretsOf, AreTheValuesOfTheQueryAsWrittenAndAsRead) {
+    model_config model;
+    model.base_url = "https://example.org/v1?api-key=a%2Fb+c%3D&flag&bad=%zz";
+
+    EXPECT_THAT(
+        secrets_of(model), ::testing::IsSupersetOf({"a%2Fb+c%3D", "a/b+c=", "a/b c=", "%zz"})
+    );
+}
+
+TEST(SecretsOf, AreTheStringsOfTheExtraBodyHoweverDeep) {
+    model_config model;
+    model.extra_body = {
+        {"token", "first"},
+        {"options", {{"keys", boost::json::array{"second", {{"key", "third"}}}}, {"n", 1}}}
+    };
+
+    EXPECT_THAT(secrets_of(model), ::testing::IsSupersetOf({"first", "second", "third"}));
+}
+
+} // namespace
+} // namespace agui::gateway
