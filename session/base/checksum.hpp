@@ -6,7 +6,7 @@
 
 namespace agui::session {
 
-/// What stored bytes are checked with (session/README.md, "Log bytes"): a 64-bit word at a time
+/// What stored bytes are checked with (session/sqlite/README.md, "Log bytes"): a 64-bit word at a time
 /// with a multiplication each. Finds damage, not forgery.
 class checksum {
 public:

@@ -11,7 +11,7 @@
 
 namespace agui::session {
 
-// The byte formats of the durable log (session/README.md, "Log bytes"). Pure functions and a
+// The byte formats of the durable log (session/sqlite/README.md, "Log bytes"). Pure functions and a
 // buffer; all numbers are little-endian. A reader trusts nothing: bytes that were damaged are
 // recognised by their checksum, and a length that cannot be is refused.
 

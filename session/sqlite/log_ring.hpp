@@ -16,7 +16,7 @@ namespace agui::session {
 /// without a system call. A power cut may take parts of what was appended in the last half minute
 /// or so; checksums tell which.
 ///
-/// The file is a ring of segments (session/README.md, "Ring bytes"). A segment is prepared before
+/// The file is a ring of segments (session/sqlite/README.md, "Ring bytes"). A segment is prepared before
 /// anything goes into it: written with zeros, its pages made writable. So append() does not meet a
 /// full disk, and hardly ever waits for a slow one.
 ///
