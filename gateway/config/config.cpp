@@ -246,7 +246,7 @@ config_result<config> load_config(const config_sources& sources) {
     if (!all.auth && !listens_on_loopback(all.server)) {
         root.problem(
             "auth", "a table [auth] is needed where server.listen is not a loopback address "
-                    "(mode = \"none\" says aloud that everybody is let in)"
+                    "(mode = \"none\" says explicitly that everybody is let in)"
         );
     }
     if (!problems.lines.empty()) {

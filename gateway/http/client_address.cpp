@@ -102,8 +102,8 @@ std::string client_of(
     if (!is_trusted(direct, trusted_proxies)) {
         return direct.is_loopback() ? std::string() : name_of(direct);
     }
-    // Each proxy adds the peer that it saw at the end; what stands in front of the last one that is
-    // not ours anybody can have written.
+    // Each proxy adds the peer that it saw at the end; anybody can have
+    // written what stands before the last one that is not ours.
     for (auto field = request.headers.rbegin(); field != request.headers.rend(); ++field) {
         if (field->first != "x-forwarded-for") {
             continue;

@@ -120,7 +120,7 @@ asio::awaitable<bool> http_connection::take_request() {
     co_return true;
 }
 
-// The size of the head at the begin of in_; 0: there is none, and reply_ may say why.
+// The size of the head at the start of in_; 0: there is none, and reply_ may say why.
 asio::awaitable<std::size_t> http_connection::read_head() {
     std::size_t seen = 0;
     bool skipped = false;

@@ -29,7 +29,7 @@ constexpr std::size_t batch_bytes = 65'536;
 // Of a batch's memory, what a reader keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
-// Taken in of a request that comes before the stream in front of it has ended.
+// Read of a request that comes before the stream that it follows has ended.
 constexpr std::size_t early_bytes = 4096;
 
 // What a peer has to take on an average of the stall limit, so that one that drips does not hold a
@@ -39,7 +39,7 @@ constexpr std::int64_t least_bytes_per_second = 500;
 constexpr std::string_view crlf = "\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 
-/// The line in front of a chunk's data.
+/// The line before a chunk's data.
 class chunk_head {
 public:
     [[nodiscard]] asio::const_buffer write(std::size_t size) noexcept {
@@ -64,7 +64,7 @@ struct http_connection::event_stream {
         source->open(executor);
     }
 
-    /// Reads on and fills `buffers` with all of it, the response head in front of the first. False:
+    /// Reads on and fills `buffers` with all of it, the response head before the first. False:
     /// there is nothing to write yet.
     bool read(std::size_t max_bytes) {
         if (head_sent) {
@@ -239,7 +239,7 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
     }
 }
 
-// Takes in what the peer is still sending, so that closing does not destroy the answer on its way
+// Reads what the peer is still sending, so that closing does not destroy the answer on its way
 // (RFC 9112 section 9.6).
 asio::awaitable<void> http_connection::linger() {
     if (write_failed_ || !socket_.is_open()) {
@@ -271,7 +271,7 @@ void http_connection::watch_peer() {
 }
 
 // A client that has closed its side has left. One that sends bytes has only been early with its
-// next request. Those that nobody takes in keep the socket readable for good: once there are many,
+// next request. Those that nobody reads keep the socket readable for good: once there are many,
 // they stay where they are, and sweep() looks for the close.
 void http_connection::on_peer_readable() {
     const std::size_t begin = in_.size();

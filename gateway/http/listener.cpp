@@ -78,7 +78,7 @@ listener::listener(
         acceptor_.listen(accept_backlog, ec);
     }
     if (ec) {
-        // Made anew without the place in Asio where it arose, which what() would spell out.
+        // Made again without its source location in Asio, which what() would print.
         const boost::system::error_code reason(ec.value(), ec.category());
         throw boost::system::system_error(
             reason, "cannot listen on " + where.address().to_string() + " port " +

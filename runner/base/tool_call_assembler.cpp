@@ -140,7 +140,7 @@ void tool_call_assembler::pass(call& which) {
 }
 
 void tool_call_assembler::pass_in_order() {
-    // One that the sink has left behind goes on all the same: its text was in the middle of it.
+    // One that the sink has already left is continued all the same: its text was not complete.
     for (std::size_t place = 0; place < current_; ++place) {
         pass(calls_[named_[place]]);
     }

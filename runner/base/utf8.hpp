@@ -19,7 +19,7 @@ namespace agui::runner {
 class utf8_joiner {
 public:
     /// Appends to `out` what is whole of the text so far, as UTF-8: what can never become a
-    /// character is U+FFFD. The begin of a character at the end of `delta` is held back, at most
+    /// character is U+FFFD. The start of a character at the end of `delta` is held back, at most
     /// five bytes.
     void join(std::string_view delta, std::string& out);
 

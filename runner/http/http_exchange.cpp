@@ -373,7 +373,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (step.failed) {
         return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
     }
-    // What is left is mostly the line end behind a chunk; the room that the header needed is given
+    // What is left is mostly the line end after a chunk; the room that the header needed is given
     // back.
     const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
     if (rest.size() <= buffer_.capacity() / 4) {
@@ -390,7 +390,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     return std::string_view(shared.data(), step.body);
 }
 
-/// Makes room behind what is in the buffer and sets the deadline. False if a line (of the header,
+/// Makes room after what is in the buffer and sets the deadline. False if a line (of the header,
 /// of a chunk's size) does not fit.
 bool http_exchange::begin_read() {
     if (begin_ > 0) {

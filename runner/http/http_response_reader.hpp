@@ -22,7 +22,7 @@ public:
 
     struct step {
         std::size_t consumed = 0;
-        std::size_t body = 0; ///< Body bytes, moved to the begin of the bytes given.
+        std::size_t body = 0; ///< Body bytes, moved to the start of the bytes given.
         bool failed = false;  ///< Not HTTP, or not HTTP that can be taken; error() says why.
     };
 

@@ -157,7 +157,8 @@ void name_lookup::state::work(std::string host) {
     entry.asked = false;
     entry.until = now() + (result.ec ? not_found_time : found_time);
     entry.result = std::move(result);
-    // With the mutex held: who leaves takes it too, so the executors of those who are here exist.
+    // With the mutex held: a waiter that leaves takes it too, so the executors of those in the list
+    // exist.
     for (const std::shared_ptr<waiter>& who : entry.waiters) {
         asio::post(who->wake.get_executor(), [who, found = entry.result] {
             who->result = found;

@@ -21,8 +21,8 @@ struct looked_up {
 /// Finds the addresses of names. A look-up of the system cannot be interrupted and may take
 /// minutes, so each has a thread of its own, sixteen at most (the others wait their turn), one for
 /// a name however many wait for it: a name whose look-up hangs delays those who ask for it and
-/// nobody else. Who no longer waits leaves the thread to itself; neither the end of an execution
-/// context nor that of the process waits for it.
+/// nobody else. When nobody waits any more the thread is left alone; neither the end of an
+/// execution context nor that of the process waits for it.
 ///
 /// What was found is kept for 30 s, that nothing was found for 1 s.
 class name_lookup {

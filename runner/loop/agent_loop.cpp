@@ -156,7 +156,7 @@ private:
         sink_.emit(messages_snapshot{&messages});
     }
 
-    // Asks once. Nothing: there are calls to see to.
+    // Asks once. Nothing: there are calls to execute or to hand over.
     boost::asio::awaitable<std::optional<stop_reason>> ask_model(bool first) {
         if (!first && conversation_.bytes() > services_.max_thread_bytes) {
             co_return stop_reason::token_limit;

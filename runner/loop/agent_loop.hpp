@@ -83,8 +83,8 @@ struct run_services {
 /// whatever happens; throws nothing. stop.request() ends the upstream call and the server tools at
 /// once (a tool that ignores it is left alone, its result dropped); from when it returns no model
 /// is asked and no tool is started. It is closed right before sink.finish(): a stop that came
-/// earlier is the run's end, whatever the run had come to (only store_unavailable is told instead).
-/// `sink` and `stop` must outlive the await.
+/// earlier is the run's end, however the run itself had ended (only store_unavailable is reported
+/// instead). `sink` and `stop` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<void>
 run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop);
 

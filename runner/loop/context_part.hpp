@@ -16,7 +16,7 @@ namespace agui::runner {
 /// `&amp;`. Empty for no entries.
 [[nodiscard]] std::string context_text(const boost::json::array& entries);
 
-/// Puts `context`, unless it is empty, in front of the last user message of a model request, as a
+/// Puts `context`, unless it is empty, before the last user message of a model request, as a
 /// part of it: roles alternate as strict chat templates demand, and all that stands before that
 /// message stays the same for the provider's prompt cache. Without a user message it is one, at the
 /// beginning.

@@ -35,7 +35,7 @@ public:
         session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
     );
 
-    /// Sees to it that the thread is held. False: the store cannot give it.
+    /// Makes sure that the thread is held. False: the store cannot give it.
     [[nodiscard]] boost::asio::awaitable<bool> hold();
     void let_go() noexcept { thread_.reset(); }
     /// Precondition: it is held.

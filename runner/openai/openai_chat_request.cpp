@@ -246,7 +246,7 @@ void request_writer::tools() {
         }
         out_.push_back(']');
     }
-    // Both are refused by servers when no tools are offered, hence here.
+    // Both are refused by servers when no tools are offered, so they are written here.
     if (request_.parameters.tool_choice && member("tool_choice")) {
         switch (request_.parameters.tool_choice->kind) {
         case tool_choice::mode::automatic:
@@ -468,8 +468,9 @@ void request_writer::data_url(const media& from) {
 }
 
 /// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
-/// returns such a message, hence what most clients echo and most servers are tested with. An empty
-/// string is refused by some (empty text blocks of Bedrock, MiniMax), a missing member by others.
+/// returns such a message, and therefore what most clients echo and most servers are tested with.
+/// An empty string is refused by some (empty text blocks of Bedrock, MiniMax), a missing member by
+/// others.
 void request_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");

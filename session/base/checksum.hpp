@@ -6,8 +6,8 @@
 
 namespace agui::session {
 
-/// What stored bytes are checked with (session/sqlite/README.md, "Log bytes"): a 64-bit word at a time
-/// with a multiplication each. Finds damage, not forgery.
+/// What stored bytes are checked with (session/sqlite/README.md, "Log bytes"): a 64-bit word at a
+/// time with a multiplication each. Finds damage, not forgery.
 class checksum {
 public:
     void add(std::uint64_t word) noexcept {

@@ -27,7 +27,7 @@ enum class errc {
     run_expired,                  ///< The run is known, its log is gone.
     /// As run_expired, asked for by a cursor; `earliest` can be served.
     cursor_expired,
-    bad_cursor,     ///< A cursor behind the end of a run, or none at all.
+    bad_cursor,     ///< A cursor after the end of a run, or none at all.
     body_too_large, ///< The thread would have more than `session.max_thread_bytes`.
     not_found,
     overloaded,        ///< A bound of the process is reached; try again later.

@@ -12,8 +12,8 @@ namespace json = boost::json;
 namespace {
 
 // Adds up until it is more than what was asked for. Every value takes its quotes or brackets and
-// the comma or colon behind it but for the last one: what is counted is what is written at the
-// least.
+// the comma or colon after it, except for the last one: what is counted is the least that is
+// written.
 class size_sum {
 public:
     explicit size_sum(std::size_t most) : most_(most) {}

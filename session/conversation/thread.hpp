@@ -146,7 +146,7 @@ struct changes {
     std::optional<run_record> run; ///< Replaces the record of run.number (status, end, sequence).
 };
 
-/// How many messages and branches a thread has: what a change of it goes by.
+/// How many messages and branches a thread has: what a change of it is checked against.
 struct thread_size {
     std::size_t messages = 0;
     std::size_t branches = 0;

@@ -56,7 +56,7 @@ public:
         }
     }
 
-    // The message behind `node` that is `given`, past messages that are only shown; of several the
+    // The message after `node` that is `given`, past messages that are only shown; of several the
     // one on the head branch, or else the newest one.
     [[nodiscard]] node_index find_next(node_index node, const message& given) const {
         const content_form said(given.content);
@@ -259,7 +259,7 @@ private:
         return known;
     }
 
-    // A branch that ends at `base` is gone on with, otherwise a new one begins.
+    // A branch that ends at `base` is continued, otherwise a new one begins.
     void choose_branch(node_index base) {
         out_.start_at(base);
         branch_ = static_cast<std::uint32_t>(thread_.branches.size());
@@ -391,7 +391,7 @@ private:
 
     std::vector<message> kept_;
     std::vector<const call_record*> still_open_;  // Pending, in the last turn of the input.
-    std::vector<const call_record*> left_behind_; // Pending, with a user message behind them.
+    std::vector<const call_record*> left_behind_; // Pending, with a user message after them.
     std::uint32_t branch_ = 0;
     bool answers_pending_ = false;
     bool waiting_ = false;

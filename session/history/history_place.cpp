@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    // The last user message that the thread holds, by id and content. What stands in front of it is
+    // The last user message that the thread holds, by id and content. What stands before it is
     // not looked at: clients drop the attachments of old messages, which is no edit.
     void find_last_known() {
         for (std::size_t i = input_.messages.size(); i > 0 && !out_.last_known; --i) {
@@ -256,7 +256,7 @@ private:
         return after_known_answer().value_or(thread_.nodes[out_.path[first]].parent);
     }
 
-    // An answer of a later turn in front of the new message: the client has cut off the beginning
+    // An answer of a later turn before the new message: the client has cut off the beginning
     // of the history, and goes on after that turn.
     [[nodiscard]] std::optional<node_index> after_known_answer() const {
         const std::size_t first = first_user();

@@ -335,7 +335,7 @@ private:
         return nullptr;
     }
 
-    // True if the branch goes on behind the last message of the input that it holds.
+    // True if the branch goes on after the last message of the input that it holds.
     [[nodiscard]] bool misses_messages() const {
         const branch_index positions(thread_, place_.path);
         for (auto given = input_.messages.rbegin(); given != input_.messages.rend(); ++given) {

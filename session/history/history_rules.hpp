@@ -62,7 +62,7 @@ class plan_writer {
 public:
     plan_writer(const thread_record& thread, history_plan& plan) : thread_(thread), plan_(plan) {}
 
-    /// Messages that follow are appended behind `base`.
+    /// Messages that follow are appended after `base`.
     void start_at(node_index base) noexcept { tip_ = base; }
     [[nodiscard]] node_index tip() const noexcept { return tip_; }
     /// The number that the next appended message gets.

@@ -13,7 +13,7 @@ namespace agui::session {
 inline constexpr std::size_t title_characters_max = 80;
 
 /// The beginning of `text` as one line: whole characters, white space as single spaces, without
-/// control characters and such that change the direction of text.
+/// control characters and those that change the direction of text.
 [[nodiscard]] std::string
 title_line(std::string_view text, std::size_t characters_max = title_characters_max);
 

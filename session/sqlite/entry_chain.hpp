@@ -11,8 +11,8 @@ namespace agui::session {
 
 /// The entries of one run's log as bytes, one after the other, each without what it shares with the
 /// one before it: the deltas of a message differ in little but their text, so that a token takes
-/// some 30 bytes instead of 150 (session/sqlite/README.md, "Log bytes"). Encoding and decoding keep the
-/// same state: who has decoded a chain can go on encoding it.
+/// some 30 bytes instead of 150 (session/sqlite/README.md, "Log bytes"). Encoding and decoding keep
+/// the same state: who has decoded a chain can go on encoding it.
 class entry_chain {
 public:
     /// Appends the next entry to `bytes`.

@@ -16,9 +16,9 @@ namespace agui::session {
 /// without a system call. A power cut may take parts of what was appended in the last half minute
 /// or so; checksums tell which.
 ///
-/// The file is a ring of segments (session/sqlite/README.md, "Ring bytes"). A segment is prepared before
-/// anything goes into it: written with zeros, its pages made writable. So append() does not meet a
-/// full disk, and hardly ever waits for a slow one.
+/// The file is a ring of segments (session/sqlite/README.md, "Ring bytes"). A segment is prepared
+/// before anything goes into it: written with zeros, its pages made writable. So append() does not
+/// meet a full disk, and hardly ever waits for a slow one.
 ///
 /// Two threads may use it at a time: one that appends, and the owner, which calls everything else.
 class log_ring {

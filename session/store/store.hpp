@@ -49,7 +49,7 @@ struct log_slice {
     std::vector<std::pair<std::uint32_t, std::string>> variants;
 };
 
-/// The begin of a run, as accepted.
+/// The start of a run, as accepted.
 struct begun_run {
     std::int64_t number = 0;
 };

@@ -36,7 +36,7 @@ struct sequence {
     bool valid;
 };
 
-/// The UTF-8 sequence at the begin of `text` (Unicode 15, table 3-7).
+/// The UTF-8 sequence at the start of `text` (Unicode 15, table 3-7).
 sequence read_sequence(std::string_view text) {
     const auto at = [text](std::size_t index) {
         return static_cast<unsigned char>(text[index]);

@@ -31,7 +31,7 @@ public:
     /// Closes the object; the view is valid until the next begin() or delta().
     [[nodiscard]] std::string_view end();
 
-    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly behind another one of the same
+    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly after another one of the same
     /// type and id, only its text is written.
     [[nodiscard]] std::string_view delta(
         std::string_view type, std::string_view id_key, std::string_view id, std::string_view text

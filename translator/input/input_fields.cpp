@@ -98,7 +98,7 @@ result<void> check_id(std::string_view id, std::string_view path, std::size_t ma
     if (!is_sound_id(id, max_bytes)) {
         return invalid_input(
             std::string(path),
-            "must not contain control characters or such that change the direction of text"
+            "must not contain control characters or ones that change the direction of text"
         );
     }
     return {};

@@ -21,7 +21,7 @@ public:
         std::vector<boost::json::object> events;
     };
 
-    /// `event` has passed check_schema. What is no chunk comes out behind the ENDs that it causes.
+    /// `event` has passed check_schema. What is no chunk comes out after the ENDs that it causes.
     [[nodiscard]] expansion expand(const boost::json::object& event);
 
 private:
