@@ -35,6 +35,8 @@ public:
     /// read again. One wait at a time.
     [[nodiscard]] virtual boost::asio::awaitable<void> wait() = 0;
     virtual void wake() = 0;
+    /// The reader does not leave of its own: its connection is closed because it takes too little.
+    virtual void cut_off() noexcept = 0;
 
     /// About how many bytes read() would give.
     [[nodiscard]] virtual std::size_t bytes_behind() const = 0;

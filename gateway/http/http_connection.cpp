@@ -86,9 +86,9 @@ asio::awaitable<bool> http_connection::take_request() {
     if (size == 0) {
         co_return !std::holds_alternative<std::monostate>(reply_);
     }
-    http_request request;
-    request.received = std::chrono::steady_clock::now();
     check_failpoint("connection.head_read");
+    http_request request;
+    request.received = in_since_;
     body_framing framing;
     const route* target = examine(std::string_view(in_).substr(0, size), request, framing);
     in_.erase(0, size);
@@ -106,6 +106,8 @@ asio::awaitable<bool> http_connection::take_request() {
     check_failpoint("connection.body_read");
     if (in_.empty()) {
         std::string().swap(in_);
+    } else {
+        in_since_ = std::chrono::steady_clock::now(); // It came with the last bytes of this one.
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(*target, request);
@@ -147,7 +149,11 @@ asio::awaitable<std::size_t> http_connection::read_head() {
             co_return 0;
         }
         seen = in_.size();
+        const bool is_first = in_.empty();
         const std::size_t count = co_await read_some(in_, head_read_bytes);
+        if (is_first) {
+            in_since_ = std::chrono::steady_clock::now();
+        }
         if (count == 0) {
             if (timed_out_ && !in_.empty()) {
                 refuse_and_close(

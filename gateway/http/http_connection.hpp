@@ -157,7 +157,8 @@ private:
     bool write_failed_ = false;
     bool without_body_ = false; ///< HEAD.
 
-    std::string in_; ///< Received, not used yet.
+    std::string in_;        ///< Received, not used yet.
+    time_point in_since_{}; ///< When its first byte came; exact, unlike now_.
     reply_terms terms_;
     std::variant<std::monostate, http_reply, stream_reply> reply_;
     event_stream* stream_ = nullptr; ///< While one is sent; lives in the coroutine that sends it.

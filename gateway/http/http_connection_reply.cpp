@@ -285,6 +285,9 @@ void http_connection::on_peer_readable() {
         asio::buffer(in_.data() + begin, early_bytes - begin), tcp::socket::message_flags(), ec
     );
     in_.resize(begin + count);
+    if (begin == 0) {
+        in_since_ = std::chrono::steady_clock::now();
+    }
     if (!ec || ec == asio::error::would_block || ec == asio::error::try_again) {
         watch_peer();
     } else {
@@ -364,6 +367,7 @@ void http_connection::look_for_lag() {
         stream.lagging_since = now_;
     } else if (now_ - stream.lagging_since >= services_.limits.lag) {
         stream.cut_off = true;
+        stream.source->cut_off();
         stream.cut_off_at = now_;
         services_.log.log(log_level::warning, "reader cut off: too far behind");
     }
@@ -396,6 +400,7 @@ void http_connection::abort() {
     socket_.set_option(tcp::socket::linger(true, 0), ignored);
     close();
     if (stream_ != nullptr) {
+        stream_->source->cut_off();
         stream_->peer_left = true;
         stream_->source->wake();
     }

@@ -26,10 +26,10 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    std::chrono::steady_clock::time_point received; ///< When its head was complete.
     memory_share
         memory; ///< What the body counts for; given back by whoever has taken the body out.
-    std::string principal; ///< Set by authentication.
+    std::string principal;                          ///< Set by authentication.
+    std::chrono::steady_clock::time_point received; ///< When its first byte came.
 
     /// The first header of that name (lower case), or empty.
     [[nodiscard]] std::string_view header(std::string_view name) const noexcept;

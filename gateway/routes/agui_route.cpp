@@ -24,7 +24,6 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     check_failpoint("agui.input_read");
     run_service::request what;
     what.principal = request.principal;
-    what.received = request.received;
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
     }
@@ -61,6 +60,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     what.digest = std::move(input->digest);
     what.memory = std::move(input->memory);
     what.body_bytes = body_bytes;
+    what.received = request.received;
     auto started = co_await runs.start(std::move(what));
     if (!started) {
         co_return to_reply(started.error());

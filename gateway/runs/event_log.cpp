@@ -448,17 +448,17 @@ event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std
     ++log_->readers_;
 }
 
-event_log::reader_token::~reader_token() { log_->reader_left(); }
+event_log::reader_token::~reader_token() { log_->reader_left(how_); }
 
-void event_log::reader_left() {
+void event_log::reader_left(leaving how) {
     const std::lock_guard lock(mutex_);
     --readers_;
     if (readers_ == 0 && !ended_ && on_last_reader_left_) {
-        boost::asio::post(executor_, on_last_reader_left_);
+        boost::asio::post(executor_, [told = on_last_reader_left_, how] { told(how); });
     }
 }
 
-void event_log::set_last_reader_handler(std::function<void()> handler) {
+void event_log::set_last_reader_handler(std::function<void(leaving)> handler) {
     const std::lock_guard lock(mutex_);
     on_last_reader_left_ = std::move(handler);
 }

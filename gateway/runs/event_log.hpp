@@ -139,7 +139,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
-    /// Counts a reader while it exists; `on_last_reader_left` fires when none is left.
+    /// How a reader ends: of its own, or because the server closed its connection.
+    enum class leaving { left, cut_off };
+
+    /// Counts a reader while it exists; the last reader handler is told when none is left.
     class reader_token {
     public:
         explicit reader_token(std::shared_ptr<event_log> log);
@@ -147,15 +150,19 @@ public:
         reader_token(const reader_token&) = delete;
         reader_token& operator=(const reader_token&) = delete;
 
+        /// It will not have left of its own.
+        void set_cut_off() noexcept { how_ = leaving::cut_off; }
+
     private:
+        leaving how_ = leaving::left;
         std::shared_ptr<event_log> log_;
     };
 
     /// Called once, on any thread, when the store has lost the log.
     void set_failure_handler(std::function<void()> handler);
     /// `handler` is called on the run's executor each time the last reader leaves a log that has
-    /// not ended.
-    void set_last_reader_handler(std::function<void()> handler);
+    /// not ended, with how that one ended.
+    void set_last_reader_handler(std::function<void(leaving)> handler);
     [[nodiscard]] std::size_t reader_count() const;
     /// The last event that readers may see.
     [[nodiscard]] std::uint64_t visible_sequence() const;
@@ -183,7 +190,7 @@ private:
     void make_visible(std::uint64_t sequence);
     void take_waiters(std::vector<resumption>& ready);
     static void resume(std::vector<resumption> ready);
-    void reader_left();
+    void reader_left(leaving how);
     void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
@@ -206,7 +213,7 @@ private:
     bool joins_deltas_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
-    std::function<void()> on_last_reader_left_;
+    std::function<void(leaving)> on_last_reader_left_;
     std::function<void()> on_failure_;
 
     std::unique_ptr<translator::event_verifier> verifier_; ///< Debug builds.

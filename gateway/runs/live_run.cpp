@@ -111,9 +111,9 @@ void live_run::start(
             self->stop(stop_reason::store_unavailable);
         }
     });
-    log_->set_last_reader_handler([weak] {
+    log_->set_last_reader_handler([weak](event_log::leaving how) {
         if (const auto self = weak.lock()) {
-            self->on_last_reader_left();
+            self->on_last_reader_left(how);
         }
     });
     timeout_.expires_after(settings_.run_timeout);
@@ -129,13 +129,7 @@ void live_run::start(
     translator_.start({key().thread_id, record_.run_id, record_.parent_run_id});
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
-        [self = shared_from_this()](const std::exception_ptr&) {
-            // run_agent ends every run by itself; what it throws nevertheless must not leave
-            // readers waiting.
-            if (!self->finished_) {
-                self->end_without_store();
-            }
-        }
+        [self = shared_from_this()](const std::exception_ptr&) { self->end_anyhow(); }
     );
 }
 
@@ -143,7 +137,48 @@ void live_run::give_up() noexcept {
     finished_ = true;
     (void)stop_.close(); // Whatever was asked for: there is nothing left to be stopped.
     timeout_.cancel();
+    detached_timer_.cancel();
+    try {
+        log_->end_without_store(end_seen_by_readers());
+    } catch (const std::exception&) {
+        log_->end_without_store({}); // No memory for an event: the end of the stream tells.
+    }
+    set_over();
+}
+
+// run_agent ends every run by itself; what is thrown nevertheless, by the end itself too, must not
+// leave anybody waiting.
+void live_run::end_anyhow() noexcept {
+    if (over_) {
+        return;
+    }
+    try {
+        if (stored_) {
+            log_->publish_end();
+            set_over();
+        } else {
+            end_without_store();
+        }
+    } catch (const std::exception&) {
+        give_up();
+    }
+}
+
+void live_run::set_over() noexcept {
+    over_ = true;
     ended_.set();
+}
+
+// Of what belongs to the end nothing may keep readers from it.
+void live_run::tell_end() {
+    try {
+        told_.on_end(shared_from_this());
+    } catch (const std::exception& error) {
+        logger_.log(
+            log_level::error, "the end of a run could not be followed up",
+            {{"run", record_.run_id}, {"detail", error.what()}}
+        );
+    }
 }
 
 void live_run::emit(const runner::runner_event& event) {
@@ -204,15 +239,16 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         end_without_store();
         co_return;
     }
+    stored_ = true;
     logger_.log(
         log_level::info, "run ended",
         {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
     );
-    told_.on_end(shared_from_this());
+    tell_end();
     pass_failpoint("run.thread_free");
     log_->publish_end();
     pass_failpoint("run.end_published");
-    ended_.set();
+    set_over();
 }
 
 session::run_record live_run::ended_record(const runner::run_end& end) const {
@@ -227,14 +263,20 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
     return ended;
 }
 
-// The exception of P3: the client learns that what it saw last may not be there after a restart;
-// recovery writes the durable end then. What is visible is a stream of its own until that: begun
-// and closed (P1, P2).
 void live_run::end_without_store() {
     finished_ = true;
     told_.on_lost(shared_from_this());
     store_.release(key(), record_.run_id);
+    const std::vector<std::string> events = end_seen_by_readers();
+    tell_end();
+    log_->end_without_store(events);
+    set_over();
+}
 
+// The exception of P3: the client learns that what it saw last may not be there after a restart;
+// recovery writes the durable end then. What is visible is a stream of its own until that: begun
+// and closed (P1, P2).
+std::vector<std::string> live_run::end_seen_by_readers() {
     lost_run seen;
     const std::vector<std::string> visible = log_->freeze();
     for (const std::string& event : visible) {
@@ -252,17 +294,17 @@ void live_run::end_without_store() {
     writer.member("message", runner::describe(stop_reason::store_unavailable));
     writer.member("code", runner::error_code(stop_reason::store_unavailable));
     events.emplace_back(writer.end());
-    told_.on_end(shared_from_this());
-    log_->end_without_store(events);
-    ended_.set();
+    return events;
 }
 
-void live_run::on_last_reader_left() {
+// Whoever was cut off, because it took nothing or too little, has not said that the run is to end.
+void live_run::on_last_reader_left(event_log::leaving how) {
     if (finished_ || log_->reader_count() > 0) {
         return;
     }
     detached_ = true;
-    switch (settings_.on_disconnect.what) {
+    const bool goes_on = how == event_log::leaving::cut_off;
+    switch (goes_on ? disconnect_policy::kind::go_on : settings_.on_disconnect.what) {
     case disconnect_policy::kind::cancel:
         stop(stop_reason::cancelled);
         break;

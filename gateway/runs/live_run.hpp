@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -60,7 +61,8 @@ public:
         runner::run_request request, runner::run_services services, handlers told,
         std::optional<runner::stop_reason> stopped
     );
-    /// Instead of start(), or after it has thrown: whoever waits for the end goes on.
+    /// Instead of start(), or after it has thrown: whoever waits for the end goes on, and whoever
+    /// reads is told that there will be nothing.
     void give_up() noexcept;
 
     /// Any thread. The first reason counts, and none once the end is being stored.
@@ -92,10 +94,14 @@ public:
     finish(session::changes change, runner::run_end end) override;
 
 private:
-    void on_last_reader_left();
+    void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
     [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
+    void end_anyhow() noexcept;
     void end_without_store();
+    [[nodiscard]] std::vector<std::string> end_seen_by_readers();
+    void tell_end();
+    void set_over() noexcept;
 
     boost::asio::any_io_executor executor_;
     session::store& store_;
@@ -114,7 +120,9 @@ private:
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
-    bool finished_ = false;
+    bool finished_ = false; ///< Nothing ends it any more.
+    bool stored_ = false;   ///< Its end is.
+    bool over_ = false;     ///< Readers have its end, and ended_ is set.
     bool too_long_ = false;
 };
 

@@ -1,6 +1,9 @@
 #include "gateway/runs/run_registry.hpp"
 
+#include "session/base/id.hpp"
+
 #include <algorithm>
+#include <exception>
 
 namespace agui::gateway {
 
@@ -15,7 +18,7 @@ run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
     return request.request_->stop || !stopping_ ? request.request_->stop : stop_reason::shutdown;
 }
 
-void run_registry::remove(const std::shared_ptr<live_run>& run) {
+void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
     {
         const std::lock_guard lock(mutex_);
         const auto found = by_place_.find(run->place());
@@ -25,7 +28,12 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) {
         runs_.erase(run);
         forget_detached(run.get());
     }
-    tell(run->place());
+    try {
+        tell(run->place());
+    } catch (const std::exception&) {
+        // No memory: whoever waits for the thread looks again at the end of that wait.
+        return;
+    }
 }
 
 std::shared_ptr<live_run> run_registry::active(const conversation_key& place) const {
@@ -108,8 +116,9 @@ std::unique_ptr<run_registry::arrival> run_registry::arrive(
 ) {
     auto request = std::make_shared<arriving>();
     request->name = {std::move(place), std::move(run_id)};
+    const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
-    if (is_stopped_early(request->name, received)) {
+    if (early_stops_.take(request->name.first, request->name.second, received, now)) {
         request->stop = stop_reason::cancelled;
     }
     arrivals_.emplace(request->name.first, request);
@@ -133,31 +142,38 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
     }
 }
 
+bool run_registry::arrival::stopped() const {
+    const std::lock_guard lock(owner_.mutex_);
+    return request_->stop.has_value();
+}
+
 run_registry::stopping
 run_registry::stop(const conversation_key& place, const std::optional<std::string>& run_id) {
     stopping found;
-    std::unique_lock lock(mutex_);
-    const auto live = by_place_.find(place);
-    if (live != by_place_.end() && (!run_id || live->second->record().run_id == *run_id)) {
-        found.run_ = live->second;
-        found.run_->stop(stop_reason::cancelled);
-    }
-    const auto [begin, end] = arrivals_.equal_range(place);
-    for (auto one = begin; one != end; ++one) {
-        arriving& request = *one->second;
-        const bool is_meant = !run_id || request.name.second == *run_id;
-        if (is_meant && !request.run) {
-            request.stop = request.stop.value_or(stop_reason::cancelled);
-            found.requests_.push_back(one->second);
+    {
+        const std::lock_guard lock(mutex_);
+        const auto live = by_place_.find(place);
+        if (live != by_place_.end() && (!run_id || live->second->record().run_id == *run_id)) {
+            found.run_ = live->second;
+            found.run_->stop(stop_reason::cancelled);
+        }
+        const auto [begin, end] = arrivals_.equal_range(place);
+        for (auto one = begin; one != end; ++one) {
+            arriving& request = *one->second;
+            const bool is_meant = !run_id || request.name.second == *run_id;
+            if (is_meant && !request.run) {
+                request.stop = request.stop.value_or(stop_reason::cancelled);
+                found.requests_.push_back(one->second);
+            }
+        }
+        // No request has an id that is not sound.
+        const std::string name = run_id.value_or(std::string());
+        if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
+            early_stops_.add(place, name, std::chrono::steady_clock::now());
         }
     }
-    if (!run_id || !found.any()) {
-        add_early_stop({place, run_id.value_or(std::string())});
-    }
-    const bool may_wait = !found.requests_.empty();
-    lock.unlock();
-    if (may_wait) {
-        tell(place); // They wait for the thread no longer.
+    if (!found.requests_.empty()) {
+        tell(place);
     }
     return found;
 }
@@ -179,47 +195,9 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     co_return stopped;
 }
 
-bool run_registry::arrival::stopped() const {
-    const std::lock_guard lock(owner_.mutex_);
-    return request_->stop.has_value();
-}
-
-void run_registry::add_early_stop(run_name name) {
-    const auto now = std::chrono::steady_clock::now();
-    drop_old_early_stops(now);
-    early_stops_[name] = now;
-    early_stops_in_order_.emplace_back(std::move(name), now);
-}
-
-void run_registry::drop_old_early_stops(std::chrono::steady_clock::time_point now) {
-    while (!early_stops_in_order_.empty() &&
-           (early_stops_in_order_.front().second + limits_.early_stop <= now ||
-            early_stops_in_order_.size() > limits_.early_stops)) {
-        const auto& [name, came] = early_stops_in_order_.front();
-        const auto found = early_stops_.find(name);
-        if (found != early_stops_.end() && found->second == came) {
-            early_stops_.erase(found);
-        }
-        early_stops_in_order_.pop_front();
-    }
-}
-
-// The stop of a runId is used up by it. That of a conversation is for each request that was on its
-// way when it came.
-bool run_registry::is_stopped_early(
-    const run_name& name, std::chrono::steady_clock::time_point received
-) {
-    drop_old_early_stops(std::chrono::steady_clock::now());
-    if (early_stops_.erase(name) > 0) {
-        return true;
-    }
-    const auto of_all = early_stops_.find(run_name{name.first, {}});
-    return of_all != early_stops_.end() && received <= of_all->second;
-}
-
 void run_registry::forget_early_stop(const conversation_key& place, const std::string& run_id) {
     const std::lock_guard lock(mutex_);
-    early_stops_.erase({place, run_id}); // It may be none any more.
+    early_stops_.forget(place, run_id);
 }
 
 std::vector<std::shared_ptr<change_signal>> run_registry::watching(const conversation_key& place

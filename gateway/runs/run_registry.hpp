@@ -3,6 +3,7 @@
 #include "gateway/base/change_signal.hpp"
 #include "gateway/base/completion_event.hpp"
 #include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/early_stops.hpp"
 #include "gateway/runs/live_run.hpp"
 #include "session/base/error.hpp"
 
@@ -35,13 +36,10 @@ public:
         std::size_t max_detached_runs = 1'000; ///< Runs that nobody reads any more.
         std::chrono::seconds replay{600};      ///< How long keep_log() keeps.
         std::size_t kept_bytes = 256U << 20U;  ///< Of the logs kept: the oldest go first.
-        /// A stop that comes before its request is kept this long: a body takes no longer to
-        /// arrive, mostly.
-        std::chrono::seconds early_stop{60};
-        std::size_t early_stops = 10'000; ///< So many, the oldest go first.
+        gateway::early_stops::limits early_stops{};
     };
 
-    explicit run_registry(limits bounds) : limits_(bounds) {}
+    explicit run_registry(limits bounds) : limits_(bounds), early_stops_(bounds.early_stops) {}
     run_registry(const run_registry&) = delete;
     run_registry& operator=(const run_registry&) = delete;
 
@@ -51,7 +49,7 @@ public:
     /// The run takes over from its request. Why it is to be stopped at once, if it is.
     [[nodiscard]] std::optional<runner::stop_reason>
     add(const std::shared_ptr<live_run>& run, arrival& request);
-    void remove(const std::shared_ptr<live_run>& run);
+    void remove(const std::shared_ptr<live_run>& run) noexcept;
     /// The thread's run; null: it has none.
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
@@ -73,19 +71,18 @@ public:
 
     // Requests on their way in.
 
-    /// Notes that a request is on its way to a run, from when its runId is known; it goes with the
-    /// result. `received` is when its first bytes came: a stop of its runId that came shortly
-    /// before counts for it, and so does one of the whole conversation that came since.
+    /// Notes that a request, of which the first byte came at `received`, is on its way to a run,
+    /// from when its runId is known; it goes with the result. A stop that came shortly before it
+    /// counts for it: see early_stops.
     [[nodiscard]] std::unique_ptr<arrival> arrive(
-        conversation_key place, std::string run_id,
-        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now()
+        conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
     );
 
     /// Whom a stop has reached.
     class stopping;
     /// Stops the conversation's run and the requests on their way to one: those of that runId, or
-    /// all if none is given. It is kept for requests that may be arriving: of a runId that nothing
-    /// here has, or without one, of all that were sent before it.
+    /// all if none is given. Kept for the request that may be arriving: a runId that nothing here
+    /// has, and every stop without one. Whoever waits for the thread looks again.
     [[nodiscard]] stopping
     stop(const conversation_key& place, const std::optional<std::string>& run_id);
     /// The run of that id was not to come: it has been.
@@ -104,7 +101,7 @@ public:
     take_turn(conversation_key place, std::string run_id);
 
     /// Tells of what the runs of a conversation do while it exists: a run's end, its last reader
-    /// leaving, the end of an arrival that has held the thread and become no run.
+    /// leaving, the end of an arrival that has held the thread and become no run, a stop.
     class watch;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, boost::asio::any_io_executor executor);
@@ -130,17 +127,11 @@ private:
         std::chrono::steady_clock::time_point until;
     };
     struct arriving;
-    /// When it came. By the run, or by the conversation alone: an empty runId.
-    using early_stops = std::map<run_name, std::chrono::steady_clock::time_point>;
 
     void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
     void end_admission();
     void end_turn(const run_name& name);
     void forget_detached(const live_run* run);
-    void add_early_stop(run_name name);
-    void drop_old_early_stops(std::chrono::steady_clock::time_point now);
-    [[nodiscard]] bool
-    is_stopped_early(const run_name& name, std::chrono::steady_clock::time_point received);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
     void tell(const conversation_key& place) const;
@@ -160,8 +151,7 @@ private:
     std::size_t kept_bytes_ = 0;
     std::map<std::int64_t, std::weak_ptr<event_log>> shared_logs_; ///< By run number.
     std::multimap<conversation_key, std::shared_ptr<arriving>> arrivals_;
-    early_stops early_stops_;
-    std::deque<early_stops::value_type> early_stops_in_order_; ///< Oldest first; some are used up.
+    gateway::early_stops early_stops_;
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
@@ -189,6 +179,7 @@ public:
 
     /// It holds the thread: who waits for that is told if it ends without a run.
     void holds_thread() noexcept { holds_thread_ = true; }
+    /// Its run, if it comes to one, is to end at once.
     [[nodiscard]] bool stopped() const;
 
 private:

@@ -127,7 +127,7 @@ struct run_service::shared {
     std::weak_ptr<shared> self;
 };
 
-// `place` and `run` must outlive the await.
+// `key` and `run` must outlive the await.
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 run_service::shared::log_of_known(const conversation_key& place, const known_run& run) {
     using std::chrono::milliseconds;
@@ -232,35 +232,40 @@ run_service::shared::find_repeated(const conversation_key& place, const request&
 
 // Takes the thread for the run. A new user message finds a way: its sender may have just left the
 // run that it answers to, and the server may not have seen it yet. A run that nobody reads gives
-// way to it.
+// way to it, unless the settings say otherwise. Once it is stopped it waits no longer.
 boost::asio::awaitable<result<void>> run_service::shared::take_thread(
     const conversation_key& place, const run_registry::arrival& arrival,
     const translator::run_input& input
 ) {
     session::store& store = store_of(place);
+    const auto is_busy = [](const result<void>& taken) {
+        return !taken && taken.error().code == errc::thread_busy;
+    };
     auto taken = co_await store.acquire(place.thread, input.run_id);
-    if (taken || taken.error().code != errc::thread_busy || !ends_in_user_message(input)) {
+    if (!is_busy(taken) || !ends_in_user_message(input)) {
         co_return taken;
     }
     pass_failpoint("admission.busy");
     const auto give_up = std::chrono::steady_clock::now() + settings.busy_wait;
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto watch = registry.watch_place(place, executor);
-    taken = co_await store.acquire(place.thread, input.run_id); // Free before it was watched?
-    while (!taken && taken.error().code == errc::thread_busy && !arrival.stopped()) {
+    for (;;) {
+        // Also before the first wait: the run may have ended before there was a watch.
+        taken = co_await store.acquire(place.thread, input.run_id);
+        if (!is_busy(taken) || arrival.stopped()) {
+            co_return taken;
+        }
         const auto holder = registry.active(place);
-        if (holder && holder->detached() && settings.supersede_detached) {
+        if (settings.supersede_detached && holder && holder->detached()) {
             holder->stop(stop_reason::superseded);
             co_await holder->ended().wait();
         } else if (std::chrono::steady_clock::now() >= give_up) {
-            break;
+            co_return taken;
         } else {
             pass_failpoint("admission.waits");
             co_await watch->wait_until(give_up);
         }
-        taken = co_await store.acquire(place.thread, input.run_id);
     }
-    co_return taken;
 }
 
 boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::shared::begin_run(
@@ -425,10 +430,17 @@ void run_service::shared::on_detached(const std::shared_ptr<live_run>& run) {
 }
 
 void run_service::shared::on_end(const std::shared_ptr<live_run>& run) {
+    // Whatever fails here, a drain waits for every run that is registered. Last, so that a reader
+    // who looks for the run always finds it here or among the kept logs.
+    struct removal {
+        ~removal() { owner.remove(ended); }
+        run_registry& owner;
+        const std::shared_ptr<live_run>& ended;
+    } const removed_at_the_end{registry, run};
+    check_failpoint("run.ending");
     if (!store_of(run->place()).keeps_logs()) {
         registry.keep_log(*run);
     }
-    registry.remove(run);
     if (run->place().ephemeral) {
         grown_ephemerally(*run, run->log()->bytes());
     }
@@ -470,7 +482,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
     const conversation_key place{
         {what.principal, what.input.thread_id}, what.input.forwarded.ephemeral
     };
-    // The first moment at which a stop finds it.
+    // From here on a stop finds it; one that came before is kept for it.
     const auto arrival = self->registry.arrive(place, what.input.run_id, what.received);
     check_failpoint("admission.arrived");
     std::string digest =

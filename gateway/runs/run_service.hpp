@@ -39,14 +39,14 @@ public:
         std::string principal;
         std::string agent_id; ///< Empty: the default agent.
         translator::run_input input;
-        std::string digest; ///< input_digest() of its canonical form; empty: made of that.
-        /// When its first bytes came: a stop that came since is for it.
-        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
+        std::string digest;         ///< input_digest() of its canonical form; empty: made of that.
         std::size_t body_bytes = 0; ///< Of the request; what it adds to its thread, about.
         memory_share memory;        ///< What the input takes; held until the run has begun.
         std::optional<disconnect_policy> on_disconnect;        ///< Of the header X-On-Disconnect.
         std::optional<session::client_history> client_history; ///< Of the header X-Client-History.
         std::string idempotency_key; ///< Of the header Idempotency-Key; empty: none.
+        /// When its first byte came: a stop of the whole thread that was later is meant for it.
+        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
     };
 
     /// Admission: agent, tools, thread lease, history rule, and the begin of the run, in that
@@ -76,12 +76,12 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<recording>>
     history(std::string principal, const translator::run_input& input);
 
-    /// Stops the thread's run, or the requests on their way to one: of that runId, or if none is
-    /// given the run, or else all that are coming. A request counts from start() on; what is begun
-    /// is ended at once then. True if the run addressed ended by a stop; returns once the thread is
-    /// free. A runId that is not known is kept for a minute: its request may still be arriving, and
-    /// is stopped when it does. A stop that comes while a run's terminal is being stored comes too
-    /// late: the answer is false, the run ends as it had.
+    /// Stops the thread's run and the requests on their way to one: those of that runId, or all if
+    /// none is given. A request counts from its first byte on: what is begun is ended at once then,
+    /// and one that waits for the thread is refused as if it had waited in vain. With a runId that
+    /// is not known, also if the request comes within a minute. True if a run addressed ended by a
+    /// stop; returns once the thread is free. A stop that comes while a run's terminal is being
+    /// stored comes too late: the answer is false, the run ends as it had.
     [[nodiscard]] boost::asio::awaitable<bool>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 

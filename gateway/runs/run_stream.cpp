@@ -34,6 +34,13 @@ boost::asio::awaitable<void> run_stream::wait() { return log_->wait(at_, *waiter
 
 void run_stream::wake() { log_->wake(*waiter_); }
 
+void run_stream::cut_off() noexcept {
+    token_->set_cut_off();
+    if (next_token_) {
+        next_token_->set_cut_off();
+    }
+}
+
 std::size_t run_stream::bytes_behind() const { return log_->bytes_behind(at_, form_); }
 
 std::string_view run_stream::heartbeat() const noexcept { return form_.heartbeat(); }

@@ -31,6 +31,7 @@ public:
     void read(std::size_t max_bytes, batch& out) override;
     [[nodiscard]] boost::asio::awaitable<void> wait() override;
     void wake() override;
+    void cut_off() noexcept override;
     [[nodiscard]] std::size_t bytes_behind() const override;
     [[nodiscard]] std::string_view heartbeat() const noexcept override;
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;

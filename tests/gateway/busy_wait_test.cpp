@@ -9,7 +9,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +24,36 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 enum class store_kind { memory, sqlite };
+
+#ifdef AGUI_FAILPOINTS
+
+/// Counts the places that are passed.
+class place_watch {
+public:
+    /// False: it was not passed in time.
+    bool wait_for(const std::string& place) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+            return passed_[place] > 0;
+        });
+    }
+    int passed(const std::string& place) {
+        const std::lock_guard lock(mutex_);
+        return passed_[place];
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::map<std::string, int> passed_;
+    failpoint_hook hook_{[this](std::string_view place) {
+        const std::lock_guard lock(mutex_);
+        ++passed_[std::string(place)];
+        changed_.notify_all();
+    }}; ///< Last: it calls.
+};
+
+#endif
 
 class BusyWait : public server_test, public ::testing::WithParamInterface<store_kind> {
 protected:
@@ -208,6 +241,102 @@ TEST_P(BusyWait, WorkInTheBackgroundGoesOn) {
 
     EXPECT_TRUE(is_active());
 }
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_P(BusyWait, AMessageWaitsAlsoWhereNoRunGivesWay) {
+    settings.session.supersede_detached = false;
+    settings.session.busy_wait = std::chrono::hours(1);
+    start();
+    const auto client = read_run("r");
+    place_watch watch;
+    raw_client second(port());
+    second.send(post("/agui", run_body("t", "s")));
+    ASSERT_TRUE(watch.wait_for("admission.waits"));
+
+    ask(post("/agui/cancel", R"({"threadId":"t","runId":"r"})"));
+
+    EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
+}
+
+TEST_P(BusyWait, ARunThatNobodyReadsGoesOnWhereNoneGivesWay) {
+    settings.session.supersede_detached = false;
+    settings.session.busy_wait = std::chrono::milliseconds(20);
+    start();
+    read_run("r", "X-On-Disconnect: continue\r\n");
+
+    EXPECT_EQ(ask(post("/agui", run_body("t", "s"))).status, 409);
+    EXPECT_TRUE(is_active());
+}
+
+TEST_P(BusyWait, ARunThatEndsBeforeItIsWatchedIsNotMissed) {
+    settings.session.busy_wait = std::chrono::hours(1);
+    start();
+    const auto client = read_run("r");
+    raw_client stop(port()); // Either of them is served by the thread that is not held up.
+    raw_client other(port());
+    for (raw_client* one : {&stop, &other}) {
+        one->send(get("/healthz"));
+        ASSERT_EQ(one->read_reply().status, 200);
+    }
+    std::atomic<bool> ended{false};
+    std::atomic<int> waits{0};
+    const failpoint_hook hook([&](std::string_view place) {
+        waits += place == "admission.waits" ? 1 : 0;
+        if (place == "admission.busy") {
+            for (raw_client* one : {&stop, &other}) {
+                one->send(post("/agui/cancel", R"({"threadId":"t","runId":"r"})"));
+            }
+            ended = client->read_until("\r\n0\r\n\r\n").find("user_stop") != std::string::npos;
+        }
+    });
+
+    raw_client second(port());
+    second.send(post("/agui", run_body("t", "s")));
+
+    EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(waits, 0);
+}
+
+TEST_P(BusyWait, AStopOfAMessageThatWaitsAnswersItAtOnce) {
+    settings.session.busy_wait = std::chrono::hours(1);
+    start();
+    const auto client = read_run("r");
+    place_watch watch;
+    raw_client second(port());
+    second.send(post("/agui", run_body("t", "s")));
+    ASSERT_TRUE(watch.wait_for("admission.waits"));
+
+    const raw_reply stop = ask(post("/agui/cancel", R"({"threadId":"t","runId":"s"})"));
+
+    EXPECT_EQ(stop.body, R"({"cancelled":false})") << "it has not become a run";
+    EXPECT_EQ(second.read_reply().status, 409);
+    EXPECT_TRUE(is_active()) << "the other run goes on";
+}
+
+TEST_P(BusyWait, AStopOfTheThreadStopsTheMessageThatWaitsToo) {
+    settings.session.busy_wait = std::chrono::hours(1);
+    start();
+    const auto client = read_run("r");
+    place_watch watch;
+    raw_client second(port());
+    second.send(post("/agui", run_body("t", "s")));
+    ASSERT_TRUE(watch.wait_for("admission.waits"));
+
+    const raw_reply stop = ask(post("/agui/cancel", R"({"threadId":"t"})"));
+
+    EXPECT_EQ(stop.body, R"({"cancelled":true})");
+    EXPECT_THAT(client->read_until("\r\n0\r\n\r\n"), HasSubstr("user_stop"));
+    // Either is right: it may find the thread free when it is told.
+    const raw_reply reply = second.read_reply();
+    EXPECT_TRUE(reply.status == 409 || reply.body.find("user_stop") != std::string::npos)
+        << reply.status << " " << reply.body;
+    EXPECT_THAT(reply.body, Not(HasSubstr("Hello")));
+    EXPECT_FALSE(is_active());
+}
+
+#endif
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, BusyWait, ::testing::Values(store_kind::memory, store_kind::sqlite),

@@ -80,5 +80,60 @@ TEST_F(DetachedRuns, NoneIsAllowedWhereTheBoundIsZero) {
     EXPECT_TRUE(ends("first"));
 }
 
+/// A reader that is cut off has not left: X-On-Disconnect does not count, detached_seconds does.
+class CutOffReader : public DetachedRuns {
+protected:
+    CutOffReader() { settings.server.detached = std::chrono::seconds(1); }
+
+    /// Of a receive buffer, so that what is not read stays with the server.
+    static constexpr int small_window = 4096;
+
+    /// A run whose readers have to take so many pieces of that size, one a millisecond.
+    void speak(int pieces, std::size_t bytes) {
+        answer = say_and_stall(std::string(bytes, 'x'));
+        const std::string piece = answer.body;
+        for (int i = 1; i < pieces; ++i) {
+            answer.body += piece;
+        }
+        answer.stall_after_frames = static_cast<std::size_t>(pieces);
+        answer.pace = std::chrono::milliseconds(1);
+    }
+    void send_run(raw_client& client) const {
+        client.send(post("/agui", run_body("t", "r"), "X-On-Disconnect: cancel\r\n"));
+        ASSERT_EQ(client.read_head().status, 200);
+    }
+    void expect_ended_as_detached() {
+        ASSERT_TRUE(ends("t"));
+        const raw_reply whole = ask(post("/agui", run_body("t", "r")));
+        EXPECT_EQ(whole.body.find("user_stop"), std::string::npos);
+        EXPECT_NE(whole.body.find(R"("code":"run_timeout")"), std::string::npos);
+    }
+};
+
+TEST_F(CutOffReader, OneThatTakesNothingHasNotLeft) {
+    settings.server.stall = std::chrono::milliseconds(1000);
+    speak(9, 4'000'000);
+    start();
+    raw_client silent(port(), small_window);
+    send_run(silent);
+
+    silent.wait_for_reset();
+
+    expect_ended_as_detached();
+}
+
+TEST_F(CutOffReader, OneThatIsTooSlowHasNotLeft) {
+    settings.server.reader_buffer_bytes = 16'384;
+    settings.server.lag = std::chrono::milliseconds(600);
+    speak(4'000, 8'000);
+    start();
+    raw_client slow(port(), small_window);
+    send_run(slow);
+
+    slow.read_slowly(4'000, std::chrono::milliseconds(5)); // Until it is cut off.
+
+    expect_ended_as_detached();
+}
+
 } // namespace
 } // namespace agui::test

@@ -11,6 +11,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace agui::gateway {
 namespace {
@@ -347,7 +348,7 @@ TEST_F(EventLog, WakeEndsAWaitWithoutAReason) {
 TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {
     const auto log = make();
     int told = 0;
-    log->set_last_reader_handler([&] { ++told; });
+    log->set_last_reader_handler([&](event_log::leaving) { ++told; });
     {
         const event_log::reader_token first(log);
         {
@@ -359,6 +360,22 @@ TEST_F(EventLog, TellsWhenTheLastReaderHasLeft) {
     }
     settle();
     EXPECT_EQ(told, 1);
+}
+
+TEST_F(EventLog, TellsHowTheLastReaderHasEnded) {
+    const auto log = make();
+    std::vector<event_log::leaving> told;
+    log->set_last_reader_handler([&](event_log::leaving how) { told.push_back(how); });
+    {
+        const event_log::reader_token reader(log);
+    }
+    {
+        event_log::reader_token reader(log);
+        reader.set_cut_off();
+    }
+    settle();
+
+    EXPECT_EQ(told, (std::vector{event_log::leaving::left, event_log::leaving::cut_off}));
 }
 
 TEST_F(EventLog, TellsOnceThatTheStoreHasLostIt) {

@@ -149,6 +149,65 @@ TEST_F(RunIdentity, ARunThatCannotStartKeepsNoDrainFromEnding) {
     EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
 }
 
+TEST_F(RunIdentity, WhoFollowsARunThatCannotStartIsToldSo) {
+    settings.server.threads = 2;
+    start();
+    raw_client other(port()); // Connections go to the two threads by turns: the third to the first.
+    raw_client follower(port());
+    for (raw_client* one : {&other, &follower}) {
+        one->send(get("/healthz"));
+        ASSERT_EQ(one->read_reply().status, 200);
+    }
+    bool thrown = false;
+    std::string followed;
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "launch.registered" && !std::exchange(thrown, true)) {
+            follower.send(post(
+                "/agui/history",
+                R"({"threadId":"t","runId":"h","messages":[],"forwardedProps":{"follow":true}})"
+            ));
+            // It has the thread, and waits for what the run will say.
+            followed = follower.read_until("RUN_FINISHED");
+            throw std::runtime_error("no memory");
+        }
+    });
+
+    EXPECT_EQ(ask(post("/agui", run_body("t", "r"))).status, 500);
+
+    EXPECT_THAT(followed, HasSubstr("RUN_FINISHED"));
+    const std::string rest = follower.read_until("\r\n0\r\n\r\n");
+    EXPECT_THAT(rest, HasSubstr("store_unavailable"));
+    EXPECT_THAT(rest, HasSubstr("\r\n0\r\n\r\n"));
+}
+
+class EndThatThrows : public RunIdentity, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(EndThatThrows, KeepsNobodyWaiting) {
+    if (GetParam()) {
+        use_sqlite();
+    }
+    start();
+    int thrown = 0;
+    const failpoint_hook hook([&thrown](std::string_view place) {
+        if (place == "run.ending" && ++thrown == 1) {
+            throw std::runtime_error("no memory");
+        }
+    });
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_EQ(thrown, 1);
+    EXPECT_TRUE(reply.complete);
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(ask(post("/agui", run_body("t", "r2"))).body, HasSubstr("RUN_FINISHED"));
+    server->request_stop();
+    EXPECT_TRUE(server->wait_bounded(std::chrono::seconds(10)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, EndThatThrows, ::testing::Values(false, true), [](const auto& of) {
+    return of.param ? "Sqlite" : "Memory";
+});
+
 TEST_F(RunIdentity, AStreamThatCannotBeStoredBeginsAsItWould) {
     use_sqlite();
     settings.session.durability = session::durability::power; // Past the queue it could be stored.

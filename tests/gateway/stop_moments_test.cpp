@@ -288,8 +288,8 @@ protected:
         return model.open() == 0;
     }
 
-    /// `run_id_member`: what the stop says besides its thread.
-    void stop_at_every_moment(const std::string& run_id_member);
+    /// By POST /agui/cancel, with this beside the threadId.
+    void stop_at_every_moment(std::string_view run_id_member);
 
     void expect_next_run() {
         model.start_over();
@@ -323,11 +323,7 @@ bool is_of_the_store(std::string_view place) {
            place.starts_with("ring.") || place == "log.durable";
 }
 
-TEST_P(StopMoments, ARequestedStopIsNeverLost) { stop_at_every_moment(R"(,"runId":"r")"); }
-
-TEST_P(StopMoments, AStopOfTheThreadIsNeverLost) { stop_at_every_moment(""); }
-
-void StopMoments::stop_at_every_moment(const std::string& run_id_member) {
+void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
     start();
     int stopped_at = 0;
     for (const moment& where : moments_of_a_run()) {
@@ -346,9 +342,10 @@ void StopMoments::stop_at_every_moment(const std::string& run_id_member) {
             tools_before = tools_started;
             asked_before = watch.passed("model.ask");
             for (raw_client& one : stops) {
-                one.send(
-                    post("/agui/cancel", R"({"threadId":")" + thread + '"' + run_id_member + "}")
-                );
+                one.send(post(
+                    "/agui/cancel",
+                    R"({"threadId":")" + thread + "\"" + std::string(run_id_member) + "}"
+                ));
             }
             EXPECT_TRUE(watch.wait_for("cancel.counted"));
             stopped = true;
@@ -389,6 +386,10 @@ void StopMoments::stop_at_every_moment(const std::string& run_id_member) {
     }
     EXPECT_EQ(stopped_at, static_cast<int>(all_moments.size()));
 }
+
+TEST_P(StopMoments, ARequestedStopIsNeverLost) { stop_at_every_moment(R"(,"runId":"r")"); }
+
+TEST_P(StopMoments, AStopOfTheThreadIsNeverLost) { stop_at_every_moment(""); }
 
 // Whoever leaves is seen a little later: what the run does until then is its own affair, but it
 // must end by it. The model holds from the moment on, so that nothing else ends it.
