@@ -42,6 +42,7 @@ void sqlite_removal::mark(std::int64_t thread) {
     const std::string id = std::to_string(thread);
     db_.execute("INSERT INTO removed_threads VALUES (" + id + ")");
     db_.execute("DELETE FROM threads WHERE id = " + id);
+    ++count_;
 }
 
 bool sqlite_removal::erase_some() {

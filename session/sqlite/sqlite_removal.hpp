@@ -19,6 +19,8 @@ public:
     void mark(std::int64_t thread);
     /// Erases some rows of what was marked. False: nothing is left.
     [[nodiscard]] bool erase_some();
+    /// How many threads were marked.
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
 private:
     [[nodiscard]] bool erase_runs(std::int64_t thread);
@@ -35,6 +37,7 @@ private:
     statement erase_events_;
     statement erase_calls_;
     statement erase_branches_;
+    std::uint64_t count_ = 0;
 };
 
 } // namespace agui::session

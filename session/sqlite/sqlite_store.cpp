@@ -272,6 +272,12 @@ private:
         });
     }
 
+    [[nodiscard]] bool
+    is_still_there(const thread_key& key, std::int64_t thread, std::uint64_t& removed);
+    // What a reading of sqlite_threads finds of a thread, in slices.
+    template <class Reading>
+    auto read_in_slices(thread_key key)
+        -> asio::awaitable<result<std::optional<decltype(Reading::found)>>>;
     struct long_read;
     std::optional<result<view>> read_slice(long_read& what);
     asio::awaitable<result<view>> read_thread(thread_key key, std::optional<std::string> run_id);
@@ -431,18 +437,32 @@ struct sqlite_store::long_read {
     std::optional<std::string> run_id; ///< Wanted rather than the thread.
     view seen;
     std::optional<sqlite_threads::reading> thread;
+    std::uint64_t removed = 0; ///< See is_still_there.
 };
+
+// False: what is read in slices is not the thread of this name any more, and its rows may be going.
+// `removed` keeps how many threads were removed when it was looked for.
+bool sqlite_store::is_still_there(
+    const thread_key& key, std::int64_t thread, std::uint64_t& removed
+) {
+    if (removed == removal_.count()) {
+        return true;
+    }
+    removed = removal_.count();
+    const auto at = threads_.find(key);
+    return at && at->thread == thread;
+}
 
 // One slice of it. A thread only grows, so what is read in several slices is what it was at the
 // first.
 std::optional<result<store::view>> sqlite_store::read_slice(long_read& what) {
     redo_.show(what.key);
-    const auto at = threads_.find(what.key);
-    // Removed in between: whoever has its name now has another id.
-    if (!what.thread || !at || at->thread != what.thread->thread) {
+    if (!what.thread || !is_still_there(what.key, what.thread->thread, what.removed)) {
         what.thread.reset();
+        what.removed = removal_.count();
         what.seen = view();
         what.seen.as_of = worker_.writes_done() + redo_.taken();
+        const auto at = threads_.find(what.key);
         if (at && what.run_id) {
             what.seen.run = runs_.find(at->thread, *what.run_id);
         }
@@ -457,6 +477,39 @@ std::optional<result<store::view>> sqlite_store::read_slice(long_read& what) {
     }
     what.seen.thread = std::move(what.thread->record);
     return std::move(what.seen);
+}
+
+template <class Reading>
+auto sqlite_store::read_in_slices(thread_key key)
+    -> asio::awaitable<result<std::optional<decltype(Reading::found)>>> {
+    struct part_read {
+        thread_key key;
+        std::optional<Reading> begun;
+        std::uint64_t removed = 0;
+    };
+    using found_type = std::optional<decltype(Reading::found)>;
+    auto what = std::make_unique<part_read>();
+    what->key = std::move(key);
+    return submit_slices<found_type>(
+        worker_,
+        [this, what = std::move(what)]() -> std::optional<result<found_type>> {
+            redo_.show(what->key);
+            if (!what->begun || !is_still_there(what->key, what->begun->thread, what->removed)) {
+                what->begun.reset();
+                what->removed = removal_.count();
+                const auto at = threads_.find(what->key);
+                if (!at) {
+                    return result<found_type>(found_type());
+                }
+                threads_.begin_reading(*at, what->begun.emplace());
+            }
+            pass_failpoint("store.read_slice");
+            if (!threads_.read_on(*what->begun)) {
+                return std::nullopt;
+            }
+            return result<found_type>(found_type(std::move(what->begun->found)));
+        }
+    );
 }
 
 asio::awaitable<result<store::view>>
@@ -491,12 +544,12 @@ asio::awaitable<result<std::optional<json_text>>> sqlite_store::state(thread_key
 
 asio::awaitable<result<std::optional<std::vector<pending_call>>>>
 sqlite_store::pending_calls(thread_key key) {
-    return read_part(&sqlite_threads::pending_calls, std::move(key));
+    return read_in_slices<sqlite_threads::pending_reading>(std::move(key));
 }
 
 asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
 sqlite_store::branches(thread_key key) {
-    return read_part(&sqlite_threads::branches, std::move(key));
+    return read_in_slices<sqlite_threads::branches_reading>(std::move(key));
 }
 
 asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::string run_id) {

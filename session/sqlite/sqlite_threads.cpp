@@ -1,6 +1,7 @@
 #include "session/sqlite/sqlite_threads.hpp"
 
 #include "session/base/stored_json.hpp"
+#include "session/base/work_count.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/store/list_cursor.hpp"
@@ -43,6 +44,8 @@ std::optional<std::string_view> text_of(const std::optional<json_text>& document
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
 // And in rows, for those of short messages.
 constexpr std::uint64_t read_rows_at_once = 1000;
+// And in links between them.
+constexpr std::size_t read_links_at_once = 4000;
 
 // The message itself or, where it was left out, the first one before it that was not.
 node_index kept(const sqlite_threads::reading& of, node_index node) {
@@ -99,14 +102,14 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
-          // An id is not used again while there are rows left of a thread that had it, and never by
-          // one process: who reads a thread in slices knows by its id that it is still the same.
+          // An id is not used again while there are rows left of a thread that had it, nor by the
+          // same process: who reads a thread in slices knows by it whether it is still the same.
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-          "branch_count, event_count, bytes) VALUES (1 + max(?, "
+          "branch_count, event_count, bytes) VALUES (1 + max("
           "(SELECT coalesce(max(id), 0) FROM threads), "
-          "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
+          "(SELECT coalesce(max(thread), 0) FROM removed_threads), ?), "
           "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
@@ -152,7 +155,10 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "WHERE thread = ? AND number >= ? ORDER BY number LIMIT ?"
       ),
       load_message_(db, "SELECT message FROM messages WHERE thread = ? AND number = ?"),
-      load_links_(db, "SELECT number, parent FROM messages WHERE thread = ? ORDER BY number"),
+      load_links_(
+          db, "SELECT number, parent FROM messages WHERE thread = ? AND number >= ? ORDER BY "
+              "number LIMIT ?"
+      ),
       load_branches_(
           db, "SELECT number, tip, updated_at FROM branches WHERE thread = ? ORDER BY number"
       ),
@@ -411,68 +417,112 @@ std::optional<json_text> sqlite_threads::state(const thread_key& key) {
     return std::move(documents.state);
 }
 
-result<message> sqlite_threads::read_message(std::int64_t thread, std::size_t number) {
+result<message>
+sqlite_threads::read_message(std::int64_t thread, std::size_t number, std::size_t& bytes) {
     statement::rows row = load_message_.query(thread, std::uint64_t{number});
     if (!row.next()) {
         return failure{errc::not_found, "a message of the thread is missing", {}, {}};
     }
+    count_work(row.text(0).size());
+    bytes += row.text(0).size();
     const result<json::value> value = parse_stored(row.text(0));
     return value ? message_from_stored_json(*value) : result<message>(value.error());
 }
 
-std::optional<std::vector<pending_call>> sqlite_threads::pending_calls(const thread_key& key) {
-    const std::optional<position> at = find(key);
-    if (!at) {
-        return std::nullopt;
-    }
+void sqlite_threads::begin_reading(const position& at, pending_reading& what) {
+    what.thread = at.thread;
     thread_record record;
-    load_calls(at->thread, record);
-    result<message> made_in = failure{};
-    return pending_calls_of(record.calls, [&](node_index node) -> const message* {
-        made_in = read_message(at->thread, node);
-        return made_in ? &*made_in : nullptr;
-    });
+    load_calls(at.thread, record);
+    what.found = pending_of(record.calls);
+    what.order = by_message(what.found);
 }
 
-std::optional<std::vector<branch_summary>> sqlite_threads::branches(const thread_key& key) {
-    const std::optional<position> at = find(key);
-    if (!at) {
-        return std::nullopt;
+bool sqlite_threads::read_on(pending_reading& what) {
+    std::size_t bytes = 0;
+    while (what.next < what.order.size() && bytes < read_bytes_at_once) {
+        const std::span<const std::size_t> calls = calls_of_one(what.found, what.order, what.next);
+        what.next += calls.size();
+        const node_index made_in = what.found[calls.front()].call.made_in;
+        if (const result<message> read = read_message(what.thread, made_in, bytes)) {
+            describe(what.found, calls, *read);
+        }
     }
+    return what.next == what.order.size();
+}
+
+void sqlite_threads::begin_reading(const position& at, branches_reading& what) {
+    what.thread = at.thread;
+    what.message_count = at.size.messages;
     thread_record record;
     {
-        statement::rows row = load_thread_.query(at->thread);
+        statement::rows row = load_thread_.query(at.thread);
         record.head = row.next() ? static_cast<std::uint32_t>(row.integer(7)) : 0;
     }
-    load_branches(at->thread, record);
-    std::vector<node_index> parents;
-    std::vector<std::size_t> depths; // Parents come first: one pass for all branches together.
-    {
-        statement::rows row = load_links_.query(at->thread);
-        while (row.next()) {
-            const node_index parent = node_or_none(row, 1);
-            if (parent != no_node && parent >= parents.size()) {
-                throw std::runtime_error("the messages of the thread are not a tree");
-            }
-            parents.push_back(parent);
-            depths.push_back(parent == no_node ? 1 : depths[parent] + 1);
-        }
+    load_branches(at.thread, record);
+    what.branches = std::move(record.branches);
+    what.head = record.head;
+}
+
+bool sqlite_threads::read_on(branches_reading& what) {
+    const std::size_t before = what.parents.size();
+    if (before < what.message_count) {
+        read_links(what, std::min(read_links_at_once, what.message_count - before));
+        return false;
     }
-    std::vector<branch_summary> summaries;
-    for (const branch& each : record.branches) {
-        branch_summary& summary = summaries.emplace_back();
+    std::size_t bytes = 0;
+    while (what.found.size() < what.branches.size() && bytes < read_bytes_at_once) {
+        const branch& each = what.branches[what.found.size()];
+        branch_summary summary;
         summary.updated_at = each.updated_at;
-        summary.is_head = summaries.size() - 1 == record.head;
+        summary.is_head = what.found.size() == what.head;
         // Those at the end that load() leaves out are none here either.
-        for (node_index node = each.tip; node != no_node; node = parents.at(node)) {
-            if (const result<message> last = read_message(at->thread, node)) {
-                summary.last_message_id = last->id;
-                summary.message_count = depths[node];
-                break;
-            }
+        std::vector<node_index> left_out;
+        node_index last = each.tip;
+        while (last != no_node && !id_of(what, last, bytes)) {
+            left_out.push_back(last);
+            last = what.parents.at(last);
+        }
+        for (const node_index node : left_out) {
+            what.parents[node] = last; // Other branches get there in one step.
+        }
+        if (last != no_node) {
+            summary.last_message_id = *id_of(what, last, bytes);
+            summary.message_count = what.depths[last];
+        }
+        what.found.push_back(std::move(summary));
+    }
+    return what.found.size() == what.branches.size();
+}
+
+void sqlite_threads::read_links(branches_reading& what, std::size_t count) {
+    const std::size_t before = what.parents.size();
+    statement::rows row =
+        load_links_.query(what.thread, std::uint64_t{before}, std::uint64_t{count});
+    while (row.next()) {
+        count_work();
+        const node_index parent = node_or_none(row, 1);
+        if (parent != no_node && parent >= what.parents.size()) {
+            throw std::runtime_error("the messages of the thread are not a tree");
+        }
+        what.depths.push_back(parent == no_node ? 1 : what.depths[parent] + 1);
+        what.parents.push_back(parent);
+    }
+    if (what.parents.size() != before + count) {
+        throw std::runtime_error("a message of the thread is missing");
+    }
+}
+
+// Nullopt: the message cannot be read.
+const std::optional<std::string>&
+sqlite_threads::id_of(branches_reading& what, node_index node, std::size_t& bytes) {
+    count_work();
+    const auto [known, is_new] = what.ids.try_emplace(node);
+    if (is_new) {
+        if (const result<message> read = read_message(what.thread, node, bytes)) {
+            known->second = read->id;
         }
     }
-    return summaries;
+    return known->second;
 }
 
 std::vector<session_event>

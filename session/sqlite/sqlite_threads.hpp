@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace agui::session {
@@ -60,11 +61,37 @@ public:
     /// before it. Its number stays taken, by an empty activity message that no branch holds.
     [[nodiscard]] bool read_on(reading& what);
 
+    /// The calls of a thread that wait, on their way out of the tables.
+    struct pending_reading {
+        std::int64_t thread = 0;
+        std::vector<pending_call> found; ///< Of the messages read so far, with what these say.
+        std::vector<std::size_t> order;  ///< Of `found`, by the message that made the call.
+        std::size_t next = 0;            ///< In `order`.
+    };
+    void begin_reading(const position& at, pending_reading& what);
+    /// As above.
+    [[nodiscard]] bool read_on(pending_reading& what);
+
+    /// The branches of a thread, on their way out of the tables.
+    struct branches_reading {
+        std::int64_t thread = 0;
+        std::size_t message_count = 0;
+        std::vector<branch> branches;
+        std::uint32_t head = 0;
+        std::vector<branch_summary> found;
+        /// By number, of the messages read so far: the one before it that can be read, as far as is
+        /// known; and how many there are up to it.
+        std::vector<node_index> parents;
+        std::vector<std::uint32_t> depths;
+        std::unordered_map<node_index, std::optional<std::string>> ids; ///< Of those looked at.
+    };
+    void begin_reading(const position& at, branches_reading& what);
+    /// As above.
+    [[nodiscard]] bool read_on(branches_reading& what);
+
     // Parts of a thread, see store.
     [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
     [[nodiscard]] std::optional<json_text> state(const thread_key& key);
-    [[nodiscard]] std::optional<std::vector<pending_call>> pending_calls(const thread_key& key);
-    [[nodiscard]] std::optional<std::vector<branch_summary>> branches(const thread_key& key);
     [[nodiscard]] result<thread_page> list(const thread_query& query);
     [[nodiscard]] std::vector<session_event>
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
@@ -72,15 +99,20 @@ public:
 private:
     void
     add_rows(const position& at, const changes& change, std::span<const std::string_view> texts);
-    [[nodiscard]] result<message> read_message(std::int64_t thread, std::size_t number);
+    /// `bytes` grows by what was read.
+    [[nodiscard]] result<message>
+    read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);
+    void read_links(branches_reading& what, std::size_t count);
+    [[nodiscard]] const std::optional<std::string>&
+    id_of(branches_reading& what, node_index node, std::size_t& bytes);
     void load_documents(std::int64_t thread, thread_record& record);
     void read_message(reading& what, const statement::rows& row);
     void load_branches(std::int64_t thread, thread_record& record);
     void load_calls(std::int64_t thread, thread_record& record);
 
     database& db_;
-    std::int64_t last_id_ = 0; ///< Of the threads that this process has made, the highest.
     agui::logger& log_;
+    std::int64_t last_id_ = 0; ///< Given by this process.
     statement find_;
     statement find_of_run_;
     statement create_;

@@ -1,5 +1,6 @@
 #include "session/store/store.hpp"
 
+#include "session/base/work_count.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -45,16 +47,26 @@ thread_summary summary_of(const thread_record& thread) {
 }
 
 std::vector<pending_call> pending_calls_of(const thread_record& thread) {
-    return pending_calls_of(thread.calls, [&thread](node_index node) {
-        return node < thread.nodes.size() ? &thread.nodes[node].message : nullptr;
-    });
+    std::vector<pending_call> pending = pending_of(thread.calls);
+    const std::vector<std::size_t> order = by_message(pending);
+    for (std::size_t next = 0; next < order.size();) {
+        const std::span<const std::size_t> calls = calls_of_one(pending, order, next);
+        const node_index made_in = pending[calls.front()].call.made_in;
+        if (made_in < thread.nodes.size()) {
+            describe(pending, calls, thread.nodes[made_in].message);
+        }
+        next += calls.size();
+    }
+    return pending;
 }
 
+// In one pass: a message comes after its parent.
 std::vector<branch_summary> branches_of(const thread_record& thread) {
-    std::vector<std::size_t> depths; // Parents come first: one pass for all branches together.
+    std::vector<std::uint32_t> depths;
     depths.reserve(thread.nodes.size());
-    for (const stored_message& node : thread.nodes) {
-        depths.push_back(node.parent == no_node ? 1 : depths[node.parent] + 1);
+    for (const stored_message& each : thread.nodes) {
+        count_work();
+        depths.push_back(each.parent == no_node ? 1 : depths[each.parent] + 1);
     }
     std::vector<branch_summary> summaries;
     for (const branch& each : thread.branches) {
@@ -129,12 +141,12 @@ public:
 
     asio::awaitable<result<std::optional<std::vector<pending_call>>>> pending_calls(thread_key key
     ) override {
-        co_return part_of(key, pending_calls_of);
+        co_return read_copy(key, pending_calls_of);
     }
 
     asio::awaitable<result<std::optional<std::vector<branch_summary>>>> branches(thread_key key
     ) override {
-        co_return part_of(key, branches_of);
+        co_return read_copy(key, branches_of);
     }
 
     asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
@@ -269,6 +281,14 @@ private:
         }
         const std::lock_guard lock(found->mutex);
         return part(found->thread);
+    }
+
+    // What `part` makes of the thread, beside others: it looks at every message or call.
+    template <class Part>
+    auto read_copy(const thread_key& key, Part part) const
+        -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
+        const auto copy = part_of(key, [](const thread_record& thread) { return thread; });
+        return copy ? std::optional(part(*copy)) : std::nullopt;
     }
 
     view look_up_now(const thread_key& key, const std::string& run_id) const {

@@ -3,12 +3,14 @@
 #include "tests/session/sqlite_fixture.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <atomic>
 #include <future>
 #include <optional>
+#include <utility>
 
 namespace agui::session {
 namespace {
@@ -121,62 +123,100 @@ TEST_F(SqliteSlices, AThreadThatIsRemovedInBetweenIsNotFound) {
     EXPECT_TRUE(!*thread || (*thread)->nodes.size() == 400U);
 }
 
-TEST_F(SqliteSlices, ThreadsThatAreRemovedInBetweenHoldNoOtherUp) {
-    boost::asio::thread_pool others(1); // Outlives the store, whose thread lets go of it last.
+TEST_F(SqliteSlices, OtherThreadsThatAreRemovedInBetweenDoNotBeginItAgain) {
+    boost::asio::io_context others; // Outlives the store, whose thread lets go of it last.
     const std::unique_ptr<store> subject = open();
-    make_thread(*subject, thread_1, 400);
-    constexpr int removed_threads = 100;
-    for (int i = 0; i < removed_threads; ++i) {
-        make_thread(*subject, key_of("other " + std::to_string(i)), 1);
+    make_thread(*subject, thread_1, 300);
+    const int others_to_remove = 60;
+    for (int i = 0; i < others_to_remove; ++i) {
+        make_thread(*subject, key_of("other_" + std::to_string(i)), 1);
     }
     int slices = 0;
-    std::vector<std::future<result<bool>>> removals;
+    int removed = 0;
     const failpoint_hook hook([&](std::string_view name) {
-        if (name == "store.read_slice") {
-            if (slices < removed_threads) {
-                removals.push_back(boost::asio::co_spawn(
-                    others, subject->remove(key_of("other " + std::to_string(slices))),
-                    boost::asio::use_future
-                ));
-            }
-            ++slices;
+        if (name == "store.read_slice" && ++slices <= others_to_remove) {
+            // Queued before the next slice, as this is the store's thread.
+            boost::asio::co_spawn(
+                others, subject->remove(key_of("other_" + std::to_string(slices - 1))),
+                [&](const std::exception_ptr&, const result<bool>& outcome) {
+                    removed += outcome && *outcome ? 1 : 0;
+                }
+            );
+            others.poll();
         }
     });
 
     const auto thread = get(subject->load(thread_1));
-    for (auto& removal : removals) {
-        EXPECT_TRUE(removal.get());
-    }
 
-    EXPECT_EQ(thread->nodes.size(), 400U);
-    EXPECT_LT(slices, 60) << "it began again";
+    ASSERT_TRUE(thread);
+    EXPECT_EQ(thread->nodes.size(), 300U);
+    EXPECT_LE(slices, 25) << "4.8 MB, 256 KB each";
+    others.restart();
+    others.run();
+    EXPECT_EQ(removed, slices);
 }
 
-TEST_F(SqliteSlices, AThreadThatIsMadeAgainInBetweenIsAnotherOne) {
-    boost::asio::thread_pool others(1);
+TEST_F(SqliteSlices, AThreadMadeInItsPlaceInBetweenIsNotMixedWithIt) {
+    boost::asio::io_context others; // Outlives the store, whose thread lets go of it last.
     const std::unique_ptr<store> subject = open();
-    make_thread(*subject, thread_1, 400);
-    std::optional<std::future<void>> made;
+    make_thread(*subject, thread_1, 100);
+    bool replaced = false;
     const failpoint_hook hook([&](std::string_view name) {
-        if (name == "store.read_slice" && !made) {
-            made = boost::asio::co_spawn(
+        if (name == "store.read_slice" && !std::exchange(replaced, true)) {
+            const auto ignored = [](const std::exception_ptr&, const auto&...) {
+            };
+            // All in one batch: the rows of the old one are gone when the new one begins.
+            boost::asio::co_spawn(others, subject->remove(thread_1), ignored);
+            for (int step = 0; step < 10; ++step) {
+                boost::asio::co_spawn(others, subject->drop_logs({}), ignored);
+            }
+            boost::asio::co_spawn(
                 others,
-                [](store& asked) -> boost::asio::awaitable<void> {
-                    (void)co_await asked.remove(thread_1);
-                    (void)co_await asked.commit(thread_1, test::user_turn("new", "New", 0));
-                }(*subject),
-                boost::asio::use_future
+                subject->begin(thread_1, test::run_of("run_2"), test::user_turn("new", "New")),
+                ignored
             );
+            others.poll();
         }
     });
 
-    const auto thread = run(subject->load(thread_1));
-    made->get();
+    const auto thread = get(subject->load(thread_1));
 
     ASSERT_TRUE(thread);
-    if (*thread && (*thread)->nodes.size() != 400U) {
-        EXPECT_LE((*thread)->nodes.size(), 1U);
+    ASSERT_EQ(thread->nodes.size(), 1U);
+    EXPECT_EQ(thread->nodes[0].message.id, "new");
+    others.restart();
+    others.run();
+}
+
+TEST_F(SqliteSlices, PartsOfALongThreadAreReadInSlicesToo) {
+    const std::unique_ptr<store> subject = open();
+    changes change;
+    for (std::uint32_t i = 0; i < 200; ++i) {
+        stored_message turn = user_message("m" + std::to_string(i), std::string(16U << 10U, 'x'));
+        turn.message.role = role::assistant;
+        const std::string call = "c" + std::to_string(i);
+        turn.message.tool_calls = {{call, "paint", "{}", {}, {}}};
+        change.messages.push_back(std::move(turn));
+        change.branches.push_back({i, {.tip = i, .updated_at = 1}});
+        change.calls.push_back(
+            {call, "paint", "run_1", call_owner::external, call_status::pending, i}
+        );
     }
+    get(subject->begin(thread_1, test::run_of("run_1"), change));
+    int slices = 0;
+    const failpoint_hook hook([&](std::string_view name) {
+        slices += name == "store.read_slice" ? 1 : 0;
+    });
+
+    const auto pending = get(subject->pending_calls(thread_1));
+    EXPECT_GE(std::exchange(slices, 0), 10) << "3.2 MB, 256 KB each";
+    const auto branches = get(subject->branches(thread_1));
+    EXPECT_GE(slices, 10);
+
+    ASSERT_EQ(pending->size(), 200U);
+    EXPECT_EQ(pending->at(199).message_id, "m199");
+    ASSERT_EQ(branches->size(), 200U);
+    EXPECT_EQ(branches->at(199).last_message_id, "m199");
 }
 
 #endif

@@ -1,4 +1,5 @@
 // What every store must do: one suite, run against each of them.
+#include "session/base/work_count.hpp"
 #include "tests/session/store_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -435,6 +436,67 @@ TEST_P(StoreContract, ShowsTheBranchesOfAThread) {
     EXPECT_EQ(found[1].last_message_id, "m3");
     EXPECT_TRUE(found[1].is_head);
 }
+
+#ifdef AGUI_VERIFY_EVENTS
+
+TEST_P(StoreContract, PendingCallsCostWhatTheirMessagesTake) {
+    const auto work_of = [&](const thread_key& key, std::size_t calls) {
+        changes change = user_turn("m1", std::string(1U << 10U, 'x'));
+        change.messages[0].message.role = role::assistant;
+        for (std::size_t i = 0; i < calls; ++i) {
+            const std::string id = "c" + std::to_string(i);
+            change.messages[0].message.tool_calls.push_back({id, "paint", "{}", {}, {}});
+            change.calls.push_back(
+                {id, "paint", "run_1", call_owner::external, call_status::pending, 0}
+            );
+        }
+        begin(key, "run_1", change);
+        const std::uint64_t before = work_done;
+        const auto pending = get(subject().pending_calls(key)).value();
+        const std::uint64_t work = work_done - before;
+        EXPECT_EQ(pending.size(), calls);
+        EXPECT_TRUE(std::ranges::all_of(pending, [](const pending_call& each) {
+            return each.message_id == "m1" && each.arguments == "{}";
+        }));
+        return work;
+    };
+
+    const std::uint64_t once = work_of(thread_1, 200);
+    const std::uint64_t twice = work_of(key_of("thread_2"), 400);
+
+    EXPECT_GT(once, 0U);
+    EXPECT_LE(static_cast<double>(twice), 2.3 * static_cast<double>(once)) << once;
+}
+
+TEST_P(StoreContract, BranchesCostWhatTheThreadHas) {
+    const auto work_of = [&](const thread_key& key, std::uint32_t size) {
+        changes change;
+        for (std::uint32_t i = 0; i < size; ++i) { // A path,
+            change.messages.push_back(user_message("m", "x", i == 0 ? no_node : i - 1));
+        }
+        for (std::uint32_t i = 0; i < size; ++i) { // and branches at its end.
+            change.messages.push_back(user_message("m" + std::to_string(i), "x", size - 1));
+            change.branches.push_back({i, {.tip = size + i, .updated_at = 1}});
+        }
+        begin(key, "run_1", change);
+        const std::uint64_t before = work_done;
+        const auto branches = get(subject().branches(key)).value();
+        const std::uint64_t work = work_done - before;
+        EXPECT_EQ(branches.size(), size);
+        EXPECT_TRUE(std::ranges::all_of(branches, [&](const branch_summary& each) {
+            return each.message_count == size + 1U;
+        }));
+        return work;
+    };
+
+    const std::uint64_t once = work_of(thread_1, 300);
+    const std::uint64_t twice = work_of(key_of("thread_2"), 600);
+
+    EXPECT_GT(once, 0U);
+    EXPECT_LE(static_cast<double>(twice), 2.3 * static_cast<double>(once)) << once;
+}
+
+#endif
 
 TEST_P(StoreContract, ALongThreadIsTheSameAfterItWasStored) {
     changes change;
