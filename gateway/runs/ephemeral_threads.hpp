@@ -20,16 +20,21 @@ public:
     ephemeral_threads(const ephemeral_threads&) = delete;
     ephemeral_threads& operator=(const ephemeral_threads&) = delete;
 
-    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the
-    /// caller removes.
-    [[nodiscard]] std::vector<session::thread_key>
-    grown(const session::thread_key& key, std::size_t bytes);
-
-private:
     struct entry {
         session::thread_key key;
         std::size_t bytes = 0;
     };
+
+    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the
+    /// caller removes.
+    [[nodiscard]] std::vector<entry> grown(const session::thread_key& key, std::size_t bytes);
+    /// One of those, which cannot be removed yet: it counts on, as the newest, and is returned
+    /// again once another thread has grown.
+    void put_back(const entry& kept);
+
+private:
+    void add(const session::thread_key& key, std::size_t bytes);
+    void count();
 
     std::mutex mutex_;
     memory_share share_;

@@ -114,7 +114,7 @@ struct run_service::shared {
     void on_detached(const std::shared_ptr<live_run>& run);
     void on_end(const std::shared_ptr<live_run>& run);
     void grown_ephemerally(const live_run& run, std::size_t bytes);
-    [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(thread_key key);
+    [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(ephemeral_threads::entry oldest);
 
     run_services_refs services;
     run_service_settings settings;
@@ -447,7 +447,7 @@ void run_service::shared::on_end(const std::shared_ptr<live_run>& run) {
 }
 
 void run_service::shared::grown_ephemerally(const live_run& run, std::size_t bytes) {
-    for (thread_key& oldest : not_kept.grown(run.key(), bytes)) {
+    for (ephemeral_threads::entry& oldest : not_kept.grown(run.key(), bytes)) {
         boost::asio::co_spawn(
             run.executor(), forget_ephemeral(std::move(oldest)),
             [keep = self.lock()](const std::exception_ptr&) {}
@@ -455,14 +455,17 @@ void run_service::shared::grown_ephemerally(const live_run& run, std::size_t byt
     }
 }
 
-// Not under the hands of a run: the end of that one comes back here.
-boost::asio::awaitable<void> run_service::shared::forget_ephemeral(thread_key key) {
-    const auto taken = co_await ephemeral_store->acquire(key, std::string(no_run));
-    if (taken) {
-        (void)co_await ephemeral_store->remove(key
-        ); // There may be none: nothing is to be done then.
-        ephemeral_store->release(key, no_run);
+// Not under the hands of a request: it goes with the next one that has grown.
+boost::asio::awaitable<void> run_service::shared::forget_ephemeral(ephemeral_threads::entry oldest
+) {
+    const auto taken = co_await ephemeral_store->acquire(oldest.key, std::string(no_run));
+    if (!taken) {
+        not_kept.put_back(oldest);
+        co_return;
     }
+    // There may be none: nothing is to be done then.
+    (void)co_await ephemeral_store->remove(oldest.key);
+    ephemeral_store->release(oldest.key, no_run);
 }
 
 run_service::run_service(run_services_refs services, run_service_settings settings)
