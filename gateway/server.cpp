@@ -199,7 +199,9 @@ std::vector<route> server::impl::make_routes() {
          .any_host = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
-    table.push_back(make_state_route(*store, system_clock(), parser));
+    table.push_back(
+        make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
+    );
     for (route& one : make_thread_routes(*store, system_clock(), depth)) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||

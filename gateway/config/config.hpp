@@ -95,7 +95,7 @@ struct session_config {
     std::chrono::milliseconds busy_wait{500}; ///< Of a user message on a busy thread.
     std::chrono::seconds replay{600};
     std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
-    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages of one thread.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages and documents of one thread.
     /// Of all logs, about; those that ended first go. 0: no limit.
     std::uint64_t log_max_bytes = 0;
 };

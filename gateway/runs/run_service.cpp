@@ -309,21 +309,18 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::shared::
         );
     }
 
-    std::uint64_t bytes = thread.bytes;
-    for (const session::stored_message& added : plan->change.messages) {
-        bytes += session::stored_size(added.message);
-    }
-    if (bytes > settings.max_thread_bytes && !plan->change.messages.empty()) {
+    const unix_ms now = services.time.now();
+    complete_change(*plan, input, thread, agent, policy, now);
+    const std::uint64_t bytes = session::bytes_after(thread, plan->change);
+    if (bytes > settings.max_thread_bytes && bytes > thread.bytes) {
         co_return failure{
             errc::body_too_large,
             "the thread would have more than " + std::to_string(settings.max_thread_bytes) +
-                " bytes of messages: begin another one",
-            "messages",
+                " bytes of messages, state, tools and context: begin another one",
+            plan->change.messages.empty() ? "" : "messages",
             {}
         };
     }
-    const unix_ms now = services.time.now();
-    complete_change(*plan, input, thread, agent, policy, now);
 
     session::run_record record;
     record.run_id = input.run_id;

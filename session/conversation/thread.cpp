@@ -156,10 +156,33 @@ void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>
 
 } // namespace
 
+document_sizes sizes_after(document_sizes sizes, const changes& change) {
+    if (change.state) {
+        sizes.state = change.state->view().size();
+    }
+    if (change.offered_tools) {
+        sizes.offered_tools = stored_size(*change.offered_tools);
+    }
+    if (change.context) {
+        sizes.context = stored_size(*change.context);
+    }
+    return sizes;
+}
+
+std::uint64_t bytes_after(const thread_record& thread, const changes& change) {
+    std::uint64_t bytes = thread.bytes - thread.documents.total();
+    bytes += sizes_after(thread.documents, change).total();
+    for (const stored_message& added : change.messages) {
+        bytes += stored_size(added.message);
+    }
+    return bytes;
+}
+
 void apply(thread_record& thread, const changes& change) {
     check_change(size_of(thread), change);
+    thread.bytes = bytes_after(thread, change);
+    thread.documents = sizes_after(thread.documents, change);
     for (const stored_message& added : change.messages) {
-        thread.bytes += stored_size(added.message);
         thread.nodes.push_back(added);
     }
     for (const changes::branch_change& changed : change.branches) {

@@ -58,6 +58,15 @@ struct call_record {
     node_index made_in = no_node; ///< The assistant message that holds the call.
 };
 
+/// How much the documents of a thread take as they are stored, about.
+struct document_sizes {
+    std::uint64_t state = 0;
+    std::uint64_t offered_tools = 0;
+    std::uint64_t context = 0;
+
+    [[nodiscard]] std::uint64_t total() const noexcept { return state + offered_tools + context; }
+};
+
 /// What one thread holds. A value: loaded as a copy (which shares its messages), changed only
 /// through `changes`.
 struct thread_record {
@@ -71,7 +80,8 @@ struct thread_record {
     unix_ms last_run_at = 0;
 
     node_list nodes;
-    std::uint64_t bytes = 0; ///< About, of its messages as they are stored.
+    std::uint64_t bytes = 0;  ///< About, of its messages and documents as they are stored.
+    document_sizes documents; ///< Of `bytes`.
     std::vector<branch> branches;
     std::uint32_t head = 0;           ///< The branch that a delta goes on from, if there are any.
     std::vector<call_record> calls;   ///< In the order made.
@@ -157,6 +167,12 @@ struct thread_size {
 [[nodiscard]] inline thread_size size_of(const thread_record& thread) noexcept {
     return {thread.nodes.size(), thread.branches.size()};
 }
+
+/// What the documents of a thread take after the change.
+[[nodiscard]] document_sizes sizes_after(document_sizes sizes, const changes& change);
+
+/// What the thread takes after the change: thread_record::bytes.
+[[nodiscard]] std::uint64_t bytes_after(const thread_record& thread, const changes& change);
 
 /// The number of the run that ends with the change; 0: none does.
 [[nodiscard]] inline std::int64_t ended_run(const changes& change) noexcept {

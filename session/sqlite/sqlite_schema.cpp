@@ -1,6 +1,7 @@
 #include "session/sqlite/sqlite_schema.hpp"
 
 #include <stdexcept>
+#include <string>
 
 namespace agui::session {
 
@@ -167,9 +168,22 @@ void create_version_7(database& db) {
     db.execute("ALTER TABLE thread_documents ADD COLUMN context TEXT");
 }
 
+// How much the documents of a thread take, each; they are a part of `bytes`.
+void create_version_8(database& db) {
+    for (const std::string document : {"state", "offered_tools", "context"}) {
+        const std::string column = document + "_bytes";
+        db.execute("ALTER TABLE threads ADD COLUMN " + column + " INTEGER NOT NULL DEFAULT 0");
+        db.execute(
+            "UPDATE threads SET " + column + " = coalesce((SELECT length(CAST(" + document +
+            " AS BLOB)) FROM thread_documents WHERE thread = threads.id), 0)"
+        );
+        db.execute("UPDATE threads SET bytes = bytes + " + column);
+    }
+}
+
 constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
                                                create_version_4, create_version_5, create_version_6,
-                                               create_version_7};
+                                               create_version_7, create_version_8};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

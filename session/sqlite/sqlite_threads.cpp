@@ -85,20 +85,45 @@ sqlite_threads::position position_of(const statement::rows& row) {
              .branches = static_cast<std::size_t>(row.integer(2))},
         .event_count = static_cast<std::uint64_t>(row.integer(3)),
         .bytes = static_cast<std::uint64_t>(row.integer(4)),
+        .documents =
+            {.state = static_cast<std::uint64_t>(row.integer(5)),
+             .offered_tools = static_cast<std::uint64_t>(row.integer(6)),
+             .context = static_cast<std::uint64_t>(row.integer(7))},
     };
 }
 
 } // namespace
 
+// The documents of a change, as they are stored.
+struct sqlite_threads::document_texts {
+    explicit document_texts(const changes& change)
+        : state(text_of(change.state)),
+          offered_tools(serialized(change.offered_tools)),
+          context(serialized(change.context)) {}
+
+    [[nodiscard]] document_sizes sizes_after(document_sizes sizes) const {
+        sizes.state = state ? state->size() : sizes.state;
+        sizes.offered_tools = offered_tools ? offered_tools->size() : sizes.offered_tools;
+        sizes.context = context ? context->size() : sizes.context;
+        return sizes;
+    }
+
+    std::optional<std::string_view> state;
+    std::optional<std::string> offered_tools;
+    std::optional<std::string> context;
+};
+
 sqlite_threads::sqlite_threads(database& db, agui::logger& log)
     : db_(db),
       log_(log),
       find_(
-          db, "SELECT id, message_count, branch_count, event_count, bytes FROM threads "
+          db, "SELECT id, message_count, branch_count, event_count, bytes, "
+              "state_bytes, offered_tools_bytes, context_bytes FROM threads "
               "WHERE principal = ? AND thread_id = ?"
       ),
       find_of_run_(
-          db, "SELECT id, message_count, branch_count, event_count, bytes FROM threads "
+          db, "SELECT id, message_count, branch_count, event_count, bytes, "
+              "state_bytes, offered_tools_bytes, context_bytes FROM threads "
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
@@ -107,10 +132,11 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-          "branch_count, event_count, bytes) VALUES (1 + max("
+          "branch_count, event_count, bytes, state_bytes, offered_tools_bytes, context_bytes) "
+          "VALUES (1 + max(?, "
           "(SELECT coalesce(max(id), 0) FROM threads), "
-          "(SELECT coalesce(max(thread), 0) FROM removed_threads), ?), "
-          "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+          "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
+          "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
           db, "UPDATE threads SET head = coalesce(?, head), "
@@ -118,7 +144,8 @@ sqlite_threads::sqlite_threads(database& db, agui::logger& log)
               "agent_id = coalesce(?, agent_id), title = coalesce(?, title), "
               "archived = coalesce(?, archived), metadata = coalesce(?, metadata), "
               "updated_at = coalesce(?, updated_at), last_run_at = coalesce(?, last_run_at), "
-              "message_count = ?, branch_count = ?, event_count = ?, bytes = ? WHERE id = ?"
+              "message_count = ?, branch_count = ?, event_count = ?, bytes = ?, "
+              "state_bytes = ?, offered_tools_bytes = ?, context_bytes = ? WHERE id = ?"
       ),
       update_documents_(
           db, "INSERT INTO thread_documents (thread, state, offered_tools, context) "
@@ -197,6 +224,8 @@ std::int64_t sqlite_threads::create(
     const thread_size size = size_after({}, change);
     std::vector<std::string> made;
     const std::vector<std::string_view> written = texts_of(change, texts, made);
+    const document_texts documents(change);
+    const document_sizes sizes = documents.sizes_after({});
     // All of it at once: a row that is changed again is written again, with its index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
@@ -204,11 +233,12 @@ std::int64_t sqlite_threads::create(
         change.at, change.title.value_or(std::string()), change.archived.value_or(false), metadata,
         last_run_at, change.head.value_or(0), change.last_request_had_history.value_or(false),
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        std::uint64_t{change.events.size()}, bytes_of(written)
+        std::uint64_t{change.events.size()}, bytes_of(written) + sizes.total(), sizes.state,
+        sizes.offered_tools, sizes.context
     );
     const std::int64_t thread = db_.last_insert_id();
     last_id_ = thread;
-    add_rows({.thread = thread, .size = {}}, change, written);
+    add_rows({.thread = thread, .size = {}, .documents = {}}, change, written, documents);
     return thread;
 }
 
@@ -219,7 +249,9 @@ void sqlite_threads::apply(
     check_change(at.size, change);
     std::vector<std::string> made;
     const std::vector<std::string_view> written = texts_of(change, texts, made);
-    add_rows(at, change, written);
+    const document_texts documents(change);
+    add_rows(at, change, written, documents);
+    const document_sizes sizes = documents.sizes_after(at.documents);
     const thread_size size = size_after(at.size, change);
     const std::optional<unix_ms> updated_at =
         change.at == 0 ? std::nullopt : std::optional(change.at);
@@ -227,12 +259,15 @@ void sqlite_threads::apply(
         change.head, change.last_request_had_history, change.agent_id, change.title,
         change.archived, serialized(change.metadata), updated_at, last_run_at,
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        at.event_count + change.events.size(), at.bytes + bytes_of(written), at.thread
+        at.event_count + change.events.size(),
+        at.bytes - at.documents.total() + sizes.total() + bytes_of(written), sizes.state,
+        sizes.offered_tools, sizes.context, at.thread
     );
 }
 
 void sqlite_threads::add_rows(
-    const position& at, const changes& change, std::span<const std::string_view> texts
+    const position& at, const changes& change, std::span<const std::string_view> texts,
+    const document_texts& documents
 ) {
     for (std::size_t i = 0; i < change.messages.size(); ++i) {
         const stored_message& added = change.messages[i];
@@ -260,8 +295,7 @@ void sqlite_threads::add_rows(
     }
     if (change.state || change.offered_tools || change.context) {
         update_documents_.execute(
-            at.thread, text_of(change.state), serialized(change.offered_tools),
-            serialized(change.context)
+            at.thread, documents.state, documents.offered_tools, documents.context
         );
     }
 }
@@ -273,6 +307,7 @@ sqlite_threads::reading sqlite_threads::begin_reading(const thread_key& key, con
     thread_record& record = begun.record;
     record.key = key;
     record.bytes = at.bytes;
+    record.documents = at.documents;
     {
         statement::rows row = load_thread_.query(at.thread);
         if (!row.next()) {
@@ -404,6 +439,8 @@ std::optional<thread_summary> sqlite_threads::summary(const thread_key& key) {
     found.created_at = row.integer(4);
     found.updated_at = row.integer(5);
     found.last_run_at = row.integer(6);
+    found.bytes = at->bytes;
+    found.documents = at->documents;
     return found;
 }
 

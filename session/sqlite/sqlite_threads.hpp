@@ -26,7 +26,8 @@ public:
         std::int64_t thread = 0;
         thread_size size;
         std::uint64_t event_count = 0;
-        std::uint64_t bytes = 0; ///< Of its messages.
+        std::uint64_t bytes = 0;  ///< Of its messages and documents.
+        document_sizes documents; ///< Of `bytes`.
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
@@ -97,8 +98,11 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    void
-    add_rows(const position& at, const changes& change, std::span<const std::string_view> texts);
+    struct document_texts;
+    void add_rows(
+        const position& at, const changes& change, std::span<const std::string_view> texts,
+        const document_texts& documents
+    );
     /// `bytes` grows by what was read.
     [[nodiscard]] result<message>
     read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);

@@ -43,6 +43,8 @@ thread_summary summary_of(const thread_record& thread) {
         .updated_at = thread.updated_at,
         .last_run_at = thread.last_run_at,
         .active_run_id = {},
+        .bytes = thread.bytes,
+        .documents = thread.documents,
     };
 }
 

@@ -65,6 +65,9 @@ struct thread_summary {
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
     std::string active_run_id; ///< Empty: none.
+    // In summary() only:
+    std::uint64_t bytes = 0;  ///< As in thread_record.
+    document_sizes documents; ///< Of `bytes`.
 };
 
 struct branch_summary {

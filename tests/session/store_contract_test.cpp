@@ -437,6 +437,34 @@ TEST_P(StoreContract, ShowsTheBranchesOfAThread) {
     EXPECT_TRUE(found[1].is_head);
 }
 
+TEST_P(StoreContract, CountsTheDocumentsOfAThread) {
+    begin(thread_1, "run_1", user_turn("m1", "Hello"));
+    const std::uint64_t messages = load(thread_1).bytes;
+    const std::string much(1000, 'x');
+    const auto is_between = [&](std::uint64_t least) {
+        const thread_record thread = load(thread_1);
+        const thread_summary summary = get(subject().summary(thread_1)).value();
+        EXPECT_EQ(summary.bytes, thread.bytes);
+        EXPECT_EQ(summary.documents.total(), thread.documents.total());
+        EXPECT_EQ(thread.bytes, messages + thread.documents.total());
+        EXPECT_GE(thread.bytes, messages + least);
+        EXPECT_LE(thread.bytes, messages + least + 200);
+    };
+    changes change;
+    change.state = json_text(R"({"x":")" + much + R"("})");
+    done(subject().commit(thread_1, change));
+    is_between(1000);
+    changes others;
+    others.offered_tools = json::array{{{"name", much}}};
+    others.context = json::array{{{"value", much}}};
+    done(subject().commit(thread_1, others));
+    is_between(3000);
+    change.state = json_text("{}");
+    done(subject().commit(thread_1, change));
+    is_between(2000);
+    EXPECT_EQ(load(thread_1).documents.state, 2U);
+}
+
 #ifdef AGUI_VERIFY_EVENTS
 
 TEST_P(StoreContract, PendingCallsCostWhatTheirMessagesTake) {
