@@ -288,15 +288,18 @@ json::array parts_of(const session::content& content) {
 /// With each row of user messages as one. What is not for models does not separate them.
 std::vector<message> merge_users(const std::vector<message>& given) {
     std::vector<message> merged;
+    std::optional<std::size_t> last_user; // The row under way ends with it.
     for (const message& each : given) {
         if (each.role == role::activity || each.role == role::reasoning) {
+            merged.push_back(each); // An answer that follows may have to bring its reasoning back.
             continue;
         }
-        if (each.role != role::user || merged.empty() || merged.back().role != role::user) {
+        if (each.role != role::user || !last_user) {
+            last_user = each.role == role::user ? std::optional(merged.size()) : std::nullopt;
             merged.push_back(each);
             continue;
         }
-        session::content& content = merged.back().content;
+        session::content& content = merged[*last_user].content;
         auto* text = std::get_if<std::string>(&content);
         const auto* more = std::get_if<std::string>(&each.content);
         if (text != nullptr && more != nullptr) {

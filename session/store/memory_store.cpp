@@ -4,6 +4,8 @@
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -313,6 +315,7 @@ private:
         } else {
             found.thread = known->thread;
         }
+        pass_failpoint("store.thread_copied"); // The others are not held up: see the tests.
         return found;
     }
 

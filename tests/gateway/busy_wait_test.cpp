@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -79,6 +80,25 @@ protected:
         return ask(get("/agui/threads/t/runs/" + std::string(run_id) + "/events")).body;
     }
 
+    /// Posts another message to the thread and returns once it waits for its turn.
+    std::unique_ptr<raw_client> post_and_wait(std::string_view run_id) {
+#ifdef AGUI_FAILPOINTS
+        std::promise<void> waits;
+        std::atomic<bool> told{false};
+        const failpoint_hook hook([&](std::string_view place) {
+            if (place == "admission.waits" && !told.exchange(true)) {
+                waits.set_value();
+            }
+        });
+#endif
+        auto client = std::make_unique<raw_client>(port());
+        client->send(post("/agui", run_body("t", run_id)));
+#ifdef AGUI_FAILPOINTS
+        EXPECT_EQ(waits.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+#endif
+        return client;
+    }
+
     bool is_active(std::string_view thread = "t") {
         return ask(get("/agui/threads/" + std::string(thread))).body.find("activeRunId") !=
                std::string::npos;
@@ -122,25 +142,11 @@ TEST_P(BusyWait, TheLeavingMayBeSeenAfterTheMessage) {
     settings.session.busy_wait = std::chrono::seconds(20); // The test says when.
     start();
     const auto client = read_run("r");
-    std::atomic<bool> waits{false};
-#ifdef AGUI_FAILPOINTS
-    const failpoint_hook hook([&waits](std::string_view place) {
-        waits = waits || place == "admission.waits";
-    });
-#else
-    waits = true;
-#endif
-    raw_client second(port());
-    second.send(post("/agui", run_body("t", "s")));
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!waits && std::chrono::steady_clock::now() < give_up) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_TRUE(waits);
+    const auto second = post_and_wait("s");
 
     client->close();
 
-    EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
+    EXPECT_THAT(second->read_until("Hello"), HasSubstr("HTTP/1.1 200"));
     EXPECT_THAT(events_of("r"), HasSubstr("superseded"));
 }
 
@@ -148,14 +154,13 @@ TEST_P(BusyWait, AMessageThatWaitsGoesOnWhenTheRunEnds) {
     settings.session.busy_wait = std::chrono::seconds(20);
     start();
     const auto client = read_run("r");
-    raw_client second(port());
-    second.send(post("/agui", run_body("t", "s")));
+    const auto second = post_and_wait("s");
 
     EXPECT_EQ(
         ask(post("/agui/cancel", R"({"threadId":"t","runId":"r"})")).body, R"({"cancelled":true})"
     );
 
-    EXPECT_THAT(second.read_until("Hello"), HasSubstr("HTTP/1.1 200"));
+    EXPECT_THAT(second->read_until("Hello"), HasSubstr("HTTP/1.1 200"));
     EXPECT_THAT(events_of("r"), HasSubstr("user_stop"));
 }
 

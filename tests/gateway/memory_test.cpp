@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -77,6 +78,36 @@ TEST_F(Memory, TwentyUnfinishedBodiesRefuseNoSmallRequest) {
     EXPECT_THAT(client.read_until("Hello"), HasSubstr("Hello"));
     EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
     EXPECT_EQ(ask(get("/healthz")).status, 200);
+}
+
+// Also those that change or show a thread, and those that stop or answer.
+TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 20; ++i) {
+        clients.push_back(unfinished(4 * mib - 65'536 - 2));
+    }
+    wait_for_memory(11 * mib, 16 * mib);
+    const auto patch = [this](std::string_view path, std::string_view body) {
+        return ask(post(path, body).replace(0, 4, "PATCH"));
+    };
+
+    EXPECT_EQ(patch("/agui/threads/t/state", R"({"a":1})").status, 200);
+    EXPECT_EQ(patch("/agui/threads/t", R"({"title":"A title"})").status, 200);
+    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).status, 200);
+    for (const std::string path :
+         {"", "/state", "/pending", "/branches", "/messages", "/runs/r/events"}) {
+        EXPECT_EQ(ask(get("/agui/threads/t" + path)).status, 200) << path;
+    }
+    EXPECT_EQ(ask(get("/agui/threads")).status, 200);
+
+    const std::string large = R"({"a":")" + std::string(4 * mib, 'x') + "\"}";
+    const raw_reply refused = patch("/agui/threads/t/state", large);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.header("retry-after"), "2");
+    EXPECT_EQ(ask(get("/agui/threads/t/state")).body, R"({"state":{"a":1}})");
+    EXPECT_EQ(ask(get("/agui/threads/t").replace(0, 3, "DELETE")).status, 204);
 }
 
 TEST_F(Memory, GivesBackWhatABodyTook) {

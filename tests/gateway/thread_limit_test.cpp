@@ -1,9 +1,14 @@
 // A thread takes messages up to session.max_thread_bytes.
 #include "tests/gateway/server_fixture.hpp"
 
+#include <boost/asio/awaitable.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
+#include <optional>
 #include <string>
 
 namespace agui::test {
@@ -53,6 +58,89 @@ TEST_F(ThreadLimit, IsAsConfigured) {
     );
     EXPECT_EQ(ask(post("/agui", run_body("t", "r2", std::string(2000, 'x')))).status, 413);
     EXPECT_EQ(ask(post("/agui", run_body("u", "r1", std::string(100'000, 'x')))).status, 413);
+}
+
+/// A model that calls a server tool, whose result is what makes the thread grow, and then speaks.
+class ThreadLimitOfARun : public ThreadLimit {
+protected:
+    ThreadLimitOfARun() {
+        options.tools.add(
+            {.name = "fetch", .description = "", .parameters = {{"type", "object"}}},
+            [this](const runner::tool_invocation&) -> boost::asio::awaitable<runner::tool_outcome> {
+                co_return runner::tool_outcome{
+                    runner::tool_outcome::kind::result, std::string(result_bytes, 'x')
+                };
+            }
+        );
+        options.script_of = [this](const gateway::model_config&) {
+            return [this](const runner::transport_request&) {
+                asked += 1;
+                if (asked > 1) {
+                    return std::optional(say("Done"));
+                }
+                runner::scripted_answer call;
+                call.body =
+                    R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c",)"
+                    R"("type":"function","function":{"name":"fetch","arguments":"{}"}}]}}]})"
+                    "\n\n"
+                    R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
+                    "\n\ndata: [DONE]\n\n";
+                return std::optional(call);
+            };
+        };
+    }
+
+    std::size_t result_bytes = 0;
+    std::atomic<int> asked{0};
+};
+
+TEST_F(ThreadLimitOfARun, EndsTheOneThatGrowsItsThreadOverIt) {
+    settings.session.max_thread_bytes = 100'000;
+    result_bytes = 100'000;
+    start();
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_THAT(reply.body, HasSubstr("token_limit"));
+    EXPECT_EQ(asked, 1) << "no model is asked to read what is too long";
+    EXPECT_EQ(ask(post("/agui", run_body("t", "next"))).status, 413);
+}
+
+TEST_F(ThreadLimitOfARun, LetsTheOneGoOnThatStaysBelow) {
+    settings.session.max_thread_bytes = 100'000;
+    result_bytes = 98'000;
+    start();
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_THAT(reply.body, HasSubstr("Done"));
+    EXPECT_THAT(reply.body, ::testing::Not(HasSubstr("token_limit")));
+    EXPECT_EQ(asked, 2);
+}
+
+// At its default: a thread that has all but the last 200 KB, and a result of less or of more.
+TEST_F(ThreadLimitOfARun, IsThatOfTheDefault) {
+    constexpr std::size_t default_limit = 64U << 20U;
+    asked = 1; // It only speaks.
+    start();
+    for (int i = 0; i < 7; ++i) {
+        ASSERT_EQ(say_much(i).status, 200);
+    }
+    ASSERT_EQ(
+        ask(post("/agui", run_body("t", "rest", std::string((8U << 20U) - 200'000, 'x')))).status,
+        200
+    );
+    asked = 0;
+    result_bytes = 190'000;
+    EXPECT_THAT(
+        ask(post("/agui", run_body("t", "below"))).body,
+        ::testing::AllOf(HasSubstr("Done"), ::testing::Not(HasSubstr("token_limit")))
+    );
+    EXPECT_EQ(settings.session.max_thread_bytes, default_limit);
+
+    asked = 0;
+    EXPECT_THAT(ask(post("/agui", run_body("t", "above"))).body, HasSubstr("token_limit"));
+    EXPECT_EQ(asked, 1);
 }
 
 } // namespace

@@ -484,6 +484,40 @@ TEST_F(OpenaiChatRequest, SendsPlainReasoningBackFromTheFirstCallOfAUserTurnOn) 
     EXPECT_NE(text.find(R"("reasoning_content":"thought of report")"), std::string::npos);
 }
 
+TEST_F(OpenaiChatRequest, SendsUserMessagesInARowAsOneWhereAsked) {
+    settings.merge_roles = true;
+    messages = {
+        text_message(role::user, "one"), text_message(role::activity, "busy"),
+        text_message(role::user, "two"), text_message(role::assistant, "yes"),
+        text_message(role::user, "three")
+    };
+
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"user","content":"one\n\ntwo"},)"
+                         R"({"role":"assistant","content":"yes"},)"
+                         R"({"role":"user","content":"three"}])"
+    );
+
+    messages = {
+        text_message(role::user, "one"),
+        user_parts(R"([{"type":"image","source":{"type":"url","value":"https://h/a.png"}}])")
+    };
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"user","content":[{"type":"text","text":"one"},)"
+                         R"({"type":"image_url","image_url":{"url":"https://h/a.png"}}]}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, SendsReasoningBackAlsoWhereUserMessagesAreMerged) {
+    messages = tool_round({{"reasoning", "reasoning_content"}});
+    messages.insert(messages.begin(), text_message(role::user, "Hi"));
+    const std::string as_they_are = messages_text();
+    settings.merge_roles = true;
+
+    EXPECT_EQ(messages_text(), as_they_are);
+    EXPECT_NE(as_they_are.find(R"("reasoning_content":"Hm.")"), std::string::npos);
+}
+
 TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
     settings.name = "main";
     messages = tool_round({{"reasoning", "content"}});
