@@ -509,6 +509,7 @@ TEST_F(OpenaiChatRequest, SendsUserMessagesInARowAsOneWhereAsked) {
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackAlsoWhereUserMessagesAreMerged) {
+    settings.name = "main";
     messages = tool_round({{"reasoning", "reasoning_content"}});
     messages.insert(messages.begin(), text_message(role::user, "Hi"));
     const std::string as_they_are = messages_text();
