@@ -12,7 +12,7 @@ namespace agui::gateway {
 /// Gives memory that was freed back to the system, by itself, from a thread of its own: the C
 /// library keeps what lies between pieces that are in use, and a conversation that was read for a
 /// moment leaves much of that. For a program, not for a library: it is about the whole process.
-/// Does nothing where the C library is another one than glibc.
+/// Does nothing where the C library is not glibc.
 class heap_trim {
 public:
     struct settings {

@@ -27,7 +27,7 @@ using namespace agui;
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
-/// For tools that ignore their cancellation; the process then ends over their heads.
+/// For tools that ignore their cancellation; the process then ends without them.
 constexpr std::chrono::seconds patience_after_drain{5};
 
 struct command_line {

@@ -85,7 +85,7 @@ struct server::impl {
 
     std::atomic<std::size_t> open_connections{0};
     memory_limits bounds;
-    memory_budget memory; ///< Before everything that counts at it.
+    memory_budget memory; ///< Before everything that counts against it.
     address_shares unfinished;
     turnstile large_replies{large_replies_at_once};
 

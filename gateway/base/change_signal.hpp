@@ -14,7 +14,7 @@
 namespace agui::gateway {
 
 /// Something that happens again and again, for one coroutine that waits for the next time, up to a
-/// moment. Owned by shared_ptr, so that it may be told while its waiter goes.
+/// moment. Owned by shared_ptr, so that it may be told while its waiter goes away.
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
     /// `executor`: the waiter's.

@@ -9,9 +9,9 @@
 
 namespace agui::gateway {
 
-/// A coroutine that waits for something, and where it goes on. Moves only. Handlers are exchanged,
-/// never assigned: the move assignment of Boost 1.81's any_completion_handler wraps the handler in
-/// itself without end (fixed in Boost 1.82).
+/// A coroutine that waits for something, and where it continues. Moves only. Handlers are
+/// exchanged, never assigned: the move assignment of Boost 1.81's any_completion_handler wraps the
+/// handler in itself without end (fixed in Boost 1.82).
 class resumption {
 public:
     resumption() = default;
@@ -29,13 +29,13 @@ public:
     resumption& operator=(const resumption&) = delete;
     ~resumption() = default;
 
-    /// Goes on later, on its executor.
+    /// Continues later, on its executor.
     void post() && {
         const boost::asio::any_io_executor executor = executor_;
         boost::asio::post(executor, call{std::move(handler_)});
     }
 
-    /// Goes on at once if this thread runs its executor, otherwise later.
+    /// Continues at once if this thread runs its executor, otherwise later.
     void dispatch() && {
         const boost::asio::any_io_executor executor = executor_;
         boost::asio::dispatch(executor, call{std::move(handler_)});

@@ -49,12 +49,13 @@ struct server_config {
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
-    std::chrono::milliseconds stall{30'000}; ///< A reader that takes nothing this long; has no key.
+    std::chrono::milliseconds stall{30'000
+    }; ///< A reader that takes nothing for this long; has no key.
     /// For a plain reply, plus what the rate allows; has no key.
     std::chrono::milliseconds reply{60'000};
     std::size_t reply_rate = 32'768;       ///< Bytes a second; has no key.
     std::size_t min_reply_rate = 8'192;    ///< Of a plain reply, over each `stall`; has no key.
-    std::chrono::milliseconds lag{10'000}; ///< One that stays behind this long; has no key.
+    std::chrono::milliseconds lag{10'000}; ///< One that stays behind for this long; has no key.
     std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
@@ -62,7 +63,7 @@ struct server_config {
     std::size_t max_body_bytes = 33'554'432;
     /// Of bodies, logs and replies together; 0: see effective_memory().
     std::size_t max_memory_bytes = 0;
-    /// A body that brings nothing this long; has no key.
+    /// A body that brings nothing for this long; has no key.
     std::chrono::milliseconds body_idle{15'000};
     /// Of one client's bodies; 0: four of the largest; has no key.
     std::size_t max_unfinished_bytes = 0;

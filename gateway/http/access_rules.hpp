@@ -42,7 +42,7 @@ cors_headers(const http_request& request, const access_settings& access);
 /// and no Content-Encoding.
 [[nodiscard]] bool is_json(const http_request& request);
 
-/// False if the client says by Accept that it takes neither text/event-stream nor a range that
+/// False if the client says in Accept that it takes neither text/event-stream nor a range that
 /// holds it.
 [[nodiscard]] bool accepts_event_stream(const http_request& request);
 

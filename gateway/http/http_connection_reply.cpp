@@ -311,7 +311,7 @@ void http_connection::peer_left() {
     stream_->source->wake();
 }
 
-// The kernel tells of room only when a third of its buffer is free: a slow peer takes bytes long
+// The kernel reports room only when a third of its buffer is free: a slow peer takes bytes long
 // before.
 void http_connection::look_for_progress() {
     int unsent = 0;

@@ -11,7 +11,7 @@
 namespace agui::gateway {
 
 /// Says in the log which origin would have to be listed for a page that was refused: once each, and
-/// of so many only, because anybody can make origins up. Any thread.
+/// only up to a limit, because anybody can make up origins. Any thread.
 class refused_origins {
 public:
     explicit refused_origins(logger& log) : log_(log) {}

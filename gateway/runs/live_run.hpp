@@ -22,7 +22,7 @@
 
 namespace agui::gateway {
 
-/// One run from its begin to its end: translates the runner's events into its log, commits its
+/// One run from its start to its end: translates the runner's events into its log, commits its
 /// changes, and carries out what ends it early. Lives on one executor; functions marked so may be
 /// called from any thread. Owned by shared_ptr: by the run service while it is active, and by its
 /// coroutine.

@@ -49,7 +49,7 @@ public:
         std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
     };
 
-    /// Admission: agent, tools, thread lease, history rule, and the begin of the run, in that
+    /// Admission: agent, tools, thread lease, history rule, and the start of the run, in that
     /// order. On success the run is under way and RUN_STARTED is in its log. A repeat of a known
     /// runId attaches to that run's log (P6); so does a request that repeats an idempotency key
     /// with the same JSON, whatever its runId. Nothing is stored on failure.
@@ -59,8 +59,8 @@ public:
         std::shared_ptr<event_log> log;
         translator::projection projection; ///< Of the request that began the run.
     };
-    /// The log of a run that is known, to be read from behind `after` on (P8). errc::not_found,
-    /// cursor_expired, bad_cursor.
+    /// The log of a run that is known, to be read from the event after `after` on (P8).
+    /// errc::not_found, cursor_expired, bad_cursor.
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 

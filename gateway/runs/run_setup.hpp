@@ -15,7 +15,8 @@
 
 namespace agui::gateway {
 
-// From a request and its thread to what the session and the runner need. Pure, but for log lines.
+// From a request and its thread to what the session and the runner need. Pure, except for log
+// lines.
 
 /// The tools of the caller that this run offers: the config's, then the request's (or, if the
 /// request does not say, those last offered on the thread). errc::tool_name_clash where the

@@ -13,7 +13,7 @@ namespace agui::runner {
 
 /// Timeouts for waits that are renewed very often, such as the wait for each token of a stream:
 /// setting a deadline is an assignment. One timer per execution context looks at all deadlines
-/// every 250 ms, or earlier where one is nearer than that. It runs only while there are watches, so
+/// every 250 ms, or earlier if one is due sooner. It runs only while there are watches, so
 /// it keeps nobody's run() from returning.
 ///
 /// One per execution context, owned by it. Everything here is used on the one thread that runs the

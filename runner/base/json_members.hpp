@@ -15,7 +15,7 @@ namespace agui::runner {
 // thing.
 
 /// The members of these names, each null if it is absent: one pass over the object instead of a
-/// search for each, which is what a token costs most in here.
+/// search for each, which is the largest cost of a token here.
 template <std::size_t Count>
 [[nodiscard]] std::array<const boost::json::value*, Count> members_of(
     const boost::json::object& object, const std::array<std::string_view, Count>& names

@@ -32,7 +32,7 @@ boost::json::parse_options options(bool torn) {
 struct scratch {
     std::array<unsigned char, scratch_bytes> buffer;
     // Made anew for each parse: release() would keep the doubled size of the next overflow block,
-    // so that a row of large texts would ask for ever more.
+    // so that large texts in a row would ask for more and more.
     std::optional<boost::json::monotonic_resource> memory;
     // Keeps its own stack between parses.
     boost::json::parser parser{boost::json::storage_ptr(), options(false)};
@@ -96,7 +96,7 @@ std::string with_halves_as_bytes(std::string_view text) {
             out.push_back(static_cast<char>(0x80U | (*unit & 0x3FU)));
             at += 6;
         } else {
-            // An escape is passed over whole: the second backslash of a pair begins nothing.
+            // An escape is skipped as a whole: the second backslash of a pair begins nothing.
             const std::size_t length = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
             out.append(text.substr(at, length));
             at += length;

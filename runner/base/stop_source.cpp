@@ -33,7 +33,7 @@ struct stop_source::shared {
 
     boost::asio::any_io_executor executor;
     boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
-    bool gone = false;                       ///< The run is no more: what waited is gone with it.
+    bool gone = false;                       ///< The run is gone, and what waited with it.
     std::atomic<int> state{open};            ///< Or a stop_reason.
 };
 

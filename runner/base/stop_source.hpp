@@ -24,7 +24,7 @@ public:
     stop_source& operator=(const stop_source&) = delete;
 
     /// Any thread, also from inside of what the run calls. The first reason counts. False: too
-    /// late. Runs nothing of anybody else's, so nothing can be thrown through it.
+    /// late. Runs no code of others, so nothing can be thrown through it.
     bool request(stop_reason reason) noexcept;
 
     /// Any thread.

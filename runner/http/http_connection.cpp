@@ -50,7 +50,8 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
 }
 
 asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mutable_buffer to) {
-    // Not coroutines themselves: a read is made for every token, and a frame less is a frame less.
+    // Not coroutines themselves: a read is made for every token, and each frame that is saved
+    // counts.
     return tls_ ? tls_->async_read_some(to, as_result) : socket_.async_read_some(to, as_result);
 }
 

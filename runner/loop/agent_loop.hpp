@@ -79,7 +79,7 @@ struct run_services {
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to
-/// the caller, goes round until the model only talks. Always ends with exactly one sink.finish(),
+/// the caller, repeats that until the model only talks. Always ends with exactly one sink.finish(),
 /// whatever happens; throws nothing. stop.request() ends the upstream call and the server tools at
 /// once (a tool that ignores it is left alone, its result dropped); from when it returns no model
 /// is asked and no tool is started. It is closed right before sink.finish(): a stop that came

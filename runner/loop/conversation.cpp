@@ -15,7 +15,7 @@ using session::call_status;
 
 namespace {
 
-// 4 KB a run at the most. Beyond it every call gets an id of ours, which is new for sure.
+// 4 KB per run at most. Beyond it every call gets an id of ours, which is certainly new.
 constexpr std::size_t call_hashes_max = 1024;
 
 std::uint32_t hash_of(std::string_view id) noexcept {

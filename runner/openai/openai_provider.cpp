@@ -175,7 +175,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
     if (end.failed && (cancelled || !outcome)) {
         co_return without_secrets(from_transport(*end.failed, begun), status);
     }
-    // Cut after the finish_reason: nothing of the answer is missing but its trimmings.
+    // Cut after the finish_reason: nothing of the answer itself is missing.
     if (!outcome) {
         co_return without_secrets(outcome.error(), status);
     }

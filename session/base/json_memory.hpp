@@ -9,9 +9,9 @@
 
 namespace agui {
 
-/// Memory for JSON values that counts at a budget, with what the allocator adds, for as long as the
-/// values live. An allocation without room throws memory_refused. The values of one storage are
-/// used on one thread at a time; they may move to another together.
+/// Memory for JSON values that counts against a budget, with what the allocator adds, for as long
+/// as the values live. An allocation without room throws memory_refused. The values of one storage
+/// are used on one thread at a time; they may move to another together.
 class json_memory final : public boost::json::memory_resource {
 public:
     explicit json_memory(memory_budget* budget, memory_use use = memory_use::ordinary) noexcept;

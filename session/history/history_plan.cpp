@@ -150,7 +150,7 @@ private:
         return std::nullopt;
     }
 
-    // A call and its result that the client made itself. In front of the last known user message an
+    // A call and its result that the client made itself. Before the last known user message an
     // earlier request has brought them, and has decided.
     std::optional<failure> read_own_result(std::size_t index) {
         const message& given = input_.messages[index];

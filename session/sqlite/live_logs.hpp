@@ -20,12 +20,12 @@ namespace agui::session {
 /// The way past the store's queue, for what runs do that are going on: their log entries, their
 /// commits, and their begin are durable as soon as they are in the ring. Which may go there, so
 /// that every log and every thread stays in order: while entries of a run are queued, what is
-/// behind them is queued as well.
+/// after them is queued as well.
 ///
 /// Everything but the last group may be called from any thread.
 class live_logs {
 public:
-    /// Runs are numbered from the one behind `last_number` on. Throws std::system_error (log_ring).
+    /// Runs are numbered from the one after `last_number` on. Throws std::system_error (log_ring).
     live_logs(const std::string& path, std::uint64_t identity, std::int64_t last_number)
         : last_number_(last_number), ring_(path, identity) {}
 
@@ -80,7 +80,7 @@ public:
     /// Moves the records that have come together to the end of `records`: all that are before the
     /// place that is returned.
     [[nodiscard]] log_ring::place take(std::vector<held_record>& records);
-    /// The same; and the first entry of each run behind that place is encoded whole.
+    /// The same; and the first entry of each run after that place is encoded whole.
     [[nodiscard]] log_ring::place cut(std::vector<held_record>& records);
     /// False: there are records to take already. Otherwise the next one is told to be due.
     [[nodiscard]] bool ask_for_next();

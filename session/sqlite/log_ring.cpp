@@ -100,7 +100,7 @@ Value load(const char* from) noexcept {
     return value;
 }
 
-// The record of which `bytes` are everything behind its head.
+// The record of which `bytes` are everything after its head.
 std::optional<log_ring::record> parse(std::string_view bytes) {
     std::uint64_t run_number = 0;
     std::uint64_t first_sequence = 0;
@@ -175,7 +175,7 @@ segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::co
     if (offset + sizeof head > log_ring::segment_bytes || load<std::uint32_t>(rest) != 0) {
         return segment_end::unsound;
     }
-    // What a killed process was appending has no length, and nothing behind it.
+    // What a killed process was appending has no length, and nothing after it.
     for (; offset + sizeof head <= log_ring::segment_bytes; offset += record_alignment) {
         if (record_at(segment, offset, head)) {
             return segment_end::unsound;
@@ -343,7 +343,7 @@ std::optional<log_ring::record> log_ring::next(place& from, place until) const {
                 return parse({record + sizeof head, head.bytes - sizeof head});
             }
         }
-        // Behind a full segment is the begin of the next one.
+        // After a full segment is the start of the next one.
         from = begin_of(offset == 0 ? serial_of(from) : serial_of(from) + 1);
     }
     return std::nullopt;

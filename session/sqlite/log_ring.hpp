@@ -70,7 +70,7 @@ public:
     /// Behind the last record that was appended.
     [[nodiscard]] place end() const noexcept { return end_.load(std::memory_order_acquire); }
 
-    /// The record at `from`, which is moved behind it; nullopt at `until`, which end() gave. Its
+    /// The record at `from`, which is moved past it; nullopt at `until`, which end() gave. Its
     /// bytes live until they are released.
     [[nodiscard]] std::optional<record> next(place& from, place until) const;
 

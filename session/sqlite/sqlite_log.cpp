@@ -251,7 +251,7 @@ std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
             return known->second.end;
         }
     }
-    // The record outlives the log: numbers go on behind what was dropped.
+    // The record outlives the log: numbers go on after what was dropped.
     const std::uint64_t end = end_of_rows(run_number);
     const auto position = runs_.log_of(run_number);
     return position ? std::max(end, position->last_sequence) : end;

@@ -14,7 +14,7 @@ namespace agui::session {
 
 namespace {
 
-// Never for want of space or for a disk that fails.
+// Never for lack of space or for a disk that fails.
 bool is_fault_of_record(const std::exception& error) noexcept {
     const auto* const of_sqlite = dynamic_cast<const sqlite_error*>(&error);
     return of_sqlite != nullptr ? (of_sqlite->code() & 0xff) == SQLITE_CONSTRAINT
@@ -303,7 +303,7 @@ void sqlite_redo::step() noexcept {
         return;
     }
     // Asked once: what is appended meanwhile may change it, and the ring must not be released
-    // behind records.
+    // after records.
     const bool starts = log_.fold_starts();
     if (starts && !apply_now(chains::restart)) {
         log_.rest();

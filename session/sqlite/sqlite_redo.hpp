@@ -42,7 +42,7 @@ public:
     /// From here on there is something to take. Without it this has nothing to do but fold.
     void use(live_logs& live);
 
-    /// Takes everything and does it to the tables: the begin of each transaction. To be followed by
+    /// Takes everything and does it to the tables: the start of each transaction. To be followed by
     /// committed() or rolled_back().
     void apply();
     void committed() noexcept;

@@ -203,7 +203,7 @@ public:
         run_record run;
         std::uint64_t last_sequence = 0; ///< Of its log.
     };
-    /// To be ended by the caller, in order of begin; of one thread, or of all.
+    /// To be ended by the caller, in the order in which they began; of one thread, or of all.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>>
     orphans(std::optional<thread_key> thread = std::nullopt) = 0;
 

@@ -28,7 +28,7 @@ public:
     void number(double number);          ///< Finite.
     void literal(std::string_view word); ///< true, false, null
 
-    /// Takes the member that was written last out again; that it was given counts for duplicates.
+    /// Removes the member that was written last; it still counts as given for duplicates.
     void drop_member();
 
     /// The name as JSON.

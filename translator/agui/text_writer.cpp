@@ -6,7 +6,7 @@
 
 namespace agui::translator {
 
-// What comes first in its array, object or member stands behind one of three characters, none of
+// What comes first in its array, object or member stands after one of three characters, none of
 // which ends a value.
 void text_writer::separate() {
     if (text_.empty()) {

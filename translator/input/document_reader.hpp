@@ -35,7 +35,7 @@ struct document_rules {
 };
 
 struct document {
-    boost::json::value value; ///< Its memory counts at the budget as long as it lives.
+    boost::json::value value; ///< Its memory counts against the budget as long as it lives.
     /// The document as JSON with keys sorted at every level, strings and numbers in one form: equal
     /// documents give equal text.
     std::string canonical;

@@ -84,7 +84,7 @@ struct run_input {
 /// are absent, unknown members are ignored without being built, unknown roles (if strings), parts
 /// and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
 /// messages; the names of RunAgentInput are read in snake_case too, at every level (`thread_id`,
-/// `tool_calls`, `mime_type`), where the camelCase one is absent. What reading takes counts at
+/// `tool_calls`, `mime_type`), where the camelCase one is absent. What reading takes counts against
 /// `budget`, if there is one, until it returns. Failures: invalid_json (document_reader.hpp),
 /// invalid_input with `path` (`messages[2].toolCallId`), unsupported_protocol_version, overloaded.
 [[nodiscard]] result<run_input>
