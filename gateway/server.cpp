@@ -52,6 +52,8 @@ constexpr std::chrono::minutes log_drop_period{10};
 constexpr std::size_t max_cancel_bytes = 16 * 1024;
 /// A conversation is in memory several times while a reply is made of it.
 constexpr std::size_t large_replies_at_once = 1;
+// Of those that wait for it: each holds a connection, and whoever comes last waits for all of them.
+constexpr std::size_t large_replies_waiting = 64;
 
 /// One I/O thread: runs, connections and model calls that live here never leave it.
 struct io_thread {
@@ -87,7 +89,7 @@ struct server::impl {
     memory_limits bounds;
     memory_budget memory; ///< Before everything that counts against it.
     address_shares unfinished;
-    turnstile large_replies{large_replies_at_once};
+    turnstile large_replies{large_replies_at_once, large_replies_waiting};
 
     // Destroyed in reverse: whoever uses the contexts goes before them.
     std::unique_ptr<logger> own_log;

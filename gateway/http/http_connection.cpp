@@ -282,6 +282,9 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
     std::unique_ptr<turnstile::pass> place;
     if (target.large_reply) {
         place = co_await services_.large_replies.enter();
+        if (!place) {
+            co_return to_reply(http_errc::overloaded, "Too many large replies are being made.");
+        }
         const memory_budget& memory = services_.memory;
         if (memory.used() >= memory.limit(memory_use::ordinary)) {
             co_return to_reply(http_errc::overloaded, no_memory);

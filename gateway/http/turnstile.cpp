@@ -8,6 +8,8 @@ boost::asio::awaitable<std::unique_ptr<turnstile::pass>> turnstile::enter() {
         const std::lock_guard lock(mutex_);
         if (free_ > 0) {
             --free_;
+        } else if (waiting_.size() >= most_waiting_) {
+            co_return nullptr;
         } else {
             turn = std::make_shared<completion_event>();
             waiting_.push_back(turn);

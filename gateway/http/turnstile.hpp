@@ -11,11 +11,12 @@
 
 namespace agui::gateway {
 
-/// Lets so many through at a time, the others one after the other as they came. For what takes much
-/// memory while it is made. Any thread; outlives its passes.
+/// Lets so many through at a time, and so many others wait, one after the other as they came. For
+/// what takes much memory while it is made. Any thread; outlives its passes.
 class turnstile {
 public:
-    explicit turnstile(std::size_t at_once) noexcept : free_(at_once) {}
+    turnstile(std::size_t at_once, std::size_t most_waiting) noexcept
+        : most_waiting_(most_waiting), free_(at_once) {}
     turnstile(const turnstile&) = delete;
     turnstile& operator=(const turnstile&) = delete;
 
@@ -30,12 +31,14 @@ public:
     private:
         turnstile& owner_;
     };
-    /// Returns once there is a place. Not to be cancelled.
+    /// Returns once there is a place; null, at once, where too many wait for one already. Not to be
+    /// cancelled.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<pass>> enter();
 
 private:
     void leave();
 
+    const std::size_t most_waiting_;
     std::mutex mutex_;
     std::size_t free_;
     std::deque<std::shared_ptr<completion_event>> waiting_;

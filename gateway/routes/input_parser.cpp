@@ -24,6 +24,11 @@ using text_outcome = result<input_parser::parsed_text>;
 // Texts are held by the request, the change and what is written to the store.
 constexpr std::size_t copies_of_text = 3;
 
+// Small ones are let in as long as there is a reserve.
+memory_use use_of(std::string_view body) {
+    return body.size() > large_bytes ? memory_use::ordinary : memory_use::small;
+}
+
 failure no_memory() { return {errc::overloaded, "there is no memory for this request", {}, {}}; }
 
 outcome
@@ -35,8 +40,8 @@ parse(std::string_view body, const translator::input_limits& limits, memory_budg
         }
         std::string digest = input_digest(input->canonical);
         std::string().swap(input->canonical);
-        memory_share held(budget);
-        if (body.size() > large_bytes && !held.grow_to(body.size() * copies_of_text)) {
+        memory_share held(budget, use_of(body));
+        if (!held.grow_to(body.size() * copies_of_text)) {
             return no_memory();
         }
         return input_parser::parsed{std::move(*input), std::move(digest), std::move(held)};
@@ -52,8 +57,8 @@ parse_text(std::string_view body, const translator::input_limits& limits, memory
         if (!text) {
             return text.error();
         }
-        memory_share held(budget);
-        if (body.size() > large_bytes && !held.grow_to(body.size() * copies_of_text)) {
+        memory_share held(budget, use_of(body));
+        if (!held.grow_to(body.size() * copies_of_text)) {
             return no_memory();
         }
         return input_parser::parsed_text{std::move(*text), std::move(held)};

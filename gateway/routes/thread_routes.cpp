@@ -26,6 +26,8 @@ constexpr std::size_t page_default = 50;
 constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
+// Of a PATCH: metadata, a title, and room for what a client escapes of them.
+constexpr std::size_t patch_bytes_max = 262'144;
 
 http_reply json_reply(const json::value& body) {
     http_reply reply;
@@ -211,8 +213,17 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     if (!taken) {
         co_return to_reply(taken.error());
     }
-    const auto removed = co_await store.remove(key);
-    store.release(key, {});
+    // Given back whatever happens: nobody could use the thread again.
+    struct held {
+        ~held() { of.release(key, {}); }
+        session::store& of;
+        const session::thread_key& key;
+    };
+    const auto removed = co_await
+        [](session::store& of, const session::thread_key& which) -> asio::awaitable<result<bool>> {
+        const held lease{of, which};
+        co_return co_await of.remove(which);
+    }(store, key);
     if (!removed) {
         co_return to_reply(removed.error());
     }
@@ -385,7 +396,8 @@ make_thread_routes(session::store& store, const clock& time, std::size_t max_jso
          .pattern = "/agui/threads/{threadId}",
          .handler = [&store, &time, max_json_depth](http_request& request
                     ) { return change_thread(store, time, max_json_depth, request); },
-         .json = true},
+         .json = true,
+         .max_body_bytes = patch_bytes_max},
         {.method = "DELETE",
          .pattern = "/agui/threads/{threadId}",
          .handler = on_store(delete_thread)},

@@ -34,6 +34,9 @@ using session::thread_key;
 // Holds a thread for the server itself: no run has this id, and none is told of.
 constexpr std::string_view no_run;
 
+// Of its text, while a thread is in memory: what is read of it, and what a snapshot says of it.
+constexpr std::size_t copies_of_thread = 2;
+
 // Of logs that no store keeps: the oldest go first, so that runs that are under way find room.
 std::size_t bytes_to_keep(const memory_budget* budget) {
     constexpr std::size_t most = 256U << 20U;
@@ -598,6 +601,15 @@ boost::asio::awaitable<result<run_service::recording>>
 run_service::history(std::string principal, const translator::run_input& input) {
     const std::shared_ptr<shared> self = shared_;
     const thread_key key{std::move(principal), input.thread_id};
+    // A long conversation is there twice for a moment, as it is read and as it is written.
+    memory_share memory(self->services.memory);
+    auto known = co_await self->services.store.summary(key);
+    if (!known) {
+        co_return known.error();
+    }
+    if (known->has_value() && !memory.grow_to(copies_of_thread * (*known)->bytes)) {
+        co_return failure{errc::overloaded, "there is no memory for this conversation", {}, {}};
+    }
     session::thread_record thread;
     std::shared_ptr<live_run> live;
     // The run is looked at before and after, so that the thread is that of its begin and no later

@@ -24,7 +24,7 @@ boost::asio::awaitable<void> pass_through(
 
 TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
     boost::asio::io_context context;
-    turnstile gate(2);
+    turnstile gate(2, 2);
     std::vector<int> inside;
     std::vector<std::unique_ptr<turnstile::pass>> passes;
     for (int i = 1; i <= 4; ++i) {
@@ -49,6 +49,27 @@ TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
     );
     context.poll();
     EXPECT_EQ(inside.back(), 5);
+}
+
+TEST(Turnstile, RefusesWhoeverComesWhenEnoughWait) {
+    boost::asio::io_context context;
+    turnstile gate(1, 1);
+    std::vector<int> inside;
+    std::vector<std::unique_ptr<turnstile::pass>> passes;
+    for (int i = 1; i <= 3; ++i) {
+        boost::asio::co_spawn(
+            context, pass_through(gate, i, inside, passes), [](const std::exception_ptr&) {}
+        );
+    }
+
+    context.poll();
+
+    EXPECT_EQ(inside, (std::vector<int>{1, 3}));
+    EXPECT_NE(passes.at(0), nullptr);
+    EXPECT_EQ(passes.at(1), nullptr) << "refused, the second one still waits";
+    passes.at(0).reset();
+    context.poll();
+    EXPECT_EQ(inside, (std::vector<int>{1, 3, 2}));
 }
 
 } // namespace
