@@ -26,8 +26,8 @@ constexpr std::size_t page_default = 50;
 constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
-// Of a PATCH: metadata, a title, and room for what a client escapes of them.
-constexpr std::size_t patch_bytes_max = 262'144;
+// Of a PATCH: metadata, a title, as clients may escape them (six bytes for one).
+constexpr std::size_t patch_bytes_max = 524'288;
 
 http_reply json_reply(const json::value& body) {
     http_reply reply;

@@ -80,6 +80,20 @@ TEST_F(ThreadRoutes, ShowsChangesAndDeletesAThread) {
         << "the thread begins anew";
 }
 
+TEST_F(ThreadRoutes, APatchHasABodyLimitOfItsOwn) {
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    // As long as it may be, each of its bytes escaped.
+    std::string escaped;
+    for (int i = 0; i < 65'000; ++i) {
+        escaped += "\\u0061";
+    }
+    const std::string largest = R"({"metadata":{"a":")" + escaped + "\"}}";
+
+    EXPECT_EQ(patch("/agui/threads/t", largest).status, 200);
+    EXPECT_EQ(patch("/agui/threads/t", largest + std::string(200'000, ' ')).status, 413);
+}
+
 TEST_F(ThreadRoutes, ListsByPages) {
     start();
     for (const char* id : {"a", "b", "c"}) {
