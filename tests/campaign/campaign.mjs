@@ -90,6 +90,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     async function answerAsTool(request, response) {
         const { toolCallId } = await body(request);
         note('executed', { toolCallId });
+        counts.executed += 1;
         await sleep(20 + below(200));
         response.writeHead(200, { 'content-type': 'application/json' }).end(`{"result":"of ${toolCallId}"}`);
     }
@@ -167,7 +168,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     // ---- Clients.
 
     let stopping = false;
-    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0 };
+    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0 };
 
     function violation(what, where) {
         note('violations', { what, ...where });
