@@ -6,6 +6,7 @@
 #include "runner/base/utf8.hpp"
 #include "runner/http/sse_parser.hpp"
 #include "runner/openai/openai_fields.hpp"
+#include "session/base/finite_json.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -37,6 +38,12 @@ constexpr std::string_view blank = " \t\r\n";
 std::string_view without_blank_begin(std::string_view text) noexcept {
     text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
     return text;
+}
+
+/// An object that is stored and sent back. Null if it cannot be written again as it was.
+const json::object* kept_object(const json::value* member) noexcept {
+    const json::object* const object = object_of(member);
+    return object != nullptr && session::is_finite(*member) ? object : nullptr;
 }
 
 } // namespace
@@ -81,6 +88,7 @@ struct openai_decoder::state final : sse_parser::handler {
     bool answered = false;   ///< Something of the dialect was seen.
     bool end_marker = false; ///< `[DONE]`, or the end of a whole answer.
     bool torn = false;       ///< The chunk at hand was cut in the middle of a character.
+    bool ended = false;      ///< The body has: an event that comes yet had no empty line after it.
     bool said = false;
     bool thought = false;
     std::string_view reasoning_name; ///< Of the member; a literal.
@@ -208,6 +216,7 @@ void openai_decoder::state::settle() {
             return;
         }
     } else if (body == form::events) {
+        ended = true;
         parser.finish();
     }
     if (failure) {
@@ -223,7 +232,11 @@ void openai_decoder::state::settle() {
     if (!unknown_reason.empty() && reason == finish_reason::stop && !calls.all_whole()) {
         reason = finish_reason::length;
     }
-    call_status(calls.finish(reason == finish_reason::stop || reason == finish_reason::tool_calls));
+    const tool_call_assembler::status last =
+        calls.finish(reason == finish_reason::stop || reason == finish_reason::tool_calls);
+    if (reason) {
+        call_status(last); // Of a cut answer it is known why a call has no name.
+    }
     hand_over_data();
 }
 
@@ -272,7 +285,10 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
     }
     const parsed_json parsed = parse_json_scratch(data);
     if (parsed.value == nullptr) {
-        fail("a chunk of the answer is not JSON");
+        // A cut within an event is the same loss as one between two events.
+        if (!ended || !answered) {
+            fail("a chunk of the answer is not JSON");
+        }
         return;
     }
     torn = parsed.torn;
@@ -383,7 +399,7 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
             details.add(*pieces);
         }
     }
-    if (const json::object* const object = object_of(extra);
+    if (const json::object* const object = kept_object(extra);
         object != nullptr && !torn && json::serialize(*object).size() <= extra_bytes_max) {
         extra_content = json::value(*object, json::storage_ptr());
     }
@@ -509,7 +525,7 @@ void openai_decoder::state::tool_call(
     fragment.torn = torn;
     const std::string id = torn ? to_utf8(string_in(value, "id")) : std::string();
     fragment.id = torn ? std::string_view(id) : string_in(value, "id");
-    fragment.extra_content = torn ? nullptr : object_in(value, "extra_content");
+    fragment.extra_content = torn ? nullptr : kept_object(value.if_contains("extra_content"));
     std::string name;
     std::string serialized;
     if (const json::object* const function = object_in(value, "function")) {

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/base/finite_json.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -170,7 +171,7 @@ void reasoning_details::add(const json::array& pieces) {
             return;
         }
         bytes_ += json::serialize(each).size();
-        if (bytes_ > details_bytes_max) {
+        if (bytes_ > details_bytes_max || !session::is_finite(each)) {
             dropped_ = true;
             json::array().swap(blocks_);
             return;

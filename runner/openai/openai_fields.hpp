@@ -46,8 +46,9 @@ read_usage(const boost::json::object& source, std::string_view provider, std::st
 /// joined.
 class reasoning_details {
 public:
-    /// The array of one chunk. What would make more than a megabyte of all of them is dropped, with
-    /// all that was kept: a part of a signed block is refused.
+    /// The array of one chunk. What would make more than a megabyte of all of them, or cannot be
+    /// written again (an infinite number), is dropped, with all that was kept: a part of a signed
+    /// block is refused.
     void add(const boost::json::array& pieces);
     [[nodiscard]] const boost::json::array& blocks() const noexcept { return blocks_; }
 

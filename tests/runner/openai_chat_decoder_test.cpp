@@ -623,6 +623,27 @@ const std::vector<answer_case>& failure_cases() {
         {"CutInAChunk",
          frames({delta(R"("content":"a")")}) + "data: {\"choices\":[{\"del",
          {"text a"},
+         "lost"},
+        {"CutInAChunkOfArguments",
+         frames({call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x"})")}) +
+             R"(data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"argu)",
+         {"call 0 a f", "arguments 0 {\"x"},
+         "lost"},
+        {"CutBeforeTheNameOfACall",
+         frames({call(R"("index":0,"id":"a","function":{"arguments":"{"})")}),
+         {},
+         "lost"},
+        {"CutInTheFirstChunk",
+         R"(data: {"choices":[{"del)",
+         {},
+         "unavailable: a chunk of the answer is not JSON"},
+        {"CutInAChunkAfterTheFinishReason",
+         frames({delta(R"("content":"a")"), finish("stop")}) + R"(data: {"choices":[],"us)",
+         {"text a"},
+         "stop"},
+        {"NotJsonAfterText",
+         frames({delta(R"("content":"a")"), R"({"choices":[{"del)", done}),
+         {"text a"},
          "unavailable: a chunk of the answer is not JSON"},
         {"NoBytes", "", {}, "unavailable: the body holds no answer"},
         {"NoEvents", ": hello\n\n", {}, "unavailable: the body holds no answer"},
@@ -971,6 +992,20 @@ TEST(OpenaiDecoder, KeepsTheExtraContentOfTheTurnAndOfItsCalls) {
         boost::json::serialize(sink.turn), R"({"extra_content":{"google":{"thought":true}}})"
     );
     EXPECT_EQ(boost::json::serialize(sink.calls), R"({"0":{"extra_content":{"s":1}}})");
+}
+
+TEST(OpenaiDecoder, KeepsNothingThatCannotBeWrittenAgain) {
+    const data_sink sink = data_of(frames(
+        {delta(R"("extra_content":{"n":[1,-1e999]})"),
+         delta(R"("reasoning_details":[{"type":"reasoning.encrypted","data":"x"}])"),
+         delta(R"("reasoning_details":[{"type":"reasoning.encrypted","n":{"m":1e999}}])"),
+         call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"},)"
+              R"("extra_content":{"s":1e999})"),
+         finish("tool_calls"), done}
+    ));
+
+    EXPECT_EQ(boost::json::serialize(sink.turn), "{}");
+    EXPECT_EQ(boost::json::serialize(sink.calls), "{}");
 }
 
 } // namespace
