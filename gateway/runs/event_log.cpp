@@ -5,6 +5,7 @@
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -34,6 +35,10 @@ constexpr std::size_t reused_slice_bytes = 4096;
 constexpr std::size_t small_log_bytes = 64 * 1024;
 // Of the budget, at a time.
 constexpr std::size_t counted_bytes = 4096;
+
+// Of one log, appended and not stored: a run that produces faster than the disk writes waits for it
+// long before its entries fill the store's queue. A token a millisecond is 4 s of it.
+constexpr std::size_t unstored_bytes_max = 256 * 1024;
 
 // Readers that go on before anything else does.
 constexpr std::size_t resumed_at_once = 32;
@@ -226,7 +231,7 @@ void event_log::flush() {
         reused = std::move(slice);
     }
     if (settings_.visible_before_durable) {
-        make_visible(last);
+        make_visible(last, stored::no);
     }
 }
 
@@ -318,10 +323,63 @@ bool event_log::outgrown(std::size_t most) const {
     return over_budget_ || events_.bytes() > most;
 }
 
-void event_log::make_visible(std::uint64_t sequence) {
+// With the mutex held.
+std::size_t event_log::unstored_bytes() const noexcept {
+    if (settings_.store == nullptr || ended_ || failed_ || durable_ >= events_.size()) {
+        return 0;
+    }
+    return events_.bytes_between(durable_, events_.size(), false, 0);
+}
+
+bool event_log::has_room() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return unstored_bytes() <= unstored_bytes_max;
+}
+
+boost::asio::awaitable<void> event_log::room() {
+    const auto self = shared_from_this();
+    boost::asio::steady_timer waiting(executor_, boost::asio::steady_timer::time_point::max());
+    const auto forget = [this](boost::asio::steady_timer*) {
+        writer_ = nullptr;
+        const std::lock_guard lock(mutex_);
+        writer_waits_ = false;
+    };
+    const std::unique_ptr<boost::asio::steady_timer, decltype(forget)> known(&waiting, forget);
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (unstored_bytes() <= unstored_bytes_max / 2) {
+                co_return;
+            }
+            writer_waits_ = true;
+        }
+        writer_ = &waiting;
+        pass_failpoint("log.full");
+        boost::system::error_code woken;
+        co_await waiting.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, woken));
+    }
+}
+
+// With the mutex held. The wait ends on its own executor, where it cannot be missed.
+void event_log::wake_writer() {
+    if (writer_waits_ && unstored_bytes() <= unstored_bytes_max / 2) {
+        writer_waits_ = false;
+        boost::asio::post(executor_, [self = shared_from_this()] {
+            if (self->writer_ != nullptr) {
+                self->writer_->cancel();
+            }
+        });
+    }
+}
+
+void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
     std::vector<resumption> ready;
     {
         const std::lock_guard lock(mutex_);
+        if (is_stored == stored::yes && sequence > durable_) {
+            durable_ = sequence;
+            wake_writer();
+        }
         if (sequence <= visible_ || ended_ || frozen_) {
             return;
         }
@@ -485,7 +543,7 @@ bool event_log::ended() const {
 
 void event_log::on_durable(std::uint64_t sequence) noexcept {
     pass_failpoint("log.durable");
-    make_visible(sequence);
+    make_visible(sequence, stored::yes);
 }
 
 void event_log::on_failed() noexcept {
@@ -496,6 +554,7 @@ void event_log::on_failed() noexcept {
             return;
         }
         failed_ = true;
+        wake_writer();
         handler = on_failure_;
     }
     if (handler) {

@@ -11,6 +11,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +86,13 @@ public:
 
     /// Entries not handed to the store yet, the terminal included, for a commit that includes them.
     [[nodiscard]] session::log_slice take_staged();
+
+    /// False: the store is so far behind with this log that its run should produce nothing more.
+    /// Where no store is written, there is always room.
+    [[nodiscard]] bool has_room() const noexcept;
+    /// Completes when there is room again, or nothing will be stored any more. Cancellable. One
+    /// wait at a time.
+    [[nodiscard]] boost::asio::awaitable<void> room();
 
     /// What take_staged() returned is durable: everything appended is visible, the log has ended.
     void publish_end();
@@ -187,7 +195,10 @@ private:
     void schedule_flush();
     void flush();
     void write_staged(session::log_slice& slice);
-    void make_visible(std::uint64_t sequence);
+    enum class stored { no, yes };
+    void make_visible(std::uint64_t sequence, stored is_stored);
+    [[nodiscard]] std::size_t unstored_bytes() const noexcept;
+    void wake_writer();
     void take_waiters(std::vector<resumption>& ready);
     static void resume(std::vector<resumption> ready);
     void reader_left(leaving how);
@@ -205,6 +216,9 @@ private:
     std::vector<std::string> tail_; ///< The events without a number, as JSON.
     std::uint64_t staged_from_ = 1; ///< First sequence not handed to the store.
     std::uint64_t visible_ = 0;
+    std::uint64_t durable_ = 0; ///< Last sequence that the store told.
+    bool writer_waits_ = false;
+    boost::asio::steady_timer* writer_ = nullptr; ///< Where it waits; on the executor.
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;
     bool ended_ = false;

@@ -37,6 +37,8 @@ void model_sink::on_call_data(std::size_t call, const boost::json::value& value)
     (void)value;
 }
 
+boost::asio::awaitable<void> model_sink::room() { co_return; }
+
 tool_choice tool_choice_from_string(std::string_view text) {
     if (text == "auto") {
         return {.kind = tool_choice::mode::automatic, .name = {}};

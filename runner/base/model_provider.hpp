@@ -65,6 +65,12 @@ public:
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
+    /// False: more was delivered than is stored or passed on yet. The provider awaits room() before
+    /// it reads more of the answer; what it has read already it may deliver.
+    [[nodiscard]] virtual bool has_room() const noexcept { return true; }
+    /// Completes when there is room again. Cancellable (terminal).
+    [[nodiscard]] virtual boost::asio::awaitable<void> room();
+
     /// What the server wants back in later requests besides what was said: of the answer, or of one
     /// of its calls. Whoever keeps it does not look into it. A key's later value replaces its
     /// earlier one.

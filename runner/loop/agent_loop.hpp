@@ -29,6 +29,12 @@ public:
     /// Shows an event. Deltas may be shown before what they belong to is committed.
     virtual void emit(const runner_event& event) = 0;
 
+    /// False: events come faster than they are stored. The run awaits room() before it reads more
+    /// from a model; see model_sink.
+    [[nodiscard]] virtual bool has_room() const noexcept { return true; }
+    /// Completes when there is room again. Cancellable (terminal).
+    [[nodiscard]] virtual boost::asio::awaitable<void> room() { co_return; }
+
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
 

@@ -125,8 +125,9 @@ private:
     exchange(const model_request& request, model_sink& sink);
 
     std::shared_ptr<model_transport> transport_;
-    [[nodiscard]] asio::awaitable<body_end>
-    read_events(transport_response& response, openai_decoder& decoder, bool& begun);
+    [[nodiscard]] asio::awaitable<body_end> read_events(
+        transport_response& response, openai_decoder& decoder, model_sink& sink, bool& begun
+    );
     [[nodiscard]] model_failure without_secrets(model_failure failed, int status) const;
 
     openai_settings settings_;
@@ -164,7 +165,7 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
 
     openai_decoder decoder(sink, request.parameters.model, settings_.provider_name);
     bool begun = false;
-    body_end end = co_await read_events(*response, decoder, begun);
+    body_end end = co_await read_events(*response, decoder, sink, begun);
     if (!end.failed && !end.at_its_end && !decoder.failed()) {
         // The last bytes let the connection be used again.
         const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
@@ -184,9 +185,14 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
 }
 
 /// Until the answer is complete, or as complete as it gets in time.
-asio::awaitable<body_end>
-openai_provider::read_events(transport_response& response, openai_decoder& decoder, bool& begun) {
+asio::awaitable<body_end> openai_provider::read_events(
+    transport_response& response, openai_decoder& decoder, model_sink& sink, bool& begun
+) {
     while (!decoder.ending()) {
+        if (!sink.has_room()) {
+            // Meanwhile the server's bytes wait in the socket. No idle time runs without a read.
+            co_await sink.room();
+        }
         const transport_result<std::string_view> bytes = co_await response.read();
         if (!bytes) {
             co_return body_end{.at_its_end = false, .failed = bytes.error()};

@@ -8,6 +8,8 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <optional>
 #include <string>
@@ -225,6 +227,121 @@ TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
     ASSERT_FALSE(*outcome);
     EXPECT_EQ(outcome->error().what, kind::cancelled);
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
+}
+
+/// Has no room after each text until it is given some.
+class narrow_sink final : public recording_model_sink {
+public:
+    explicit narrow_sink(asio::io_context& context)
+        : room_(context, asio::steady_timer::time_point::max()) {}
+
+    void on_text(std::string_view delta) override {
+        recording_model_sink::on_text(delta);
+        full_ = true;
+    }
+    [[nodiscard]] bool has_room() const noexcept override { return !full_; }
+    [[nodiscard]] asio::awaitable<void> room() override {
+        boost::system::error_code ec;
+        while (full_) {
+            co_await room_.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+        }
+    }
+
+    void give_room() {
+        full_ = false;
+        room_.cancel();
+    }
+
+private:
+    asio::steady_timer room_;
+    bool full_ = false;
+};
+
+class OpenaiProviderWithoutRoom : public OpenaiProvider {
+protected:
+    void begin(std::shared_ptr<model_transport> transport) {
+        provider_ = make_openai_provider(std::move(transport), settings);
+        const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
+                             std::optional<model_outcome>& result) -> asio::awaitable<void> {
+            result.emplace(co_await from.ask(what, to));
+        };
+        asio::co_spawn(
+            context(), keep(*provider_, request(), narrow, outcome),
+            asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {})
+        );
+        settle();
+    }
+    void settle() {
+        context().restart();
+        context().poll();
+    }
+
+    narrow_sink narrow{context()};
+    asio::cancellation_signal stop;
+    std::optional<model_outcome> outcome;
+
+private:
+    std::unique_ptr<model_provider> provider_;
+};
+
+TEST_F(OpenaiProviderWithoutRoom, ReadsOnOnlyWhenThereIsRoom) {
+    begin(make_scripted_transport({answering(text_frame + text_frame + stop_frame + done_frame)}));
+
+    EXPECT_EQ(narrow.lines, std::vector<std::string>{"text Hi"});
+    narrow.give_room();
+    settle();
+    EXPECT_EQ(narrow.lines, std::vector<std::string>{"text HiHi"});
+    EXPECT_FALSE(outcome);
+    narrow.give_room();
+    settle();
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(*outcome);
+}
+
+TEST_F(OpenaiProviderWithoutRoom, CanBeCancelled) {
+    begin(make_scripted_transport({answering(text_frame + text_frame + stop_frame + done_frame)}));
+
+    stop.emit(asio::cancellation_type::terminal);
+    narrow.give_room(); // What waits looks again, and sees that it is cancelled.
+    settle();
+
+    ASSERT_TRUE(outcome);
+    ASSERT_FALSE(*outcome);
+    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(narrow.lines, std::vector<std::string>{"text Hi"});
+}
+
+TEST_F(OpenaiProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
+    test::http_test_server server(
+        context(),
+        [this](test::server_connection& peer) -> asio::awaitable<void> {
+            co_await peer.read_request();
+            co_await peer.send(test::chunked_header + test::chunk(text_frame));
+            asio::steady_timer moment(context());
+            while (narrow.has_room() && !outcome) { // What comes with the text is read with it.
+                moment.expires_after(std::chrono::milliseconds(1));
+                co_await moment.async_wait(asio::use_awaitable);
+            }
+            co_await peer.send(test::chunk(stop_frame + done_frame));
+            co_await peer.send(test::chunk(""));
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    endpoint.idle_timeout = std::chrono::milliseconds(200);
+    begin(make_http_transport(endpoint).value());
+
+    // Longer than the idle time, however long this machine takes for it.
+    asio::steady_timer later(context(), std::chrono::milliseconds(600));
+    later.async_wait([this](boost::system::error_code) { narrow.give_room(); });
+    context().restart();
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!outcome && std::chrono::steady_clock::now() < give_up) {
+        context().run_one_until(give_up);
+    }
+
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(*outcome);
 }
 
 TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {

@@ -10,7 +10,7 @@ namespace agui::test {
 
 /// Writes down what a model answered: adjacent deltas of one thing joined, so that it reads the
 /// same however the bytes were cut.
-class recording_model_sink final : public runner::model_sink {
+class recording_model_sink : public runner::model_sink {
 public:
     void on_text(std::string_view delta) override { add("text ", delta); }
     void on_reasoning(std::string_view delta) override { add("reasoning ", delta); }
