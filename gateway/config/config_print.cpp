@@ -221,7 +221,7 @@ toml::table tools_table(const tools_config& tools, const session::history_policy
     toml::array webhooks;
     for (const webhook_config& tool : tools.webhooks) {
         toml::table entry = tool_table(tool.definition);
-        entry.insert("url", tool.url);
+        entry.insert("url", url_names(tool.url));
         entry.insert("headers", header_names(tool.headers));
         toml::table variables;
         for (const auto& [header, value] : tool.secret_headers) {

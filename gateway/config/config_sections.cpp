@@ -37,26 +37,17 @@ bool is_origin(std::string_view text) {
            is_word(text.substr(scheme + 3), "-._~:[]");
 }
 
-enum class url_query { refused, allowed };
-
 /// An http(s) URL without userinfo and fragment; a trailing slash of its path is removed.
-void read_url(
-    config_reader& table, std::string_view key, std::string& url,
-    url_query query = url_query::refused
-) {
+void read_url(config_reader& table, std::string_view key, std::string& url) {
     if (!table.read(key, url)) {
         return;
     }
     const std::size_t begin = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
     const std::string_view authority =
         std::string_view(url).substr(begin, url.find_first_of("/?", begin) - begin);
-    const bool may_query = query == url_query::allowed;
     if (begin == 0 || authority.empty() || authority.find('@') != std::string_view::npos ||
-        url.find_first_of(may_query ? "# " : "?# ") != std::string::npos || !is_printable(url)) {
-        table.problem(
-            key, may_query ? "must be an http:// or https:// URL without user and fragment"
-                           : "must be an http:// or https:// URL without user, query and fragment"
-        );
+        url.find_first_of("# ") != std::string::npos || !is_printable(url)) {
+        table.problem(key, "must be an http:// or https:// URL without user and fragment");
         return;
     }
     std::string rest;
@@ -363,7 +354,7 @@ void read_model(config_reader& table, model_config& model) {
     } else if (provider != "openai") {
         table.problem("provider", "must be one of \"openai\", \"scripted\"");
     }
-    read_url(table, "base_url", model.base_url, url_query::allowed);
+    read_url(table, "base_url", model.base_url);
     table.read("script", model.script);
     if (provider == "openai" && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");

@@ -17,8 +17,6 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t head_read_bytes = 4096;
-// Of a plain reply, without a part in the budget.
-constexpr std::size_t uncounted_reply_bytes = 65'536;
 
 /// True if a Connection header lists the option.
 bool lists_option(const http_request& request, std::string_view option) {
@@ -290,10 +288,10 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
             co_return to_reply(http_errc::overloaded, no_memory);
         }
     }
+    request.reply_memory = memory_share(&services_.memory);
     handler_reply reply = co_await target.handler(request);
     const auto* plain = std::get_if<http_reply>(&reply);
-    reply_memory_ = memory_share(&services_.memory);
-    // What the kernel takes at once is not held.
+    reply_memory_ = std::move(request.reply_memory);
     if (plain != nullptr && plain->body.size() > uncounted_reply_bytes &&
         !reply_memory_.grow_to(plain->body.capacity())) {
         co_return to_reply(http_errc::overloaded, no_memory);

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,9 @@
 #include <vector>
 
 namespace agui::gateway {
+
+/// A plain reply of at most this many bytes counts for nothing: the kernel takes it at once.
+inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
 /// may take the body out of it.
@@ -28,6 +32,9 @@ struct http_request {
     std::string body;
     memory_share
         memory; ///< What the body counts for; given back by whoever has taken the body out.
+    /// What a plain reply counts for. Grown by the connection once there is one, unless a handler
+    /// that knows its size has asked before it makes it.
+    memory_share reply_memory;
     std::string principal;                          ///< Set by authentication.
     std::chrono::steady_clock::time_point received; ///< When its first byte came.
 

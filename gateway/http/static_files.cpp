@@ -76,7 +76,12 @@ std::optional<std::string> relative_name(std::string_view path) {
     return name;
 }
 
-std::optional<std::string> read_file(const fs::path& root, const std::string& name) {
+struct found_file {
+    fs::path path;
+    std::size_t size = 0;
+};
+
+std::optional<found_file> find_file(const fs::path& root, const std::string& name) {
     std::error_code ec;
     const fs::path file = fs::canonical(root / name, ec);
     if (ec) {
@@ -91,8 +96,12 @@ std::optional<std::string> read_file(const fs::path& root, const std::string& na
     if (ec || size > max_file_bytes) {
         return std::nullopt;
     }
-    std::ifstream stream(file, std::ios::binary);
-    std::string content(static_cast<std::size_t>(size), '\0');
+    return found_file{.path = file, .size = static_cast<std::size_t>(size)};
+}
+
+std::optional<std::string> read_file(const found_file& file) {
+    std::ifstream stream(file.path, std::ios::binary);
+    std::string content(file.size, '\0');
     stream.read(content.data(), static_cast<std::streamsize>(content.size()));
     if (stream.gcount() != static_cast<std::streamsize>(content.size())) {
         return std::nullopt;
@@ -114,11 +123,20 @@ asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
 http_handler make_static_route(const fs::path& folder, static_settings settings) {
     return [root = fs::canonical(folder), settings](http_request& request) {
         auto name = relative_name(request.path);
-        auto content = name ? read_file(root, *name) : std::nullopt;
-        if (!content && name && settings.spa && asks_for_page(request)) {
+        auto file = name ? find_file(root, *name) : std::nullopt;
+        if (!file && name && settings.spa && asks_for_page(request)) {
             name = "index.html";
-            content = read_file(root, *name);
+            file = find_file(root, *name);
         }
+        if (!file) {
+            return answer(no_file());
+        }
+        if (file->size > uncounted_reply_bytes && !request.reply_memory.grow_to(file->size)) {
+            return answer(to_reply(
+                http_errc::overloaded, "There is no memory for this file (server.max_memory_bytes)."
+            ));
+        }
+        auto content = read_file(*file);
         return answer(content ? file_reply(*name, std::move(*content), settings.csp) : no_file());
     };
 }

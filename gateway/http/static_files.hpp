@@ -33,7 +33,8 @@ struct static_settings {
 
 /// Serves the files of a folder; `/` is its index.html. Nothing outside the folder, whatever the
 /// path or a symbolic link says, no file or folder whose name begins with a dot, and no file above
-/// 64 MiB. Reads on the connection's thread. Throws std::filesystem::filesystem_error if the folder
+/// 64 MiB. Reads on the connection's thread, once http_request::reply_memory has room for the file;
+/// else the answer is 503 `overloaded`. Throws std::filesystem::filesystem_error if the folder
 /// does not exist.
 [[nodiscard]] http_handler
 make_static_route(const std::filesystem::path& folder, static_settings settings = {});

@@ -333,6 +333,22 @@ TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {
     EXPECT_NE(printed.find("'http://h/v1?v=***&flag&key=***'"), std::string::npos) << printed;
 }
 
+TEST_F(ConfigSecret, NeverPrintsTheQueryOfAWebhook) {
+    const config all = load(std::string(minimal) + R"(
+[[tools.webhook]]
+name = "get_weather"
+url = "https://h/weather/?key=sk-canary-1&units=metric&flag"
+)")
+                           .value();
+
+    ASSERT_EQ(all.tools.webhooks.size(), 1U);
+    EXPECT_EQ(all.tools.webhooks[0].url, "https://h/weather?key=sk-canary-1&units=metric&flag");
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("'https://h/weather?key=***&units=***&flag'"), std::string::npos)
+        << printed;
+}
+
 TEST_F(ConfigSecret, TakesNoSpacesAroundASecret) {
     ::setenv("AGUI_TEST_KEY", "sk-canary ", 1);
     EXPECT_EQ(
