@@ -279,10 +279,15 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
         "There is no memory for this reply (server.max_memory_bytes).";
     std::unique_ptr<turnstile::pass> place;
     if (target.large_reply) {
+        pass_failpoint("reply.asked");
         place = co_await services_.large_replies.enter();
         if (!place) {
             co_return to_reply(http_errc::overloaded, "Too many large replies are being made.");
         }
+        if (has_peer_left()) {
+            co_return to_reply(http_errc::overloaded, "The client has left."); // Nobody reads it.
+        }
+        pass_failpoint("reply.made");
         const memory_budget& memory = services_.memory;
         if (memory.used() >= memory.limit(memory_use::ordinary)) {
             co_return to_reply(http_errc::overloaded, no_memory);

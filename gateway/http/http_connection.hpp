@@ -124,6 +124,7 @@ private:
     void look_for_progress();
     void look_for_reply_progress();
     void look_whether_peer_left();
+    [[nodiscard]] bool has_peer_left();
     void look_for_lag();
     [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
     void watch_peer();

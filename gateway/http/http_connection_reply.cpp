@@ -299,10 +299,15 @@ void http_connection::look_whether_peer_left() {
     if (stream_ == nullptr || !early_) {
         return;
     }
-    pollfd watched{socket_.native_handle(), POLLRDHUP, 0}; // The close is seen behind unread bytes.
-    if (::poll(&watched, 1, 0) > 0) {
+    if (has_peer_left()) {
         peer_left();
     }
+}
+
+// The close is seen although there are unread bytes.
+bool http_connection::has_peer_left() {
+    pollfd watched{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&watched, 1, 0) > 0;
 }
 
 void http_connection::peer_left() {

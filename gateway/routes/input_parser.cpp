@@ -1,6 +1,7 @@
 #include "gateway/routes/input_parser.hpp"
 
 #include "gateway/runs/input_digest.hpp"
+#include "session/base/failpoint.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,7 +17,9 @@ namespace asio = boost::asio;
 namespace {
 
 // What is read in a few milliseconds.
-constexpr std::size_t large_bytes = 256 * 1024;
+constexpr std::size_t small_bytes_max = 256 * 1024;
+// What is read in some tens of milliseconds: most photos, as the base64 text that they are sent as.
+constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 
 using outcome = result<input_parser::parsed>;
 using text_outcome = result<input_parser::parsed_text>;
@@ -26,7 +29,7 @@ constexpr std::size_t copies_of_text = 3;
 
 // Small ones are let in as long as there is a reserve.
 memory_use use_of(std::string_view body) {
-    return body.size() > large_bytes ? memory_use::ordinary : memory_use::small;
+    return body.size() > small_bytes_max ? memory_use::ordinary : memory_use::small;
 }
 
 failure no_memory() { return {errc::overloaded, "there is no memory for this request", {}, {}}; }
@@ -73,6 +76,7 @@ asio::awaitable<std::optional<Outcome>> parse_there(
     Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
     std::string body, translator::input_limits limits, memory_budget* budget
 ) {
+    pass_failpoint("input.parse");
     Outcome read = what(body, limits, budget);
     std::string().swap(body); // Giving so much back takes milliseconds, too.
     co_return std::move(read);
@@ -80,22 +84,28 @@ asio::awaitable<std::optional<Outcome>> parse_there(
 
 } // namespace
 
+asio::thread_pool& input_parser::lane_of(std::size_t bytes) noexcept {
+    return bytes <= mid_size_bytes_max ? mid_size_ : large_;
+}
+
 asio::awaitable<outcome> input_parser::read(std::string body) {
-    if (body.size() <= large_bytes) {
+    if (body.size() <= small_bytes_max) {
         co_return parse(body, limits_, budget_);
     }
+    asio::thread_pool& lane = lane_of(body.size());
     auto read = co_await asio::co_spawn(
-        large_, parse_there(&parse, std::move(body), limits_, budget_), asio::use_awaitable
+        lane, parse_there(&parse, std::move(body), limits_, budget_), asio::use_awaitable
     );
     co_return std::move(*read);
 }
 
 asio::awaitable<text_outcome> input_parser::read_text(std::string body) {
-    if (body.size() <= large_bytes) {
+    if (body.size() <= small_bytes_max) {
         co_return parse_text(body, limits_, budget_);
     }
+    asio::thread_pool& lane = lane_of(body.size());
     auto read = co_await asio::co_spawn(
-        large_, parse_there(&parse_text, std::move(body), limits_, budget_), asio::use_awaitable
+        lane, parse_there(&parse_text, std::move(body), limits_, budget_), asio::use_awaitable
     );
     co_return std::move(*read);
 }

@@ -6,20 +6,24 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <cstddef>
 #include <string>
 
 namespace agui::gateway {
 
-/// Reads request bodies: small ones where it is called, large ones on a thread of its own, one at a
-/// time, so that neither an I/O thread nor the memory has to bear several. Any thread; outlives its
-/// callers.
+/// Reads request bodies: small ones where it is called; those above 256 KB on one thread and those
+/// above 4 MB on another, each one at a time, so that no I/O thread is held up, the memory need not
+/// bear several large ones, and a photo does not wait for them. Any thread; outlives its callers.
 class input_parser {
 public:
     /// `budget` may be null.
     input_parser(translator::input_limits limits, memory_budget* budget)
         : limits_(limits), budget_(budget) {}
-    /// Waits for the body that is being read.
-    ~input_parser() { large_.join(); }
+    /// Waits for the bodies that are being read.
+    ~input_parser() {
+        mid_size_.join();
+        large_.join();
+    }
     input_parser(const input_parser&) = delete;
     input_parser& operator=(const input_parser&) = delete;
 
@@ -40,8 +44,11 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
 
 private:
+    [[nodiscard]] boost::asio::thread_pool& lane_of(std::size_t bytes) noexcept;
+
     const translator::input_limits limits_;
     memory_budget* const budget_;
+    boost::asio::thread_pool mid_size_{1};
     boost::asio::thread_pool large_{1};
 };
 

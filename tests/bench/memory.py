@@ -6,7 +6,7 @@ usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,epheme
 The release build with its default limits, but for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
 fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, and
 the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
-limit, or p99 of a probe above 50 ms where that is promised. AGUI_BIN_DIR names another build.
+limit, p99 of a probe above 50 ms where that is promised, or a run was lost. AGUI_BIN_DIR names another build.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import pathlib
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -234,7 +235,7 @@ def run_ephemerally(gateway, _seconds, _):
 
 
 def leave_unread(gateway, seconds, _):
-    """Ten runs without an end that nobody reads."""
+    """Ten runs without an end that nobody reads. None may be lost: each ends where its limits end it."""
     answers = collections.Counter()
     readers = []
     for i in range(10):
@@ -251,6 +252,8 @@ def leave_unread(gateway, seconds, _):
     for reader in readers:
         answers[int(reader.recv(100).split()[1])] += 1
     time.sleep(seconds)
+    with sqlite3.connect(f"file:{gateway.folder}/agui.db?mode=ro", uri=True) as store:
+        answers.update(reason or status for status, reason in store.execute("SELECT status, end_reason FROM runs"))
     return answers
 
 
@@ -287,6 +290,7 @@ def main():
                 f"answers {dict(answers)}",
                 flush=True,
             )
+            good = good and "store_unavailable" not in answers
             good = good and watch.peak <= options.memory and (not probed or p99 <= PROBE_MS_MAX)
         finally:
             gateway.stop()

@@ -1,10 +1,14 @@
+#include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -309,18 +313,150 @@ TEST_F(Memory, ReadersOfALongConversationShareIt) {
     EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200);
 }
 
-TEST_F(Memory, LargeBodiesAreReadBesideTheConnections) {
-    settings.server.max_memory_bytes = 1024 * mib;
-    start();
-    std::string zeros = run_body("t", "r");
+#ifdef AGUI_FAILPOINTS
+
+/// Holds what comes to a place until the object goes, or let_go() is called.
+class held_place {
+public:
+    explicit held_place(std::string_view place) : place_(place) {}
+    ~held_place() { let_go(); }
+    held_place(const held_place&) = delete;
+    held_place& operator=(const held_place&) = delete;
+
+    /// False after ten seconds.
+    bool wait_for(int arrivals) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+            return arrived_ >= arrivals;
+        });
+    }
+    void let_go() {
+        const std::lock_guard lock(mutex_);
+        open_ = true;
+        changed_.notify_all();
+    }
+    /// How often another place was passed.
+    int passed(std::string_view other) {
+        const std::lock_guard lock(mutex_);
+        return passed_[std::string(other)];
+    }
+    bool wait_for(std::string_view other, int times) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+            return passed_[std::string(other)] >= times;
+        });
+    }
+
+private:
+    const std::string place_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int arrived_ = 0;
+    bool open_ = false;
+    std::map<std::string, int> passed_;
+    failpoint_hook hook_{[this](std::string_view place) {
+        std::unique_lock lock(mutex_);
+        ++passed_[std::string(place)];
+        arrived_ += place == place_ ? 1 : 0;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return open_ || place != place_; });
+    }}; ///< Last: it calls.
+};
+
+std::string zeros(std::size_t bytes) {
     std::string list = "[0";
-    for (std::size_t i = 0; i < mib; ++i) {
+    while (list.size() < bytes) {
         list += ",0";
     }
-    zeros.insert(1, "\"unknown\":" + list + "],");
-    EXPECT_EQ(ask(post("/agui", zeros)).status, 200);
+    return list + "]";
+}
+
+std::string request_of_zeros(std::string_view method_and_path, std::size_t bytes) {
+    std::string body = method_and_path.starts_with("PATCH") ? R"({"a":null})" : run_body("t", "r2");
+    body.insert(1, R"("unknown":)" + zeros(bytes) + ",");
+    if (method_and_path == "POST /agui") {
+        return post("/agui", body);
+    }
+    return std::string(method_and_path) +
+           " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+struct large_body {
+    std::string_view method_and_path;
+    std::size_t bytes;
+};
+
+class LargeBodies : public Memory, public ::testing::WithParamInterface<large_body> {};
+
+// One I/O thread: it is free while such a body is read.
+TEST_P(LargeBodies, AreReadBesideTheConnections) {
+    settings.server.max_memory_bytes = 1024 * mib;
+    settings.server.threads = 1;
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    raw_client large(port());
+    {
+        held_place parse("input.parse");
+        large.send(request_of_zeros(GetParam().method_and_path, GetParam().bytes));
+        ASSERT_TRUE(parse.wait_for(1));
+        EXPECT_EQ(ask(get("/healthz")).status, 200);
+    }
+    EXPECT_EQ(large.read_reply().status, 200);
     wait_for_memory(0, mib);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Routes, LargeBodies,
+    ::testing::Values(
+        large_body{"POST /agui", 300'000}, large_body{"POST /agui", 5 * mib},
+        large_body{"POST /agui/history", 300'000}, large_body{"POST /agui/history", 5 * mib},
+        large_body{"PATCH /agui/threads/t/state", 300'000},
+        large_body{"PATCH /agui/threads/t/state", 5 * mib}
+    )
+);
+
+TEST_F(Memory, APhotoDoesNotWaitForALargeBody) {
+    settings.server.max_memory_bytes = 1024 * mib;
+    settings.server.threads = 1;
+    start();
+    raw_client large(port());
+    raw_client photo(port());
+    held_place parse("input.parse");
+    large.send(request_of_zeros("POST /agui", 5 * mib));
+    ASSERT_TRUE(parse.wait_for(1));
+    photo.send(post("/agui", run_body("other", "r", std::string(4 * mib - 1000, 'x'))));
+    EXPECT_TRUE(parse.wait_for(2)) << "each has a thread";
+    parse.let_go();
+
+    EXPECT_EQ(photo.read_reply().status, 200);
+    EXPECT_EQ(large.read_reply().status, 200);
+}
+
+// Large replies are made one at a time; nobody waits for those of clients that have left.
+TEST_F(Memory, AReplyIsNotMadeForAClientThatHasLeft) {
+    use_sqlite();
+    settings.server.threads = 1;
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    held_place read("store.read");
+    raw_client first(port());
+    first.send(get("/agui/threads/t/messages"));
+    ASSERT_TRUE(read.wait_for("reply.made", 1));
+    raw_client leaving(port());
+    leaving.send(get("/agui/threads/t/messages"));
+    raw_client last(port());
+    last.send(get("/agui/threads/t/messages"));
+    ASSERT_TRUE(read.wait_for("reply.asked", 3));
+    leaving.close();
+    read.let_go();
+
+    EXPECT_EQ(first.read_reply().status, 200);
+    EXPECT_EQ(last.read_reply().status, 200);
+    EXPECT_EQ(read.passed("reply.made"), 2);
+}
+
+#endif
 
 // As values, the state would take 16 MB each time that it is held.
 TEST_F(Memory, AStateTakesItsTextOnly) {
