@@ -5,8 +5,9 @@
 
 namespace agui::gateway {
 
-// The tables of the configuration, one function each: fills what is there, records what is wrong.
-// Checks that need several tables are load_config()'s.
+// The tables of the configuration, one function each, in files of their names ([auth] is with
+// [server]): fills what is there, records what is wrong. Checks that need several tables are
+// load_config()'s.
 
 void read_server(config_reader& table, server_config& server);
 void read_auth(config_reader& table, auth_config& auth);
@@ -15,8 +16,5 @@ void read_session(config_reader& table, session_config& session);
 void read_tools(config_reader& table, tools_config& tools, session::history_policy& history);
 void read_model(config_reader& table, model_config& model);
 void read_agent(config_reader& table, agent_config& agent);
-
-/// The value of an environment variable or file named by the keys `PREFIX_env` and `PREFIX_file`.
-void read_secret(config_reader& table, const std::string& prefix, secret& value);
 
 } // namespace agui::gateway

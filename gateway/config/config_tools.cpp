@@ -1,0 +1,89 @@
+#include "gateway/config/config_sections.hpp"
+
+#include "gateway/config/config_values.hpp"
+
+#include <boost/json/parse.hpp>
+
+namespace agui::gateway {
+namespace {
+
+void read_definition(config_reader& table, runner::tool_definition& definition) {
+    if (!table.read("name", definition.name)) {
+        table.problem("name", "is missing");
+    } else if (!is_word(definition.name, "_.-") || definition.name.size() > 128 ||
+               definition.name.starts_with("mcp__")) {
+        table.problem("name", "must be 1 to 128 of A-Z a-z 0-9 _ . - and not begin with mcp__");
+    }
+    table.read("description", definition.description);
+    std::string text;
+    if (table.has("parameters") && table.read("parameters", text)) {
+        boost::system::error_code ec;
+        definition.parameters = boost::json::parse(text, ec);
+        if (ec || !definition.parameters.is_object()) {
+            table.problem("parameters", "must be the text of a JSON object (a JSON Schema)");
+        }
+    }
+}
+
+void read_external(config_reader table, tools_config& tools) {
+    external_tool_config tool;
+    read_definition(table, tool.definition);
+    table.read_choice("when", tool.always, {{"always", true}, {"advertised", false}});
+    table.report_unknown();
+    tools.external.push_back(std::move(tool));
+}
+
+void read_webhook(config_reader table, tools_config& tools) {
+    webhook_config tool;
+    read_definition(table, tool.definition);
+    read_url(table, "url", tool.url);
+    if (!table.has("url")) {
+        table.problem("url", "is missing");
+    }
+    read_headers(table, tool.headers);
+    std::map<std::string, std::string> names;
+    table.read("header_env", names);
+    for (const auto& [header, variable] : names) {
+        if (!is_word(header, "-_")) {
+            table.problem("header_env", "holds a name that no HTTP header can have");
+        }
+        tool.secret_headers[header] = from_environment(table, "header_env", variable);
+    }
+    table.read_seconds("timeout_seconds", tool.timeout, 1, 3600);
+    bool idempotent = false;
+    if (table.read("idempotent", idempotent) && idempotent) {
+        table.problem("idempotent", "not supported by this version");
+    }
+    table.report_unknown();
+    tools.webhooks.push_back(std::move(tool));
+}
+
+} // namespace
+
+void read_tools(config_reader& table, tools_config& tools, session::history_policy& history) {
+    using session::on_abandoned;
+    using session::on_partial;
+    table.read_choice(
+        "on_name_clash", tools.reject_name_clash, {{"ignore", false}, {"reject", true}}
+    );
+    table.read_choice(
+        "on_partial", history.on_partial,
+        {{"auto", on_partial::automatic},
+         {"wait", on_partial::wait},
+         {"continue", on_partial::proceed},
+         {"reject", on_partial::reject}}
+    );
+    table.read_choice(
+        "on_abandoned", history.on_abandoned,
+        {{"answer", on_abandoned::answer}, {"reject", on_abandoned::reject}}
+    );
+    table.read_number("max_result_bytes", tools.max_result_bytes, 1024, gib);
+    for (const toml::table* entry : table.tables("external")) {
+        read_external(table.sub(*entry, "external"), tools);
+    }
+    for (const toml::table* entry : table.tables("webhook")) {
+        read_webhook(table.sub(*entry, "webhook"), tools);
+    }
+}
+
+} // namespace agui::gateway
