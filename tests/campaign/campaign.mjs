@@ -11,10 +11,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
+// More than server.drain_seconds, and a slow machine.
+const stopSeconds = 60;
+
 export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 
-/// `mayFail`: a request may be answered with 500. The gateway is not started yet.
-export async function createCampaign({ folder, seed, mayFail = false, durability = 'process' }) {
+/// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
+/// is not over, and none of them may be refused for that. The gateway is not started yet.
+export async function createCampaign({ folder, seed, mayFail = false, durability = 'process', hasty = false }) {
     fs.mkdirSync(folder, { recursive: true });
 
     // The same decisions for the same seed (what happens when is the machine's).
@@ -125,6 +129,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     [session]
     store = "sqlite:${database}"
     durability = "${durability}"
+    ${hasty ? 'busy_wait_ms = 60000' : ''}
     replay_seconds = 86400
     [models.main]
     provider = "openai"
@@ -274,7 +279,12 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                 const kind = ['plain', 'external', 'external', 'server'][below(4)];
                 const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
                 const stopAfter = below(8) === 0 ? 2 + below(8) : 0;
-                const end = await drive(thread, run, { messages: [message], tools }, [], stopAfter);
+                const driven = drive(thread, run, { messages: [message], tools }, [], stopAfter);
+                if (hasty && kind !== 'external') { // A hand-off waits for its answer, not for another message.
+                    const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
+                    await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [])]);
+                }
+                const end = await driven;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;
                 const pending = end.outcome?.pendingToolCallIds ?? [];
                 if (pending.length > 0) {
@@ -305,6 +315,17 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
 
     const closed = (stream) => new Promise((resolve) => stream.end(resolve));
 
+    // A stop that waits for a run which is over would have no end.
+    async function stop() {
+        const { ended } = gateway;
+        gateway.kill('SIGTERM');
+        const how = await Promise.race([ended, sleep(stopSeconds * 1000, undefined, { ref: false })]);
+        if (how) return how;
+        violation('the gateway did not stop in time', { seconds: stopSeconds });
+        gateway.kill('SIGKILL');
+        await ended;
+        return { code: null, signal: 'not in time' };
+    }
 
     // Ends what a sanitizer or the event verifier has found in the gateway's own words.
     function lookAtLog() {
@@ -327,13 +348,11 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
             await untilReady();
             await closed(files.seen);
             counts.known = await readAllAgain();
-            gateway.kill('SIGTERM');
-            let how = await gateway.ended;
+            let how = await stop();
             if (how.signal === 'SIGKILL' && mayFail) { // By a failpoint on the way down.
                 launch();
                 await untilReady();
-                gateway.kill('SIGTERM');
-                how = await gateway.ended;
+                how = await stop();
             }
             if (how.code !== 0) violation('the gateway did not stop cleanly', how);
             agent.destroy();

@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 
 // When a place is passed: while clients use the gateway, at its start, at the start after a kill, or when it stops.
 // `at` is how often it is passed before. Places where nothing can fail have no error. With durability power, all that
-// is stored goes through the store's queue.
+// is stored goes through the store's queue. `hasty`: clients send messages to threads that are busy.
 const all = ['kill', 'error', 'delay'];
 const noError = ['kill', 'delay'];
 const places = [
@@ -33,6 +33,7 @@ const places = [
     { name: 'connection.body_read', at: 20, ways: all },
     { name: 'agui.input_read', at: 15, ways: all },
     { name: 'admission.arrived', at: 15, ways: all },
+    { name: 'admission.busy', at: 5, ways: noError, hasty: true },
     { name: 'admission.turn_taken', at: 15, ways: all },
     { name: 'admission.looked_up', at: 15, ways: all },
     { name: 'admission.admitted', at: 15, ways: all },
@@ -47,6 +48,7 @@ const places = [
     { name: 'run.commit', at: 3, ways: all },
     { name: 'run.committed', at: 3, ways: all },
     { name: 'run.finish', at: 10, ways: all },
+    { name: 'run.ending', at: 10, ways: all },
     { name: 'run.finish_stored', at: 10, ways: noError },
     { name: 'run.thread_free', at: 10, ways: noError },
     { name: 'run.end_published', at: 10, ways: noError },
@@ -115,8 +117,9 @@ async function keepAlive(campaign, over) {
     }
 }
 
-async function stumble({ name, at, when, clients, durability }, way, folder) {
-    const campaign = await createCampaign({ folder, seed: Number(options.seed), mayFail: true, durability });
+async function stumble({ name, at, when, clients, durability, hasty }, way, folder) {
+    const seed = Number(options.seed);
+    const campaign = await createCampaign({ folder, seed, mayFail: true, durability, hasty });
     const failpoint = { AGUI_FAILPOINT: `${name}=${way}:${at}` };
     let end;
     const over = { now: false, signal: new Promise((resolve) => { end = resolve; }) };
