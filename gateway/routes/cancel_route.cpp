@@ -29,13 +29,13 @@ cancel_run(run_service& runs, std::size_t max_json_depth, http_request& request)
     }
     const boost::json::value* thread = fields->if_contains("threadId");
     if (thread == nullptr || !thread->is_string() || thread->get_string().empty()) {
-        co_return invalid("threadId must be a string that is not empty.", "threadId");
+        co_return invalid("threadId must be a non-empty string.", "threadId");
     }
     std::optional<std::string> run_id;
     const boost::json::value* run = fields->if_contains("runId");
     if (run != nullptr && !run->is_null()) {
         if (!run->is_string() || run->get_string().empty()) {
-            co_return invalid("runId must be a string that is not empty.", "runId");
+            co_return invalid("runId must be a non-empty string.", "runId");
         }
         run_id = std::string(run->get_string());
     }

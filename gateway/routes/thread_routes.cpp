@@ -174,7 +174,7 @@ result<session::changes> read_patch(const json::object& body) {
                 return wrong(member, "must be an object, or null");
             }
             if (json::serialize(value).size() > metadata_bytes_max) {
-                return wrong(member, "must not be longer than 65536 bytes");
+                return wrong(member, "must be at most 65536 bytes");
             }
             change.metadata = value.is_null() ? json::object() : value.get_object();
         } else {

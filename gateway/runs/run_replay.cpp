@@ -44,7 +44,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> log_of(
     }
     if (run.record.status == session::run_status::active) {
         // Its end could not be stored, and cannot be yet.
-        co_return failure{errc::store_unavailable, "the run is being ended", {}, {}};
+        co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
     }
     if (auto shared = registry.find_shared_log(run.record.number)) {
         co_return shared;

@@ -319,7 +319,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::shared::
         co_return failure{
             errc::body_too_large,
             "the thread would have more than " + std::to_string(settings.max_thread_bytes) +
-                " bytes of messages, state, tools and context: begin another one",
+                " bytes of messages, state, tools and context: start a new thread",
             plan->change.messages.empty() ? "" : "messages",
             {}
         };
@@ -479,7 +479,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
     const std::shared_ptr<shared> self = shared_;
     const agent_entry* agent = self->find_agent(what.agent_id);
     if (agent == nullptr) {
-        co_return failure{errc::not_found, "there is no agent of this name", {}, {}};
+        co_return failure{errc::not_found, "there is no agent with this name", {}, {}};
     }
     log_notes(self->services.log, what.input);
     const conversation_key place{
@@ -508,9 +508,12 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
         const session::run_record& first = seen->repeated->record;
         if (first.input_digest != digest || first.agent_id != agent->settings.id) {
             co_return seen->by_key
-                ? failure{errc::run_id_reused, "the key was used with another request", "Idempotency-Key", {}}
+                ? failure{errc::run_id_reused, "this key was already used with a different request", "Idempotency-Key", {}}
                 : failure{
-                      errc::run_id_reused, "the runId was used with another request", "runId", {}
+                      errc::run_id_reused,
+                      "this runId was already used with a different request",
+                      "runId",
+                      {}
                   };
         }
         co_return co_await self->log_of_known(place, *seen->repeated);
@@ -533,7 +536,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> run_service::start(re
         check_failpoint("admission.settled");
         if (!settled) {
             begun = failure{
-                errc::store_unavailable, "the thread's last run cannot be ended yet", {}, {}
+                errc::store_unavailable, "the thread's previous run is not over yet", {}, {}
             };
         } else {
             begun = co_await self->begin_run(
@@ -575,7 +578,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         }
     }
     if (!run) {
-        co_return failure{errc::not_found, "the thread has no run of this id", {}, {}};
+        co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
     }
     auto log = co_await self->log_of_known(place, *run);
     const std::uint64_t end = run->record.last_sequence;

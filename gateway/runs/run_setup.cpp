@@ -85,7 +85,7 @@ result<std::vector<runner::tool_definition>> external_tools(
             if (settings.reject_name_clash && input.tools) {
                 return failure{
                     errc::tool_name_clash,
-                    "a tool of the server has this name",
+                    "a server tool already has this name",
                     "tools[" + std::to_string(i) + "].name",
                     {}
                 };

@@ -351,10 +351,7 @@ void openai_decoder::state::choice(const json::object& value) {
 void openai_decoder::state::finish_with(std::string_view name) {
     const finish_class what = classify_finish_reason(name);
     if (what == finish_class::failed) {
-        fail(
-            "the answer ended with a finish_reason that says that it failed",
-            to_utf8(name.substr(0, noise_bytes_max))
-        );
+        fail("the finish_reason reports a failure", to_utf8(name.substr(0, noise_bytes_max)));
         return;
     }
     if (reason == finish_reason::length || reason == finish_reason::content_filter) {
@@ -555,10 +552,10 @@ void openai_decoder::state::call_status(tool_call_assembler::status status) {
         fail("the arguments of the answer's tool calls are too long");
         return;
     case tool_call_assembler::status::too_late:
-        fail("arguments of a tool call came after the answer had gone on without them");
+        fail("more arguments arrived for a tool call that had already ended");
         return;
     case tool_call_assembler::status::nameless:
-        fail("a tool call of the answer has no name");
+        fail("the answer has a tool call without a name");
         return;
     }
 }

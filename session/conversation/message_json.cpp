@@ -266,7 +266,7 @@ result<message> message_from_json(const json::value& value) {
     const std::string role_name = reader.required_text("role");
     const std::optional<role> known = role_from_string(role_name);
     if (!known) {
-        reader.fail("role", "is not a role of AG-UI");
+        reader.fail("role", "is not an AG-UI role");
     }
     result.role = known.value_or(role::user);
     result.id = reader.text("id").value_or(std::string());

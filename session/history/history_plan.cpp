@@ -69,7 +69,7 @@ private:
             if (is_on_base_path(node) && taken != given.end()) {
                 return failure{
                     errc::invalid_input,
-                    "is the id of another message of this thread",
+                    "is already the id of another message in this thread",
                     "messages[" + std::to_string(taken->second) + "].id",
                     {}
                 };

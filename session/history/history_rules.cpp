@@ -45,7 +45,7 @@ input_calls::input_calls(const std::vector<message>& messages) {
 failure unknown_call(std::size_t index) {
     return failure{
         errc::unknown_tool_call,
-        "no tool call of this thread has the id of this answer",
+        "this thread has no tool call with this id",
         "messages[" + std::to_string(index) + "].toolCallId",
         {}
     };
@@ -54,7 +54,7 @@ failure unknown_call(std::size_t index) {
 failure other_tool_named(std::size_t index) {
     return failure{
         errc::tool_name_mismatch,
-        "the answer names another tool than its call",
+        "the tool name differs from that of the call",
         "messages[" + std::to_string(index) + "].name",
         {}
     };
@@ -83,7 +83,10 @@ result<open_call_verdict> judge_open_calls(
     if (given.goes_on) {
         if (policy.on_abandoned == on_abandoned::reject) {
             return failure{
-                errc::pending_tool_calls, "tool calls of this thread wait for their answers", {}, {}
+                errc::pending_tool_calls,
+                "this thread has tool calls that wait for an answer",
+                {},
+                {}
             };
         }
         return open_call_verdict::abandon;
@@ -95,7 +98,7 @@ result<open_call_verdict> judge_open_calls(
     case on_partial::reject:
         if (given.answered) {
             return failure{
-                errc::partial_tool_answers, "not all pending tool calls are answered", {}, {}
+                errc::partial_tool_answers, "some pending tool calls have no answer", {}, {}
             };
         }
         return open_call_verdict::wait;

@@ -611,7 +611,9 @@ sqlite_store::begin_now(const thread_key& key, const run_record& run, const chan
     } else {
         thread = at->thread;
         if (runs_.exists(thread, run)) {
-            return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+            return failure{
+                errc::run_id_reused, "runId: has already been used on this thread", {}, {}
+            };
         }
         threads_.apply(*at, change, run.started_at);
     }

@@ -8,7 +8,7 @@ result<void> lease_table::acquire(const thread_key& key, const std::string& run_
     if (is_new) {
         return {};
     }
-    return failure{errc::thread_busy, "another run holds this thread", {}, held->second};
+    return failure{errc::thread_busy, "another run is active on this thread", {}, held->second};
 }
 
 void lease_table::release(const thread_key& key, std::string_view run_id) noexcept {

@@ -340,7 +340,9 @@ private:
                    );
         });
         if (is_taken) {
-            return failure{errc::run_id_reused, "runId: was used on this thread before", {}, {}};
+            return failure{
+                errc::run_id_reused, "runId: has already been used on this thread", {}, {}
+            };
         }
         store_changes(*target, change);
         run.number = ++run_count_;

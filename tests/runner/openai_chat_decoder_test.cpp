@@ -367,7 +367,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"function":{"arguments":"{\"x\":1}"})")}
          ),
          {"call 0 a f", "arguments 0 {}", "text done"},
-         "unavailable: arguments of a tool call came after the answer had gone on without them"},
+         "unavailable: more arguments arrived for a tool call that had already ended"},
         {"TextBeforeTheArguments",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":""})"),
@@ -612,7 +612,7 @@ const std::vector<answer_case>& call_cases() {
               done}
          ),
          {},
-         "unavailable: a tool call of the answer has no name"},
+         "unavailable: the answer has a tool call without a name"},
     };
     return all;
 }
@@ -679,7 +679,7 @@ const std::vector<answer_case>& failure_cases() {
         {"ErrorAsFinishReason",
          frames({delta(R"("content":"a")"), finish("error"), done}),
          {"text a"},
-         "unavailable: the answer ended with a finish_reason that says that it failed: error"},
+         "unavailable: the finish_reason reports a failure: error"},
         {"ErrorAfterTheFinishReason",
          frames({delta(R"("content":"a")"), finish("stop"), R"({"error":{"message":"late"}})"}),
          {"text a"},
@@ -690,7 +690,7 @@ const std::vector<answer_case>& failure_cases() {
         {"FailureAsFinishReason",
          frames({delta(R"("content":"a")"), finish("insufficient_system_resource"), done}),
          {"text a"},
-         "unavailable: the answer ended with a finish_reason that says that it failed: "
+         "unavailable: the finish_reason reports a failure: "
          "insufficient_system_resource"},
         {"TooDeep",
          frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}),

@@ -194,10 +194,10 @@ public:
                 error.path.pop_back();
             }
         }
-        error.detail = "the body is not JSON in UTF-8";
+        error.detail = "the body is not valid JSON in UTF-8";
         if (ec == json::error::too_deep) {
             error.detail =
-                "the body nests deeper than " + std::to_string(rules_.max_depth) + " levels";
+                "the body is nested deeper than " + std::to_string(rules_.max_depth) + " levels";
         } else if (ec == json::error::exponent_overflow) {
             error.detail = "the body holds a number that is too large";
         } else if (!detail_.empty()) {
