@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
+#include "session/base/failpoint.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
 #include "translator/input/run_input.hpp"
@@ -222,6 +223,7 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     const auto removed = co_await
         [](session::store& of, const session::thread_key& which) -> asio::awaitable<result<bool>> {
         const held lease{of, which};
+        check_failpoint("thread.removing");
         co_return co_await of.remove(which);
     }(store, key);
     if (!removed) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <fstream>
@@ -431,6 +432,51 @@ TEST_F(Memory, APhotoDoesNotWaitForALargeBody) {
 
     EXPECT_EQ(photo.read_reply().status, 200);
     EXPECT_EQ(large.read_reply().status, 200);
+}
+
+// What it takes until its run has begun: its text, in three copies.
+TEST_F(Memory, ASmallRequestCountsUntilItsRunHasBegun) {
+    start();
+    const std::string body = run_body("t", "r", std::string(200'000, 'x'));
+    std::atomic<std::size_t> before{0};
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "begin.planned") {
+            before = server->memory_used();
+        }
+    });
+
+    ASSERT_EQ(ask(post("/agui", body)).status, 200);
+
+    EXPECT_GE(before, 3 * body.size());
+    EXPECT_LT(server->memory_used(), body.size());
+}
+
+TEST_F(Memory, AConversationIsNotReadBeforeThereIsRoomForIt) {
+    use_sqlite();
+    answer_at_length(2 * mib, true);
+    start();
+    ASSERT_THAT(ask(post("/agui", run_body("t", "r"))).body, HasSubstr("RUN_FINISHED"));
+    const std::string history =
+        post("/agui/history", R"({"threadId":"t","runId":"h","messages":[]})");
+    std::atomic<int> reads{0};
+    std::atomic<std::size_t> taken{0};
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "store.read_slice" && ++reads == 1) {
+            taken = server->memory_used();
+        }
+    });
+    wait_for_memory(0, 0);
+    EXPECT_EQ(ask(history).status, 200);
+    EXPECT_GE(taken, 2 * 2 * mib) << "as it is read, and as it is written";
+    reads = 0;
+
+    // What is left takes it once.
+    const auto other = unfinished(11 * mib);
+    wait_for_memory(11 * mib, 16 * mib);
+    const raw_reply refused = ask(history);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_THAT(refused.body, HasSubstr("overloaded"));
+    EXPECT_EQ(reads, 0);
 }
 
 // Large replies are made one at a time; nobody waits for those of clients that have left.

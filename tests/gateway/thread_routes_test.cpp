@@ -1,11 +1,13 @@
 // The thread store and the history stream over HTTP.
 
+#include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -132,6 +134,26 @@ TEST_F(ThreadRoutes, AnActiveThreadIsNotDeleted) {
     ask(post("/agui/cancel", R"({"threadId":"t"})"));
     EXPECT_EQ(remove("/agui/threads/t").status, 204);
 }
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(ThreadRoutes, AThreadWhoseRemovalThrowsIsFreeAgain) {
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    {
+        const failpoint_hook hook([](std::string_view place) {
+            if (place == "thread.removing") {
+                throw std::runtime_error("no memory");
+            }
+        });
+        EXPECT_EQ(remove("/agui/threads/t").status, 500);
+    }
+
+    EXPECT_EQ(ask(post("/agui", run_body("t", "r2"))).status, 200);
+    EXPECT_EQ(remove("/agui/threads/t").status, 204);
+}
+
+#endif
 
 TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
     answer = call_paint();
