@@ -1,8 +1,10 @@
 #include "gateway/runs/live_run.hpp"
 
-#include "gateway/runs/lost_run.hpp"
-#include "gateway/runs/run_opening.hpp"
 #include "session/base/failpoint.hpp"
+#include "translator/agui/event_reader.hpp"
+#include "translator/agui/open_brackets.hpp"
+#include "translator/agui/projected_events.hpp"
+#include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -277,24 +279,27 @@ void live_run::end_without_store() {
 // recovery writes the durable end then. What is visible is a stream of its own until that: begun
 // and closed (P1, P2).
 std::vector<std::string> live_run::end_seen_by_readers() {
-    lost_run seen;
+    using translator::projection;
     const std::vector<std::string> visible = log_->freeze();
-    for (const std::string& event : visible) {
-        seen.read(event);
-    }
-    std::vector<std::string> events;
-    translator::event_writer writer;
+    translator::projected_events events(
+        translator::projection_from_string(record_.protocol).value_or(projection::undeclared)
+    );
+    translator::agui_translator writer(events, {});
+    writer.set_time(time_.now());
+    const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
     if (visible.empty()) {
-        const run_opening_forms forms = write_opening(key().thread_id, record_, time_.now());
-        events.push_back(opening_for_first_reader(forms, record_));
+        writer.start(opening);
+    } else {
+        translator::open_brackets left;
+        for (const std::string& event : visible) {
+            left.read(translator::parse_event(event));
+        }
+        writer.resume(opening, left);
     }
-    seen.close(writer, events);
-    writer.begin("RUN_ERROR");
-    writer.member("timestamp", time_.now());
-    writer.member("message", runner::describe(stop_reason::store_unavailable));
-    writer.member("code", runner::error_code(stop_reason::store_unavailable));
-    events.emplace_back(writer.end());
-    return events;
+    runner::run_end end;
+    end.reason = stop_reason::store_unavailable;
+    writer.finish(end);
+    return events.take();
 }
 
 // Whoever was cut off, because it took nothing or too little, has not said that the run is to end.

@@ -1,13 +1,16 @@
 #include "gateway/runs/orphan_recovery.hpp"
 
 #include "gateway/runs/event_log.hpp"
-#include "gateway/runs/lost_run.hpp"
-#include "gateway/runs/run_opening.hpp"
+#include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
-#include "translator/agui/event_writer.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/agui/event_reader.hpp"
+#include "translator/agui/open_brackets.hpp"
+#include "translator/agui/said_messages.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
@@ -27,6 +30,35 @@ using session::node_index;
 constexpr std::size_t page_entries = 4096;
 constexpr std::string_view lost_result =
     "The call was interrupted; whether it had any effect is unknown.";
+
+// Makes a slice of a stored log of the events.
+class slice_writer final : public translator::wire_sink {
+public:
+    slice_writer(std::int64_t run_number, std::uint64_t first_sequence) {
+        slice_.run_number = run_number;
+        slice_.first_sequence = first_sequence;
+    }
+
+    void on_event(const translator::wire_event& event) override {
+        if (event.v1_0 || event.undeclared) {
+            const auto at = static_cast<std::uint32_t>(slice_.ends.size());
+            slice_.variants.emplace_back(
+                at, event_log::write_variants(text(event.v1_0), text(event.undeclared))
+            );
+        }
+        slice_.events.append(event.json);
+        slice_.ends.push_back(static_cast<std::uint32_t>(slice_.events.size()));
+    }
+
+    [[nodiscard]] session::log_slice take() noexcept { return std::move(slice_); }
+
+private:
+    static std::optional<std::string> text(std::optional<std::string_view> form) {
+        return form ? std::optional<std::string>(*form) : std::nullopt;
+    }
+
+    session::log_slice slice_;
+};
 
 class orphan_ending {
 public:
@@ -55,9 +87,8 @@ public:
         // (410 then).
         std::optional<session::log_slice> slice;
         if (readable) {
-            const std::vector<std::string> events = last_events();
-            slice = slice_of(events);
-            orphan_.run.last_sequence = orphan_.last_sequence + events.size();
+            slice = last_events();
+            orphan_.run.last_sequence = orphan_.last_sequence + slice->ends.size();
         }
         end_record();
         check_failpoint("recovery.commit");
@@ -77,7 +108,9 @@ private:
                 co_return result<void>();
             }
             for (const session::log_entry& entry : *page) {
-                said_.read(entry.json);
+                const boost::json::object event = translator::parse_event(entry.json);
+                left_.read(event);
+                said_.read(event);
             }
             after = page->back().sequence;
         }
@@ -135,49 +168,29 @@ private:
         }
     }
 
-    std::vector<std::string> last_events() {
-        std::vector<std::string> events;
-        translator::event_writer writer;
-        const auto begin = [&](std::string_view type) {
-            writer.begin(type);
-            writer.member("timestamp", now_);
+    // Appends to the log what makes the stream complete (P1, P2).
+    session::log_slice last_events() {
+        slice_writer out(orphan_.run.number, orphan_.last_sequence + 1);
+        translator::agui_translator writer(out, {});
+        writer.set_time(now_);
+        const translator::run_opening opening{
+            orphan_.key.thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
         };
         if (orphan_.last_sequence == 0) {
-            // The crash came before RUN_STARTED was durable; a stream begins with it all the same
-            // (P1).
-            opening_ = write_opening(orphan_.key.thread_id, orphan_.run, now_);
-            events.push_back(opening_->v1_1);
+            // The crash came before RUN_STARTED was durable.
+            writer.start(opening);
+        } else {
+            writer.resume(opening, left_);
         }
-        said_.close(writer, events);
+        const session::content result = std::string(lost_result);
         for (const std::string& call_id : lost_calls_) {
-            begin("TOOL_CALL_RESULT");
-            writer.member("messageId", services_.ids.next("msg"));
-            writer.member("toolCallId", call_id);
-            writer.member("role", std::string_view("tool"));
-            writer.member("content", lost_result);
-            events.emplace_back(writer.end());
+            const std::string message_id = services_.ids.next("msg");
+            writer.translate(runner::call_result{message_id, call_id, &result});
         }
-        begin("RUN_ERROR");
-        writer.member("message", runner::describe(runner::stop_reason::error));
-        writer.member("code", runner::error_code(runner::stop_reason::error));
-        events.emplace_back(writer.end());
-        return events;
-    }
-
-    [[nodiscard]] session::log_slice slice_of(const std::vector<std::string>& events) const {
-        session::log_slice slice;
-        slice.run_number = orphan_.run.number;
-        slice.first_sequence = orphan_.last_sequence + 1;
-        for (std::size_t i = 0; i < events.size(); ++i) {
-            slice.events += events[i];
-            slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
-        }
-        if (opening_) {
-            slice.variants.emplace_back(
-                0U, event_log::write_variants(opening_->v1_0, opening_->undeclared)
-            );
-        }
-        return slice;
+        runner::run_end end;
+        end.reason = runner::stop_reason::error;
+        writer.finish(end);
+        return out.take();
     }
 
     void end_record() {
@@ -201,9 +214,9 @@ private:
     session::store::orphan orphan_;
     unix_ms now_;
     session::thread_record thread_;
-    lost_run said_;
+    translator::open_brackets left_;
+    translator::said_messages said_;
     session::changes change_;
-    std::optional<run_opening_forms> opening_; ///< Written here, as the first event.
     std::vector<std::string> lost_calls_; ///< Calls of the server that get a result on the wire.
 };
 

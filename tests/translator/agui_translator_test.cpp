@@ -1,6 +1,7 @@
 #include "translator/agui/agui_translator.hpp"
 
 #include "tests/translator/recorded_stream.hpp"
+#include "translator/agui/event_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -437,6 +438,56 @@ TEST_F(AguiTranslator, RestatesPlainMessagesOnceForAll) {
     translator.translate(runner::messages_snapshot{&messages});
 
     EXPECT_FALSE(sink.has_variants);
+}
+
+// ---- A stream that was broken off --------------------------------------------------------------
+
+TEST_F(AguiTranslator, GoesOnWithAStreamThatWasBrokenOff) {
+    constexpr std::string_view begun[] = {
+        R"({"type":"RUN_STARTED","timestamp":1,"threadId":"t","runId":"r","protocolVersion":"1.1"})",
+        R"({"type":"REASONING_START","timestamp":2,"messageId":"m1"})",
+        R"({"type":"REASONING_MESSAGE_START","timestamp":2,"messageId":"m1","role":"reasoning"})",
+        R"({"type":"REASONING_MESSAGE_CONTENT","messageId":"m1","delta":"hm"})",
+    };
+    open_brackets left;
+    for (const std::string_view json : begun) {
+        stream_.on_event(
+            {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
+        );
+        left.read(parse_event(json));
+    }
+    translator_.set_time(7);
+
+    translator_.resume({.thread_id = "t", .run_id = "r", .parent_run_id = {}}, left);
+    finish(stop_reason::error);
+
+    EXPECT_THAT(
+        std::vector<std::string>(stream_.lines().begin() + 4, stream_.lines().end()),
+        ElementsAre(
+            R"({"type":"REASONING_MESSAGE_END","messageId":"m1"})",
+            R"({"type":"REASONING_END","messageId":"m1"})",
+            R"({"type":"RUN_ERROR","timestamp":7,"message":")" +
+                std::string(runner::describe(stop_reason::error)) + R"(","code":"internal"})"
+        )
+    );
+}
+
+TEST_F(AguiTranslator, EndsAStreamThatWasBrokenOffBetweenEvents) {
+    translator_.set_time(7);
+    stream_.on_event(
+        {.json = R"({"type":"RUN_STARTED","timestamp":1,"threadId":"t","runId":"r"})",
+         .v1_0 = std::nullopt,
+         .undeclared = std::nullopt,
+         .terminal = false}
+    );
+
+    translator_.resume({.thread_id = "t", .run_id = "r", .parent_run_id = {}}, {});
+    finish(stop_reason::completed);
+
+    EXPECT_THAT(
+        stream_.lines().back(),
+        R"({"type":"RUN_FINISHED","timestamp":7,"threadId":"t","runId":"r","outcome":{"type":"success"}})"
+    );
 }
 
 TEST_F(AguiTranslator, WritesStateSnapshotsWithNullToo) {

@@ -32,10 +32,7 @@ agui_translator::agui_translator(wire_sink& out, translator_settings settings)
     : out_(out), settings_(settings) {}
 
 void agui_translator::start(const run_opening& opening) {
-    BOOST_ASSERT(!started_);
-    started_ = true;
-    thread_id_ = opening.thread_id;
-    run_id_ = opening.run_id;
+    set_started(opening);
     for (event_writer* writer : {&writer_, &v1_0_writer_, &undeclared_writer_}) {
         begin(*writer, "RUN_STARTED");
         writer->member("threadId", opening.thread_id);
@@ -55,6 +52,23 @@ void agui_translator::start(const run_opening& opening) {
     // They are not needed again before the end, mostly. (Assigning alone would keep their memory.)
     (void)std::exchange(v1_0_writer_, event_writer());
     (void)std::exchange(undeclared_writer_, event_writer());
+}
+
+void agui_translator::resume(const run_opening& opening, const open_brackets& left) {
+    set_started(opening);
+    for (auto one = left.open().rbegin(); one != left.open().rend(); ++one) {
+        // Without a timestamp: when the stream was broken off is not known.
+        writer_.begin(one->end_type);
+        writer_.member(one->id_key, std::string_view(one->id));
+        send();
+    }
+}
+
+void agui_translator::set_started(const run_opening& opening) {
+    BOOST_ASSERT(!started_);
+    started_ = true;
+    thread_id_ = opening.thread_id;
+    run_id_ = opening.run_id;
 }
 
 void agui_translator::translate(const runner::runner_event& event) {

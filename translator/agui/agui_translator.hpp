@@ -6,6 +6,7 @@
 #include "session/base/json_text.hpp"
 #include "session/conversation/message.hpp"
 #include "translator/agui/event_writer.hpp"
+#include "translator/agui/open_brackets.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,9 @@ public:
     void set_time(unix_ms now) noexcept { now_ = now; }
 
     void start(const run_opening& opening);
+    /// Instead of start(): the stream has begun, was broken off and goes on here. What it left open
+    /// is closed, innermost first.
+    void resume(const run_opening& opening, const open_brackets& left);
     void translate(const runner::runner_event& event);
     /// Closes what is open and writes the terminal. Nothing may follow.
     void finish(const runner::run_end& end);
@@ -97,6 +101,7 @@ private:
     void on(const runner::call_result& event);
     void on(const runner::messages_snapshot& event);
 
+    void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);
     void open_reasoning(std::string_view message_id);
     void open_call(const known_call& call);

@@ -1,0 +1,40 @@
+#include "translator/agui/open_brackets.hpp"
+
+#include "translator/agui/event_reader.hpp"
+
+namespace agui::translator {
+
+namespace {
+
+struct bracket_kind {
+    std::string_view start_type;
+    std::string_view end_type;
+    std::string_view id_key;
+};
+
+constexpr bracket_kind kinds[] = {
+    {"TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "messageId"},
+    {"TOOL_CALL_START", "TOOL_CALL_END", "toolCallId"},
+    {"REASONING_START", "REASONING_END", "messageId"},
+    {"REASONING_MESSAGE_START", "REASONING_MESSAGE_END", "messageId"},
+};
+
+} // namespace
+
+void open_brackets::read(const boost::json::object& event) {
+    const std::string_view type = string_member(event, "type");
+    for (const bracket_kind& kind : kinds) {
+        if (type == kind.start_type) {
+            open_.push_back(
+                {kind.end_type, kind.id_key, std::string(string_member(event, kind.id_key))}
+            );
+        } else if (type == kind.end_type) {
+            const std::string_view id = string_member(event, kind.id_key);
+            std::erase_if(open_, [&](const bracket& one) {
+                return one.end_type == kind.end_type && one.id == id;
+            });
+        }
+    }
+}
+
+} // namespace agui::translator

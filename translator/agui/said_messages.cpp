@@ -1,0 +1,72 @@
+#include "translator/agui/said_messages.hpp"
+
+#include "translator/agui/event_reader.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace agui::translator {
+
+namespace {
+
+void append(session::content& to, std::string_view text) { std::get<std::string>(to).append(text); }
+
+} // namespace
+
+void said_messages::read(const boost::json::object& event) {
+    const std::string_view type = string_member(event, "type");
+    const std::string_view delta = string_member(event, "delta");
+    if (type == "TEXT_MESSAGE_CONTENT") {
+        append(
+            message_of(string_member(event, "messageId"), session::role::assistant).content, delta
+        );
+    } else if (type == "REASONING_MESSAGE_CONTENT") {
+        append(
+            message_of(string_member(event, "messageId"), session::role::reasoning).content, delta
+        );
+    } else if (type == "TOOL_CALL_START") {
+        begin_call(event);
+    } else if (type == "TOOL_CALL_ARGS") {
+        if (session::tool_call* call = find_call(string_member(event, "toolCallId"))) {
+            call->arguments.append(delta);
+        }
+    }
+}
+
+void said_messages::begin_call(const boost::json::object& event) {
+    const std::string_view id = string_member(event, "toolCallId");
+    if (find_call(id) != nullptr) {
+        return; // It goes on.
+    }
+    session::tool_call call;
+    call.id = id;
+    call.name = string_member(event, "toolCallName");
+    message_of(string_member(event, "parentMessageId"), session::role::assistant)
+        .tool_calls.push_back(std::move(call));
+}
+
+session::message& said_messages::message_of(std::string_view id, session::role role) {
+    const auto found = std::ranges::find(messages_, id, &session::message::id);
+    if (found != messages_.end()) {
+        return *found;
+    }
+    session::message begun;
+    begun.id = id;
+    begun.role = role;
+    begun.content = std::string();
+    return messages_.emplace_back(std::move(begun));
+}
+
+session::tool_call* said_messages::find_call(std::string_view id) {
+    for (session::message& one : messages_) {
+        const auto found = std::ranges::find(one.tool_calls, id, &session::tool_call::id);
+        if (found != one.tool_calls.end()) {
+            return &*found;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace agui::translator

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace agui::translator {
+
+/// What the model has said, rebuilt from the events that show it: reasoning and assistant messages,
+/// with what was shown of their text and calls. Reads the events in order; what is no event is
+/// passed over.
+class said_messages {
+public:
+    void read(const boost::json::object& event);
+
+    /// In the order begun.
+    [[nodiscard]] const std::vector<session::message>& messages() const noexcept {
+        return messages_;
+    }
+
+private:
+    void begin_call(const boost::json::object& event);
+    session::message& message_of(std::string_view id, session::role role);
+    session::tool_call* find_call(std::string_view id);
+
+    std::vector<session::message> messages_;
+};
+
+} // namespace agui::translator
