@@ -1,0 +1,60 @@
+#include "session/sqlite/log_jobs.hpp"
+
+namespace agui::session {
+
+namespace {
+
+// Logs are dropped in portions, so that other calls come between.
+constexpr std::size_t dropped_at_once = 64;
+constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // About.
+
+} // namespace
+
+result<std::vector<log_entry>>
+log_jobs::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    tables_.redo.show_run(run_number);
+    return tables_.log.read(run_number, after, limit);
+}
+
+bool log_jobs::drop_some(const store::log_limits& limits) {
+    std::vector<std::int64_t> runs =
+        tables_.runs.with_log_before(limits.ended_since, dropped_at_once);
+    if (runs.empty() && limits.max_bytes != 0) {
+        runs = first_ended_beyond(limits.max_bytes);
+    }
+    // Bounded: every stream waits for this transaction.
+    std::uint64_t bytes = 0;
+    std::size_t count = 0;
+    while (count < runs.size() && bytes < dropped_bytes_at_once) {
+        bytes += tables_.log.row_bytes_of(runs[count]);
+        tables_.runs.set_log_state(runs[count], log_state::dropped);
+        ++count;
+    }
+    runs.resize(count);
+    tables_.log.erase(runs);
+    return !runs.empty();
+}
+
+// Those that ended first and have to go until `max_bytes` are left, or some of them. What is not
+// folded yet does not count, and stays.
+std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) {
+    std::vector<std::int64_t> runs;
+    std::uint64_t left = tables_.log.row_bytes();
+    if (left <= max_bytes) {
+        return runs;
+    }
+    for (const std::int64_t run : tables_.runs.with_rows(dropped_at_once)) {
+        if (left > max_bytes) {
+            left -= tables_.log.row_bytes_of(run);
+            runs.push_back(run);
+        }
+    }
+    if (runs.empty()) {
+        logger_.log(
+            log_level::warning, "logs that cannot be dropped are beyond session.log_max_bytes"
+        );
+    }
+    return runs;
+}
+
+} // namespace agui::session

@@ -1,0 +1,103 @@
+#include "session/sqlite/run_jobs.hpp"
+
+#include "session/base/failpoint.hpp"
+#include "session/conversation/change_check.hpp"
+
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
+
+} // namespace
+
+result<run_jobs::begun_thread>
+run_jobs::begin(const thread_key& key, const run_record& run, const changes& change) {
+    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    std::int64_t thread = 0;
+    if (!at) {
+        thread = tables_.threads.create(key, run.agent_id, change, run.started_at);
+    } else {
+        thread = at->thread;
+        if (tables_.runs.exists(thread, run)) {
+            return failure{
+                errc::run_id_reused, "runId: has already been used on this thread", {}, {}
+            };
+        }
+        tables_.threads.apply(*at, change, run.started_at);
+    }
+    if (change.run && !tables_.runs.update(thread, *change.run)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    const std::int64_t number = tables_.runs.add(thread, run);
+    return begun_thread{number, size_after(at ? at->size : thread_size(), change)};
+}
+
+result<void> run_jobs::commit(
+    const thread_key& key, const changes& change, const std::optional<log_slice>& log
+) {
+    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    if (!at) {
+        return not_found();
+    }
+    const bool has_entries = log && !log->ends.empty();
+    if (has_entries) {
+        tables_.log.open(log->run_number);
+    }
+    tables_.threads.apply(*at, change);
+    if (change.run && !tables_.runs.update(at->thread, *change.run)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    // Last, because what is staged is not undone with the savepoint.
+    if (has_entries && !tables_.log.stage(*log)) {
+        return failure{
+            errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
+        };
+    }
+    if (const std::int64_t ended = ended_run(change); ended != 0) {
+        tables_.log.run_ended(ended);
+    }
+    return {};
+}
+
+std::optional<run_record> run_jobs::find(const thread_key& key, const std::string& run_id) {
+    tables_.redo.show(key);
+    const auto at = tables_.threads.find(key);
+    return at ? tables_.runs.find(at->thread, run_id) : std::nullopt;
+}
+
+std::optional<run_record>
+run_jobs::find_by_key(const thread_key& key, const std::string& idempotency_key) {
+    tables_.redo.show(key);
+    return tables_.runs.find_by_key(key, idempotency_key);
+}
+
+std::optional<run_record> run_jobs::latest(const thread_key& key) {
+    tables_.redo.show(key);
+    return tables_.runs.latest(key);
+}
+
+std::vector<store::orphan> run_jobs::orphans(const std::optional<thread_key>& thread) {
+    // Who holds a thread is asked first: a run that ends in between gives its thread back when its
+    // end is there to be read. And once more, for one that has begun in between.
+    const std::map<thread_key, std::string> holders = leases_.all();
+    pass_failpoint("store.leases_read");
+    tables_.redo.show_all();
+    std::vector<store::orphan> found = tables_.runs.active(thread);
+    pass_failpoint("store.orphans_read");
+    std::erase_if(found, [&](const store::orphan& lost) {
+        const auto held = holders.find(lost.key);
+        return (held != holders.end() && held->second == lost.run.run_id) ||
+               leases_.holder(lost.key) == lost.run.run_id;
+    });
+    for (store::orphan& lost : found) {
+        lost.last_sequence = tables_.log.last_sequence_of(lost.run.number);
+    }
+    return found;
+}
+
+} // namespace agui::session

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "session/sqlite/sqlite_tables.hpp"
+#include "session/store/lease_table.hpp"
+#include "session/store/store.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// What is asked of runs, as it is done on the store's thread: their begin, their commits, and
+/// reads of their records. A read sees what was durable before it. Throws sqlite_error, and
+/// std::logic_error where store does.
+class run_jobs {
+public:
+    /// What is given must outlive this.
+    run_jobs(sqlite_tables& tables, const lease_table& leases) : tables_(tables), leases_(leases) {}
+
+    /// A run as it has begun, and what its thread is then.
+    struct begun_thread {
+        std::int64_t run_number = 0;
+        thread_size size;
+    };
+    // In a transaction.
+    [[nodiscard]] result<begun_thread>
+    begin(const thread_key& key, const run_record& run, const changes& change);
+    [[nodiscard]] result<void>
+    commit(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
+
+    // Records, see store.
+    [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
+    [[nodiscard]] std::optional<run_record>
+    find_by_key(const thread_key& key, const std::string& idempotency_key);
+    [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
+    [[nodiscard]] std::vector<store::orphan> orphans(const std::optional<thread_key>& thread);
+
+private:
+    sqlite_tables& tables_;
+    const lease_table& leases_;
+};
+
+} // namespace agui::session

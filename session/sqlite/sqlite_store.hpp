@@ -1,0 +1,106 @@
+#pragma once
+
+#include "session/sqlite/disk_reserve.hpp"
+#include "session/sqlite/live_logs.hpp"
+#include "session/sqlite/log_jobs.hpp"
+#include "session/sqlite/ring_file.hpp"
+#include "session/sqlite/run_jobs.hpp"
+#include "session/sqlite/sqlite_tables.hpp"
+#include "session/sqlite/sqlite_worker.hpp"
+#include "session/sqlite/thread_jobs.hpp"
+#include "session/store/lease_table.hpp"
+#include "session/store/store.hpp"
+
+#include "session/base/log.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// The store for its callers: each call becomes a job on the store's thread that is awaited, or,
+/// where live runs may, goes past the queue (live_logs). What the jobs do is thread_jobs',
+/// run_jobs' and log_jobs'.
+class sqlite_store final : public store {
+public:
+    /// Opens the file and starts the thread. Throws std::runtime_error or sqlite_error.
+    explicit sqlite_store(const sqlite_settings& settings);
+    ~sqlite_store() override { sqlite_store::close(); }
+    sqlite_store(const sqlite_store&) = delete;
+    sqlite_store& operator=(const sqlite_store&) = delete;
+
+    boost::asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override;
+    void release(const thread_key& key, std::string_view run_id) noexcept override;
+    std::string active_run(const thread_key& key) const override;
+    boost::asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) override;
+    boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
+    bool is_current(std::uint64_t as_of) const noexcept override;
+    boost::asio::awaitable<result<begun_run>>
+    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override;
+    boost::asio::awaitable<result<void>> commit(
+        thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
+    ) override;
+
+    void append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override;
+    bool keeps_logs() const noexcept override { return true; }
+    boost::asio::awaitable<result<std::vector<log_entry>>>
+    read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
+    boost::asio::awaitable<result<std::optional<run_record>>>
+    find_run(thread_key key, std::string run_id) override;
+    boost::asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override;
+    boost::asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override;
+    boost::asio::awaitable<result<thread_page>> list(thread_query query) override;
+    boost::asio::awaitable<result<std::vector<session_event>>>
+    events(thread_key key, std::uint64_t after, std::size_t limit) override;
+    boost::asio::awaitable<result<bool>> remove(thread_key key) override;
+    boost::asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key> thread
+    ) override;
+    boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
+    void close() override;
+
+private:
+    template <class T, class Work>
+    boost::asio::awaitable<result<T>> read(Work work);
+    template <class T, class Work>
+    boost::asio::awaitable<result<T>> write(Work work);
+    template <class T, class Read>
+    boost::asio::awaitable<result<T>> read_in_slices(thread_key key);
+    boost::asio::awaitable<result<view>>
+    read_thread(thread_key key, std::optional<std::string> run_id);
+
+    bool go_past_queue(live_logs::outcome taken);
+    std::optional<begun_run>
+    begin_past_queue(const thread_key& key, run_record& run, changes& change, const basis& seen);
+    bool commit_past_queue(
+        const thread_key& key, changes& change, const std::optional<log_slice>& log,
+        const std::string& release_run_id
+    );
+    boost::asio::awaitable<result<bool>> mark_removed(thread_key key);
+    boost::asio::awaitable<result<void>> erase_removed();
+    boost::asio::awaitable<void> restore_reserve();
+
+    lease_table leases_;
+    agui::logger& log_;
+    sqlite_tables tables_;
+    thread_jobs thread_jobs_;
+    run_jobs run_jobs_;
+    log_jobs log_jobs_;
+    disk_reserve reserve_;
+    ring_file ring_file_;
+    std::unique_ptr<live_logs> live_; ///< Null: nothing goes past the queue.
+    sqlite_worker worker_;            // Last: its thread uses all of the above.
+};
+
+} // namespace agui::session

@@ -1,0 +1,400 @@
+#include "session/sqlite/sqlite_thread_reader.hpp"
+
+#include "session/base/stored_json.hpp"
+#include "session/base/work_count.hpp"
+#include "session/conversation/message_json.hpp"
+#include "session/store/list_cursor.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+node_index node_or_none(const statement::rows& row, int column) {
+    return row.is_null(column) ? no_node : static_cast<node_index>(row.integer(column));
+}
+
+json::object object_or_empty(std::string_view text) {
+    result<json::value> value = parse_stored(text);
+    return value && value->is_object() ? std::move(value->get_object()) : json::object();
+}
+
+// What is read of a long thread at once, in JSON: two or three milliseconds.
+constexpr std::size_t read_bytes_at_once = 256U << 10U;
+// And in rows, for those of short messages.
+constexpr std::uint64_t read_rows_at_once = 1000;
+// And in links between them.
+constexpr std::size_t read_links_at_once = 4000;
+
+// The message itself or, where it was left out, the first one before it that was not.
+node_index kept(const sqlite_thread_reader::reading& of, node_index node) {
+    while (node != no_node && of.left_out[node]) {
+        node = of.record.nodes[node].parent;
+    }
+    return node;
+}
+
+} // namespace
+
+sqlite_thread_reader::sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log)
+    : threads_(threads),
+      log_(log),
+      load_thread_(
+          db, "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, "
+              "head, last_request_had_history FROM threads WHERE id = ?"
+      ),
+      load_documents_(
+          db, "SELECT state, offered_tools, context FROM thread_documents WHERE thread = ?"
+      ),
+      load_messages_(
+          db, "SELECT number, parent, run_id, created_at, message FROM messages "
+              "WHERE thread = ? AND number >= ? ORDER BY number LIMIT ?"
+      ),
+      load_message_(db, "SELECT message FROM messages WHERE thread = ? AND number = ?"),
+      load_links_(
+          db, "SELECT number, parent FROM messages WHERE thread = ? AND number >= ? ORDER BY "
+              "number LIMIT ?"
+      ),
+      load_branches_(
+          db, "SELECT number, tip, updated_at FROM branches WHERE thread = ? ORDER BY number"
+      ),
+      load_calls_(
+          db, "SELECT call_id, name, run_id, owner, status, made_in FROM calls "
+              "WHERE thread = ? ORDER BY number"
+      ),
+      load_events_(
+          db, "SELECT sequence, type, run_id, timestamp, data FROM session_events "
+              "WHERE thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) "
+              "AND sequence > ? ORDER BY sequence LIMIT ?"
+      ),
+      list_(
+          db,
+          "SELECT id, thread_id, agent_id, title, metadata, created_at, updated_at, last_run_at "
+          "FROM threads WHERE principal = ?1 AND archived = ?2 "
+          "AND (?3 IS NULL OR agent_id = ?3) AND (updated_at, id) < (?4, ?5) "
+          "ORDER BY updated_at DESC, id DESC LIMIT ?6"
+      ) {}
+
+sqlite_thread_reader::reading
+sqlite_thread_reader::begin_reading(const thread_key& key, const position& at) {
+    reading begun;
+    begun.thread = at.thread;
+    begun.message_count = at.size.messages;
+    thread_record& record = begun.record;
+    record.key = key;
+    record.bytes = at.bytes;
+    record.documents = at.documents;
+    {
+        statement::rows row = load_thread_.query(at.thread);
+        if (!row.next()) {
+            throw std::runtime_error("the row of the thread is missing");
+        }
+        record.agent_id = row.text(0);
+        record.title = row.text(1);
+        record.archived = row.integer(2) != 0;
+        record.metadata = object_or_empty(row.text(3));
+        record.created_at = row.integer(4);
+        record.updated_at = row.integer(5);
+        record.last_run_at = row.integer(6);
+        record.head = static_cast<std::uint32_t>(row.integer(7));
+        record.last_request_had_history = row.integer(8) != 0;
+    }
+    load_documents(at.thread, record);
+    load_branches(at.thread, record);
+    load_calls(at.thread, record);
+    return begun;
+}
+
+bool sqlite_thread_reader::read_on(reading& what) {
+    const std::size_t wanted = what.message_count;
+    const std::size_t before = what.record.nodes.size();
+    if (before < wanted) {
+        std::size_t bytes = 0;
+        const std::uint64_t rows = std::min<std::uint64_t>(read_rows_at_once, wanted - before);
+        statement::rows row = load_messages_.query(what.thread, std::uint64_t{before}, rows);
+        for (std::uint64_t i = 0; i < rows && bytes < read_bytes_at_once; ++i) {
+            if (!row.next() || row.integer(0) != static_cast<std::int64_t>(before + i)) {
+                throw std::runtime_error("a message of the thread is missing");
+            }
+            bytes += row.text(4).size();
+            read_message(what, row);
+        }
+    }
+    if (what.record.nodes.size() < wanted) {
+        return false;
+    }
+    for (branch& held : what.record.branches) {
+        if (held.tip != no_node && held.tip >= wanted) {
+            throw std::runtime_error("a branch of the thread ends in a message that is missing");
+        }
+        held.tip = kept(what, held.tip);
+    }
+    return true;
+}
+
+void sqlite_thread_reader::read_message(reading& what, const statement::rows& row) {
+    const std::size_t number = what.record.nodes.size();
+    stored_message node;
+    node.parent = node_or_none(row, 1);
+    if (node.parent != no_node && node.parent >= number) {
+        throw std::runtime_error("the messages of the thread are not a tree");
+    }
+    node.parent = kept(what, node.parent);
+    node.run_id = row.text(2);
+    node.created_at = row.integer(3);
+    const result<json::value> value = parse_stored(row.text(4));
+    result<message> read =
+        value ? message_from_stored_json(*value) : result<message>(value.error());
+    if (read) {
+        node.message = std::move(*read);
+    } else {
+        node.message.role = role::activity;
+        log_.log(
+            log_level::warning, "left out a stored message that cannot be read",
+            {{"thread", what.record.key.thread_id},
+             {"message", std::to_string(number)},
+             {"reason", read.error().detail}}
+        );
+    }
+    what.left_out.push_back(!read);
+    what.record.nodes.push_back(std::move(node));
+}
+
+void sqlite_thread_reader::load_documents(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_documents_.query(thread);
+    if (!row.next()) {
+        return;
+    }
+    if (result<json_text> state = read_stored_text(row.text(0)); state) {
+        record.state = std::move(*state);
+    }
+    if (result<json::value> tools = parse_stored(row.text(1)); tools && tools->is_array()) {
+        record.offered_tools = std::move(tools->get_array());
+    }
+    if (result<json::value> context = parse_stored(row.text(2)); context && context->is_array()) {
+        record.context = std::move(context->get_array());
+    }
+}
+
+void sqlite_thread_reader::load_branches(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_branches_.query(thread);
+    while (row.next()) {
+        record.branches.push_back({.tip = node_or_none(row, 1), .updated_at = row.integer(2)});
+    }
+}
+
+void sqlite_thread_reader::load_calls(std::int64_t thread, thread_record& record) {
+    statement::rows row = load_calls_.query(thread);
+    while (row.next()) {
+        call_record& call = record.calls.emplace_back();
+        call.id = row.text(0);
+        call.name = row.text(1);
+        call.run_id = row.text(2);
+        call.owner = row.text(3) == "server" ? call_owner::server : call_owner::external;
+        // A status that cannot be read must not make a call answerable.
+        call.status = call_status_from_string(row.text(4)).value_or(call_status::dead);
+        call.made_in = node_or_none(row, 5);
+    }
+}
+
+std::optional<thread_summary> sqlite_thread_reader::summary(const thread_key& key) {
+    const std::optional<position> at = threads_.find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    statement::rows row = load_thread_.query(at->thread);
+    if (!row.next()) {
+        return std::nullopt;
+    }
+    thread_summary found;
+    found.key = key;
+    found.agent_id = row.text(0);
+    found.title = row.text(1);
+    found.archived = row.integer(2) != 0;
+    found.metadata = object_or_empty(row.text(3));
+    found.created_at = row.integer(4);
+    found.updated_at = row.integer(5);
+    found.last_run_at = row.integer(6);
+    found.bytes = at->bytes;
+    found.documents = at->documents;
+    return found;
+}
+
+std::optional<json_text> sqlite_thread_reader::state(const thread_key& key) {
+    const std::optional<position> at = threads_.find(key);
+    if (!at) {
+        return std::nullopt;
+    }
+    thread_record documents;
+    load_documents(at->thread, documents);
+    return std::move(documents.state);
+}
+
+result<message>
+sqlite_thread_reader::read_message(std::int64_t thread, std::size_t number, std::size_t& bytes) {
+    statement::rows row = load_message_.query(thread, std::uint64_t{number});
+    if (!row.next()) {
+        return failure{errc::not_found, "a message of the thread is missing", {}, {}};
+    }
+    count_work(row.text(0).size());
+    bytes += row.text(0).size();
+    const result<json::value> value = parse_stored(row.text(0));
+    return value ? message_from_stored_json(*value) : result<message>(value.error());
+}
+
+void sqlite_thread_reader::begin_reading(const position& at, pending_reading& what) {
+    what.thread = at.thread;
+    thread_record record;
+    load_calls(at.thread, record);
+    what.found = pending_of(record.calls);
+    what.order = by_message(what.found);
+}
+
+bool sqlite_thread_reader::read_on(pending_reading& what) {
+    std::size_t bytes = 0;
+    while (what.next < what.order.size() && bytes < read_bytes_at_once) {
+        const std::span<const std::size_t> calls = calls_of_one(what.found, what.order, what.next);
+        what.next += calls.size();
+        const node_index made_in = what.found[calls.front()].call.made_in;
+        if (const result<message> read = read_message(what.thread, made_in, bytes)) {
+            describe(what.found, calls, *read);
+        }
+    }
+    return what.next == what.order.size();
+}
+
+void sqlite_thread_reader::begin_reading(const position& at, branches_reading& what) {
+    what.thread = at.thread;
+    what.message_count = at.size.messages;
+    thread_record record;
+    {
+        statement::rows row = load_thread_.query(at.thread);
+        record.head = row.next() ? static_cast<std::uint32_t>(row.integer(7)) : 0;
+    }
+    load_branches(at.thread, record);
+    what.branches = std::move(record.branches);
+    what.head = record.head;
+}
+
+bool sqlite_thread_reader::read_on(branches_reading& what) {
+    const std::size_t before = what.parents.size();
+    if (before < what.message_count) {
+        read_links(what, std::min(read_links_at_once, what.message_count - before));
+        return false;
+    }
+    std::size_t bytes = 0;
+    while (what.found.size() < what.branches.size() && bytes < read_bytes_at_once) {
+        const branch& each = what.branches[what.found.size()];
+        branch_summary summary;
+        summary.updated_at = each.updated_at;
+        summary.is_head = what.found.size() == what.head;
+        // Those at the end that load() leaves out are none here either.
+        std::vector<node_index> left_out;
+        node_index last = each.tip;
+        while (last != no_node && !id_of(what, last, bytes)) {
+            left_out.push_back(last);
+            last = what.parents.at(last);
+        }
+        for (const node_index node : left_out) {
+            what.parents[node] = last; // Other branches get there in one step.
+        }
+        if (last != no_node) {
+            summary.last_message_id = *id_of(what, last, bytes);
+            summary.message_count = what.depths[last];
+        }
+        what.found.push_back(std::move(summary));
+    }
+    return what.found.size() == what.branches.size();
+}
+
+void sqlite_thread_reader::read_links(branches_reading& what, std::size_t count) {
+    const std::size_t before = what.parents.size();
+    statement::rows row =
+        load_links_.query(what.thread, std::uint64_t{before}, std::uint64_t{count});
+    while (row.next()) {
+        count_work();
+        const node_index parent = node_or_none(row, 1);
+        if (parent != no_node && parent >= what.parents.size()) {
+            throw std::runtime_error("the messages of the thread are not a tree");
+        }
+        what.depths.push_back(parent == no_node ? 1 : what.depths[parent] + 1);
+        what.parents.push_back(parent);
+    }
+    if (what.parents.size() != before + count) {
+        throw std::runtime_error("a message of the thread is missing");
+    }
+}
+
+// Nullopt: the message cannot be read.
+const std::optional<std::string>&
+sqlite_thread_reader::id_of(branches_reading& what, node_index node, std::size_t& bytes) {
+    count_work();
+    const auto [known, is_new] = what.ids.try_emplace(node);
+    if (is_new) {
+        if (const result<message> read = read_message(what.thread, node, bytes)) {
+            known->second = read->id;
+        }
+    }
+    return known->second;
+}
+
+std::vector<session_event>
+sqlite_thread_reader::events(const thread_key& key, std::uint64_t after, std::size_t limit) {
+    std::vector<session_event> page;
+    constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+    statement::rows row = load_events_.query(
+        key.principal, key.thread_id, std::min(after, largest),
+        std::min(std::uint64_t{limit}, largest)
+    );
+    while (row.next()) {
+        session_event& event = page.emplace_back();
+        event.sequence = static_cast<std::uint64_t>(row.integer(0));
+        event.type = row.text(1);
+        event.run_id = row.text(2);
+        event.timestamp = row.integer(3);
+        event.data = object_or_empty(row.text(4));
+    }
+    return page;
+}
+
+result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
+    const result<std::optional<list_cursor>> given = list_cursor_from_string(query.cursor);
+    if (!given) {
+        return given.error();
+    }
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    const list_cursor after = given->value_or(list_cursor{largest, largest});
+
+    thread_page page;
+    list_cursor last = after;
+    // One more than asked for tells whether there is a next page.
+    statement::rows row = list_.query(
+        query.principal, query.archived, query.agent_id, after.updated_at, after.number,
+        std::min(std::uint64_t{query.limit}, std::uint64_t{1'000'000}) + 1
+    );
+    while (row.next()) {
+        if (page.threads.size() == query.limit) {
+            page.next_cursor = to_string(last);
+            break;
+        }
+        thread_summary& summary = page.threads.emplace_back();
+        summary.key = {query.principal, std::string(row.text(1))};
+        summary.agent_id = row.text(2);
+        summary.title = row.text(3);
+        summary.archived = query.archived;
+        summary.metadata = object_or_empty(row.text(4));
+        summary.created_at = row.integer(5);
+        summary.updated_at = row.integer(6);
+        summary.last_run_at = row.integer(7);
+        last = {.updated_at = summary.updated_at, .number = row.integer(0)};
+    }
+    return page;
+}
+
+} // namespace agui::session

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/sqlite/sqlite_threads.hpp"
+#include "session/store/store.hpp"
+
+#include "session/base/log.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace agui::session {
+
+/// Threads, or parts of them, as they come out of the tables. What may be long is read in slices:
+/// begin_reading(), then read_on() until it says that there is no more. Runs on the store's thread.
+/// Throws sqlite_error, and std::runtime_error for rows that make no thread.
+class sqlite_thread_reader {
+public:
+    using position = sqlite_threads::position;
+
+    /// What is given must outlive this.
+    sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log);
+
+    /// A thread on its way out of the tables, which may be interrupted by anything but its removal.
+    struct reading {
+        std::int64_t thread = 0;
+        std::size_t message_count = 0;
+        std::vector<bool> left_out; ///< By number: the message cannot be read.
+        thread_record record;
+    };
+    /// Everything but the messages.
+    [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
+    /// Reads on for a few milliseconds. True: the record is complete.
+    ///
+    /// A message that cannot be read is left out of every branch: those after it go on from the one
+    /// before it. Its number stays taken, by an empty activity message that no branch holds.
+    [[nodiscard]] bool read_on(reading& what);
+
+    /// The calls of a thread that wait, on their way out of the tables.
+    struct pending_reading {
+        std::int64_t thread = 0;
+        std::vector<pending_call> found; ///< Of the messages read so far, with what these say.
+        std::vector<std::size_t> order;  ///< Of `found`, by the message that made the call.
+        std::size_t next = 0;            ///< In `order`.
+    };
+    void begin_reading(const position& at, pending_reading& what);
+    /// As above.
+    [[nodiscard]] bool read_on(pending_reading& what);
+
+    /// The branches of a thread, on their way out of the tables.
+    struct branches_reading {
+        std::int64_t thread = 0;
+        std::size_t message_count = 0;
+        std::vector<branch> branches;
+        std::uint32_t head = 0;
+        std::vector<branch_summary> found;
+        /// By number, of the messages read so far: the one before it that can be read, as far as is
+        /// known; and how many there are up to it.
+        std::vector<node_index> parents;
+        std::vector<std::uint32_t> depths;
+        std::unordered_map<node_index, std::optional<std::string>> ids; ///< Of those looked at.
+    };
+    void begin_reading(const position& at, branches_reading& what);
+    /// As above.
+    [[nodiscard]] bool read_on(branches_reading& what);
+
+    // Parts of a thread, see store.
+    [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
+    [[nodiscard]] std::optional<json_text> state(const thread_key& key);
+    [[nodiscard]] result<thread_page> list(const thread_query& query);
+    [[nodiscard]] std::vector<session_event>
+    events(const thread_key& key, std::uint64_t after, std::size_t limit);
+
+private:
+    /// `bytes` grows by what was read.
+    [[nodiscard]] result<message>
+    read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);
+    void read_links(branches_reading& what, std::size_t count);
+    [[nodiscard]] const std::optional<std::string>&
+    id_of(branches_reading& what, node_index node, std::size_t& bytes);
+    void load_documents(std::int64_t thread, thread_record& record);
+    void read_message(reading& what, const statement::rows& row);
+    void load_branches(std::int64_t thread, thread_record& record);
+    void load_calls(std::int64_t thread, thread_record& record);
+
+    sqlite_threads& threads_;
+    agui::logger& log_;
+    statement load_thread_;
+    statement load_documents_;
+    statement load_messages_;
+    statement load_message_;
+    statement load_links_;
+    statement load_branches_;
+    statement load_calls_;
+    statement load_events_;
+    statement list_;
+};
+
+} // namespace agui::session

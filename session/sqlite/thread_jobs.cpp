@@ -1,0 +1,109 @@
+#include "session/sqlite/thread_jobs.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <utility>
+
+namespace agui::session {
+
+// False: what is read in slices is not the thread of this name any more, and its rows may be going.
+// `removed` keeps how many threads were removed when it was looked for.
+bool thread_jobs::is_still_there(
+    const thread_key& key, std::int64_t thread, std::uint64_t& removed
+) {
+    if (removed == tables_.removal.count()) {
+        return true;
+    }
+    removed = tables_.removal.count();
+    const auto at = tables_.threads.find(key);
+    return at && at->thread == thread;
+}
+
+std::optional<result<store::view>>
+thread_jobs::read_slice(view_read& what, std::uint64_t writes_done) {
+    tables_.redo.show(what.key);
+    if (!what.begun || !is_still_there(what.key, what.begun->thread, what.removed)) {
+        what.begun.reset();
+        what.removed = tables_.removal.count();
+        what.seen = store::view();
+        what.seen.as_of = writes_done + tables_.redo.taken();
+        const auto at = tables_.threads.find(what.key);
+        if (at && what.run_id) {
+            what.seen.run = tables_.runs.find(at->thread, *what.run_id);
+        }
+        if (!at || what.seen.run) {
+            return std::move(what.seen);
+        }
+        what.begun = tables_.reader.begin_reading(what.key, *at);
+    }
+    pass_failpoint("store.read_slice");
+    if (!tables_.reader.read_on(*what.begun)) {
+        return std::nullopt;
+    }
+    what.seen.thread = std::move(what.begun->record);
+    return std::move(what.seen);
+}
+
+template <class Reading>
+auto thread_jobs::read_part(part_read<Reading>& what)
+    -> std::optional<result<std::optional<decltype(Reading::found)>>> {
+    using found_type = std::optional<decltype(Reading::found)>;
+    tables_.redo.show(what.key);
+    if (!what.begun || !is_still_there(what.key, what.begun->thread, what.removed)) {
+        what.begun.reset();
+        what.removed = tables_.removal.count();
+        const auto at = tables_.threads.find(what.key);
+        if (!at) {
+            return result<found_type>(found_type());
+        }
+        tables_.reader.begin_reading(*at, what.begun.emplace());
+    }
+    pass_failpoint("store.read_slice");
+    if (!tables_.reader.read_on(*what.begun)) {
+        return std::nullopt;
+    }
+    return result<found_type>(found_type(std::move(what.begun->found)));
+}
+
+std::optional<result<std::optional<std::vector<pending_call>>>>
+thread_jobs::read_slice(pending_calls_read& what) {
+    return read_part(what);
+}
+
+std::optional<result<std::optional<std::vector<branch_summary>>>>
+thread_jobs::read_slice(branches_read& what) {
+    return read_part(what);
+}
+
+std::optional<thread_summary> thread_jobs::summary(const thread_key& key) {
+    tables_.redo.show(key);
+    return tables_.reader.summary(key);
+}
+
+std::optional<json_text> thread_jobs::state(const thread_key& key) {
+    tables_.redo.show(key);
+    return tables_.reader.state(key);
+}
+
+std::vector<session_event>
+thread_jobs::events(const thread_key& key, std::uint64_t after, std::size_t limit) {
+    tables_.redo.show(key);
+    return tables_.reader.events(key, after, limit);
+}
+
+result<thread_page> thread_jobs::list(const thread_query& query) {
+    tables_.redo.show_all();
+    return tables_.reader.list(query);
+}
+
+bool thread_jobs::remove(const thread_key& key, std::vector<std::int64_t>& runs) {
+    const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    if (!at) {
+        return false;
+    }
+    runs = tables_.runs.of_thread(at->thread);
+    tables_.removal.mark(at->thread);
+    return true;
+}
+
+} // namespace agui::session

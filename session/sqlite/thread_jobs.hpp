@@ -1,0 +1,72 @@
+#pragma once
+
+#include "session/sqlite/sqlite_tables.hpp"
+#include "session/sqlite/sqlite_thread_reader.hpp"
+#include "session/store/store.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// What is asked of threads, as it is done on the store's thread: reads of a thread or of parts of
+/// it, the list, and the removal. A read sees what was durable before it. Throws sqlite_error.
+class thread_jobs {
+public:
+    /// What is given must outlive this.
+    explicit thread_jobs(sqlite_tables& tables) : tables_(tables) {}
+
+    /// A view of a thread that is being read.
+    struct view_read {
+        thread_key key;
+        std::optional<std::string> run_id; ///< Wanted rather than the thread.
+        store::view seen;
+        std::optional<sqlite_thread_reader::reading> begun;
+        std::uint64_t removed = 0; ///< See is_still_there.
+    };
+    /// A part of a thread that is being read.
+    template <class Reading>
+    struct part_read {
+        thread_key key;
+        std::optional<Reading> begun;
+        std::uint64_t removed = 0; ///< See is_still_there.
+    };
+    using pending_calls_read = part_read<sqlite_thread_reader::pending_reading>;
+    using branches_read = part_read<sqlite_thread_reader::branches_reading>;
+
+    /// One slice of it; nullopt: it was not the last. A thread only grows, so what is read in
+    /// several slices is what it was at the first. `writes_done` is the worker's.
+    [[nodiscard]] std::optional<result<store::view>>
+    read_slice(view_read& what, std::uint64_t writes_done);
+    [[nodiscard]] std::optional<result<std::optional<std::vector<pending_call>>>>
+    read_slice(pending_calls_read& what);
+    [[nodiscard]] std::optional<result<std::optional<std::vector<branch_summary>>>>
+    read_slice(branches_read& what);
+
+    // Parts of a thread that are short, see store.
+    [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
+    [[nodiscard]] std::optional<json_text> state(const thread_key& key);
+    [[nodiscard]] std::vector<session_event>
+    events(const thread_key& key, std::uint64_t after, std::size_t limit);
+
+    /// `active_run_id` is not set.
+    [[nodiscard]] result<thread_page> list(const thread_query& query);
+
+    /// Removes a thread for everybody; its rows are left to sqlite_removal. `runs` are those that
+    /// it had. False: there is none.
+    [[nodiscard]] bool remove(const thread_key& key, std::vector<std::int64_t>& runs);
+
+private:
+    [[nodiscard]] bool
+    is_still_there(const thread_key& key, std::int64_t thread, std::uint64_t& removed);
+    template <class Reading>
+    [[nodiscard]] auto read_part(part_read<Reading>& what)
+        -> std::optional<result<std::optional<decltype(Reading::found)>>>;
+
+    sqlite_tables& tables_;
+};
+
+} // namespace agui::session
