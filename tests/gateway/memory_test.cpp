@@ -479,6 +479,28 @@ TEST_F(Memory, AConversationIsNotReadBeforeThereIsRoomForIt) {
     EXPECT_EQ(reads, 0);
 }
 
+TEST_F(Memory, SixtyFourClientsWaitForALargeReply) {
+    use_sqlite();
+    settings.server.threads = 1;
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    held_place read("store.read");
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 1 + 64; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port()));
+        clients.back()->send(get("/agui/threads/t/messages"));
+    }
+    ASSERT_TRUE(read.wait_for("reply.asked", 1 + 64));
+
+    const raw_reply refused = ask(get("/agui/threads/t/messages"));
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_THAT(refused.body, HasSubstr("Too many large replies"));
+    read.let_go();
+    for (const auto& client : clients) {
+        EXPECT_EQ(client->read_reply().status, 200);
+    }
+}
+
 // Large replies are made one at a time; nobody waits for those of clients that have left.
 TEST_F(Memory, AReplyIsNotMadeForAClientThatHasLeft) {
     use_sqlite();

@@ -75,16 +75,19 @@ certificate make_certificate(const std::string& names) {
     return {text_of(cert_text.get()), text_of(key_text.get())};
 }
 
+/// What a server does after it has sent a body.
+enum class then { completes_it, closes, waits };
+
 /// Answers each request on a TLS connection with "hello" in two chunks, until the peer closes.
 class tls_server {
 public:
     tls_server(
-        asio::io_context& context, const certificate& identity, bool complete = true,
+        asio::io_context& context, const certificate& identity, then end = then::completes_it,
         bool tls_1_1_only = false
     )
         : tls_(ssl::context::tls_server),
           acceptor_(context, {asio::ip::make_address("127.0.0.1"), 0}),
-          complete_(complete) {
+          end_(end) {
         tls_.use_certificate(asio::buffer(identity.pem), ssl::context::pem);
         tls_.use_private_key(asio::buffer(identity.key_pem), ssl::context::pem);
         if (tls_1_1_only) {
@@ -133,9 +136,9 @@ private:
             received.erase(0, end);
             std::string answer =
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n";
-            answer += complete_ ? "0\r\n\r\n" : "";
+            answer += end_ == then::completes_it ? "0\r\n\r\n" : "";
             co_await asio::async_write(stream, asio::buffer(answer), as_result);
-            if (!complete_) {
+            if (end_ == then::closes) {
                 co_return;
             }
         }
@@ -143,7 +146,7 @@ private:
 
     ssl::context tls_;
     tcp::acceptor acceptor_;
-    bool complete_;
+    then end_;
 };
 
 struct client_answer {
@@ -243,7 +246,7 @@ TEST_F(HttpTls, RefusesAnUnknownIssuer) {
 
 TEST_F(HttpTls, RefusesOldVersionsOfTheProtocol) {
     const certificate identity = make_certificate("DNS:localhost");
-    tls_server server(context(), identity, true, true);
+    tls_server server(context(), identity, then::completes_it, true);
     const auto transport = make(server.url("localhost"), identity.pem);
 
     EXPECT_EQ(run(ask(*transport)).failure, kind::tls);
@@ -251,7 +254,7 @@ TEST_F(HttpTls, RefusesOldVersionsOfTheProtocol) {
 
 TEST_F(HttpTls, CallsACutAnswerLost) {
     const certificate identity = make_certificate("DNS:localhost");
-    tls_server server(context(), identity, false);
+    tls_server server(context(), identity, then::closes);
     const auto transport = make(server.url("localhost"), identity.pem);
 
     const client_answer answer = run(ask(*transport));
@@ -300,6 +303,47 @@ TEST_F(HttpTls, CancellationInTheHandshakeClosesTheConnection) {
 
     EXPECT_TRUE(run(watch(silent, stop)));
     EXPECT_EQ(answer.failure, kind::cancelled);
+}
+
+TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server server(context(), identity, then::waits);
+    const auto transport = make(server.url("localhost"), identity.pem);
+    asio::cancellation_signal stop;
+    const auto read_on = [](model_transport& client, asio::cancellation_signal& signal
+                         ) -> asio::awaitable<std::optional<kind>> {
+        transport_request request;
+        request.target = "/chat";
+        request.body = "{}";
+        const auto posted = co_await client.post(request);
+        std::string body;
+        while (body != "hello") {
+            body.append((co_await posted.value()->read()).value());
+        }
+        // Comes when the next read waits: one thread runs both.
+        asio::post(co_await asio::this_coro::executor, [&signal] {
+            signal.emit(asio::cancellation_type::terminal);
+        });
+        const auto rest = co_await posted.value()->read();
+        co_return rest ? std::nullopt : std::optional(rest.error().what);
+    };
+    std::optional<kind> failure;
+    std::optional<bool> thrown;
+    asio::co_spawn(
+        context(), read_on(*transport, stop),
+        asio::bind_cancellation_slot(
+            stop.slot(),
+            [&](std::exception_ptr error, std::optional<kind> got) {
+                thrown = error != nullptr;
+                failure = got;
+            }
+        )
+    );
+    while (!thrown && context().run_one_for(std::chrono::seconds(20)) > 0) {
+    }
+
+    EXPECT_EQ(thrown, false);
+    EXPECT_EQ(failure, kind::cancelled);
 }
 
 } // namespace

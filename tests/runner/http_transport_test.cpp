@@ -690,7 +690,7 @@ TEST_F(HttpTransport, KeepsAConnectionNoLongerThanTheServerSays) {
     EXPECT_EQ(asked_twice("Keep-Alive: timeout=soon\r\n"), 1);
 }
 
-TEST_F(HttpTransport, SendsTheQueryOfTheBaseUrlAndOneFieldOfAName) {
+TEST_F(HttpTransport, SendsTheQueryOfTheBaseUrl) {
     std::string seen;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         seen = co_await peer.read_request();
@@ -698,13 +698,27 @@ TEST_F(HttpTransport, SendsTheQueryOfTheBaseUrlAndOneFieldOfAName) {
     });
     http_endpoint endpoint;
     endpoint.base_url = server.url("/deployments/d/?api-version=2024-10-21");
-    endpoint.headers = {{"Authorization", "mine"}, {"AUTHORIZATION", "Bearer key"}};
     const auto transport = make(endpoint);
 
     EXPECT_EQ(ask_once(*transport).body, "ok");
 
     EXPECT_EQ(seen.find("POST /deployments/d/chat?api-version=2024-10-21 HTTP/1.1\r\n"), 0U)
         << seen;
+}
+
+TEST_F(HttpTransport, SendsTheFirstOfTwoHeadersOfOneName) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("ok"));
+    });
+    http_endpoint endpoint;
+    endpoint.base_url = server.url();
+    endpoint.headers = {{"Authorization", "mine"}, {"AUTHORIZATION", "Bearer key"}};
+    const auto transport = make(endpoint);
+
+    EXPECT_EQ(ask_once(*transport).body, "ok");
+
     EXPECT_NE(seen.find("Authorization: mine\r\n"), std::string::npos);
     EXPECT_EQ(seen.find("Bearer key"), std::string::npos);
 }
@@ -759,6 +773,47 @@ TEST_F(HttpTransport, CancellationInTheBodyClosesTheConnection) {
     run(ended.wait());
     run(closed.wait());
 
+    EXPECT_EQ(cancelled_answer.failure, kind::cancelled);
+}
+
+TEST_F(HttpTransport, CancellationBetweenTwoReadsEndsTheNext) {
+    event closed(context());
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header + chunk("a"));
+        co_await peer.wait_for_close();
+        closed.set();
+    });
+    const auto transport = make(server);
+    const auto read_twice = [](model_transport& client, asio::cancellation_signal& signal
+                            ) -> asio::awaitable<client_answer> {
+        co_await asio::this_coro::throw_if_cancelled(false);
+        const transport_request request = simple_request();
+        const auto posted = co_await client.post(request);
+        client_answer answer;
+        answer.body = (co_await posted.value()->read()).value();
+        signal.emit(asio::cancellation_type::terminal);
+        const auto rest = co_await posted.value()->read();
+        if (!rest) {
+            answer.failure = rest.error().what;
+        }
+        co_return answer;
+    };
+    asio::co_spawn(
+        context(), read_twice(*transport, stop),
+        asio::bind_cancellation_slot(
+            stop.slot(),
+            [this](std::exception_ptr, client_answer answer) {
+                cancelled_answer = std::move(answer);
+                ended.set();
+            }
+        )
+    );
+
+    run(ended.wait());
+    run(closed.wait());
+
+    EXPECT_EQ(cancelled_answer.body, "a");
     EXPECT_EQ(cancelled_answer.failure, kind::cancelled);
 }
 

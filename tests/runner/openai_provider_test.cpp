@@ -229,6 +229,32 @@ TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
+TEST_F(OpenaiProvider, ReportsCancellationAfterTheFinishReason) {
+    scripted_answer answer = answering(text_frame + stop_frame + done_frame);
+    answer.stall_after_frames = 2;
+    const auto provider = make_openai_provider(make_scripted_transport({answer}), settings);
+    asio::cancellation_signal stop;
+    std::optional<model_outcome> outcome;
+    const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
+                         std::optional<model_outcome>& result) -> asio::awaitable<void> {
+        result.emplace(co_await from.ask(what, to));
+    };
+    asio::co_spawn(
+        context(), keep(*provider, request(), sink, outcome),
+        asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {})
+    );
+    context().restart();
+    context().poll();
+    stop.emit(asio::cancellation_type::terminal);
+    context().restart();
+    context().poll();
+
+    ASSERT_TRUE(outcome);
+    ASSERT_FALSE(*outcome);
+    EXPECT_EQ(outcome->error().what, kind::cancelled);
+    EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
+}
+
 /// Has no room after each text until it is given some.
 class narrow_sink final : public recording_model_sink {
 public:
