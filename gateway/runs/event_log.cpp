@@ -160,9 +160,25 @@ void event_log::on_event(const translator::wire_event& event) {
         variants_.push_back(std::move(variant));
     }
     terminal_staged_ = terminal_staged_ || event.terminal;
-    if (!terminal_staged_) {
+    if (!terminal_staged_ && !in_batch_) {
         schedule_flush();
     }
+}
+
+void event_log::begin_batch() {
+    const std::lock_guard lock(mutex_);
+    in_batch_ = true;
+}
+
+void event_log::end_batch() {
+    {
+        const std::lock_guard lock(mutex_);
+        in_batch_ = false;
+        if (staged_from_ > events_.size()) {
+            return;
+        }
+    }
+    flush();
 }
 
 // Called where memory is allocated, which is not for each event.
@@ -193,7 +209,7 @@ void event_log::schedule_flush() {
 
 void event_log::flush() {
     if (settings_.store == nullptr) {
-        std::vector<resumption> ready;
+        resumptions ready;
         {
             const std::lock_guard lock(mutex_);
             flush_scheduled_ = false;
@@ -204,7 +220,7 @@ void event_log::flush() {
             visible_ = events_.size();
             take_waiters(ready);
         }
-        resume(std::move(ready));
+        resume(ready);
         return;
     }
     {
@@ -275,7 +291,7 @@ void event_log::write_staged(session::log_slice& slice) {
 }
 
 void event_log::publish_end() {
-    std::vector<resumption> ready;
+    resumptions ready;
     {
         const std::lock_guard lock(mutex_);
         visible_ = events_.size();
@@ -283,7 +299,7 @@ void event_log::publish_end() {
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
-    resume(std::move(ready));
+    resume(ready);
 }
 
 std::vector<std::string> event_log::freeze() {
@@ -297,7 +313,7 @@ std::vector<std::string> event_log::freeze() {
 }
 
 void event_log::end_without_store(const std::vector<std::string>& events) {
-    std::vector<resumption> ready;
+    resumptions ready;
     {
         const std::lock_guard lock(mutex_);
         tail_ = events;
@@ -305,7 +321,7 @@ void event_log::end_without_store(const std::vector<std::string>& events) {
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
-    resume(std::move(ready));
+    resume(ready);
 }
 
 std::uint64_t event_log::last_sequence() const {
@@ -373,7 +389,7 @@ void event_log::wake_writer() {
 }
 
 void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
-    std::vector<resumption> ready;
+    resumptions ready;
     {
         const std::lock_guard lock(mutex_);
         if (is_stored == stored::yes && sequence > durable_) {
@@ -386,10 +402,10 @@ void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
         visible_ = sequence;
         take_waiters(ready);
     }
-    resume(std::move(ready));
+    resume(ready);
 }
 
-void event_log::take_waiters(std::vector<resumption>& ready) {
+void event_log::take_waiters(resumptions& ready) {
     for (waiter* waiting : waiters_) {
         ready.push_back(std::move(waiting->resumption_));
     }
@@ -398,7 +414,7 @@ void event_log::take_waiters(std::vector<resumption>& ready) {
 
 // Each reader goes on on its own executor: at once where this thread runs that executor, unless
 // there are so many that other runs would wait.
-void event_log::resume(std::vector<resumption> ready) {
+void event_log::resume(resumptions& ready) {
     std::size_t at_once = resumed_at_once;
     for (resumption& reader : ready) {
         if (at_once > 0) {

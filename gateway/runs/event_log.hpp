@@ -12,6 +12,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/container/small_vector.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -80,9 +81,13 @@ public:
     // Writer.
 
     /// Appends an event. It is handed to the store, and readers are woken, after the current
-    /// handler of the executor has returned: all events of one upstream read travel together. Once
-    /// a terminal event has been appended, entries wait for take_staged().
+    /// handler of the executor has returned, or at the end of the batch. Once a terminal event has
+    /// been appended, entries wait for take_staged().
     void on_event(const translator::wire_event& event) override;
+
+    /// The events of one upstream read: they travel together, and need no handler of their own.
+    void begin_batch();
+    void end_batch();
 
     /// Entries not handed to the store yet, the terminal included, for a commit that includes them.
     [[nodiscard]] session::log_slice take_staged();
@@ -199,8 +204,10 @@ private:
     void make_visible(std::uint64_t sequence, stored is_stored);
     [[nodiscard]] std::size_t unstored_bytes() const noexcept;
     void wake_writer();
-    void take_waiters(std::vector<resumption>& ready);
-    static void resume(std::vector<resumption> ready);
+    /// Mostly one: then nothing is allocated.
+    using resumptions = boost::container::small_vector<resumption, 2>;
+    void take_waiters(resumptions& ready);
+    static void resume(resumptions& ready);
     void reader_left(leaving how);
     void verify(const translator::wire_event& event);
 
@@ -219,6 +226,7 @@ private:
     std::uint64_t durable_ = 0; ///< Last sequence that the store told.
     bool writer_waits_ = false;
     boost::asio::steady_timer* writer_ = nullptr; ///< Where it waits; on the executor.
+    bool in_batch_ = false;
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;
     bool ended_ = false;

@@ -88,6 +88,8 @@ public:
 
     // runner::run_sink
     void emit(const runner::runner_event& event) override;
+    void begin_batch() override { log_->begin_batch(); }
+    void end_batch() override { log_->end_batch(); }
     [[nodiscard]] bool has_room() const noexcept override { return log_->has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return log_->room(); }
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;

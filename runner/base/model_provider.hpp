@@ -65,6 +65,11 @@ public:
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
+    /// What is delivered between the two came together: it is passed on together, at the end. For
+    /// a provider that reads from a network: one batch for each read.
+    virtual void begin_batch() {}
+    virtual void end_batch() {}
+
     /// False: more was delivered than is stored or passed on yet. The provider awaits room() before
     /// it reads more of the answer; what it has read already it may deliver.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }

@@ -36,8 +36,12 @@ constexpr std::size_t buffer_bytes_max = 128U << 10U;
 // Addresses of one name that are tried; a name with more of them is a load balancer's.
 constexpr std::size_t endpoints_max = 16;
 
-// Where all plain streams of a thread read their bodies: what is read is used before the stream
-// waits again, so that a stream that waits holds no buffer.
+// What a plain stream holds while it waits: a token or a few. With a buffer the wait costs no
+// epoll_ctl, unlike a wait for readiness alone.
+constexpr std::size_t waiting_bytes = 1024;
+
+// Where all plain streams of a thread read what is more than that: what is read is used before the
+// stream waits again.
 std::span<char> shared_buffer() {
     thread_local std::vector<char> buffer(64U << 10U);
     return buffer;
@@ -320,7 +324,17 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
         if (cancelled(co_await asio::this_coro::cancellation_state)) {
             co_return give_up(cancelled_before);
         }
-        if (connection_->plain()) {
+        const bool plain = connection_->plain();
+        if (plain && (burst_ || end_ - begin_ >= waiting_bytes)) {
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
+            }
+            if (ended_) {
+                continue;
+            }
+        }
+        if (plain && end_ - begin_ >= waiting_bytes) { // The line of a chunk's size, that long.
             arm_read();
             const auto [ec] = co_await connection_->readable();
             const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
@@ -328,13 +342,12 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
                 disarm();
                 co_return give_up(why(transport_failure::kind::lost, ec, by_us));
             }
-            const transport_result<std::string_view> body = read_shared();
-            if (!body || !body->empty()) {
-                co_return body;
-            }
             continue;
         }
-        if (!begin_read()) {
+        if (plain) {
+            make_waiting_room();
+            arm_read();
+        } else if (!begin_read()) {
             co_return give_up(line_too_long);
         }
         // Awaited here and not in a function of its own: this is done for every token.
@@ -344,7 +357,22 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
         if (const auto failed = end_read(outcome, by_us)) {
             co_return give_up(*failed);
         }
+        burst_ = plain && end_ == buffer_.size();
     }
+}
+
+/// The small buffer, with what is kept at its start. kept < waiting_bytes
+void http_exchange::make_waiting_room() {
+    const std::size_t kept = end_ - begin_;
+    if (buffer_.size() != waiting_bytes) {
+        std::vector<char> small(waiting_bytes); // The room that the header needed is given back.
+        std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kept, small.begin());
+        buffer_.swap(small);
+    } else if (begin_ > 0 && kept > 0) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, kept);
+    }
+    begin_ = 0;
+    end_ = kept;
 }
 
 /// Reads what has arrived and decodes it. An empty view: there is no body in it.
@@ -360,6 +388,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     const auto outcome =
         connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
     const auto& [ec, received] = outcome;
+    burst_ = !ec && kept + received == shared.size();
     if (ec == asio::error::would_block) {
         return std::string_view();
     }
@@ -373,11 +402,12 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (step.failed) {
         return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
     }
-    // What is left is mostly the line end after a chunk; the room that the header needed is given
-    // back.
+    // What is left is mostly the line end after a chunk.
     const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
-    if (rest.size() <= buffer_.capacity() / 4) {
-        std::vector<char>(rest.begin(), rest.end()).swap(buffer_);
+    if (rest.size() < waiting_bytes) {
+        begin_ = end_ = 0;
+        make_waiting_room();
+        std::ranges::copy(rest, buffer_.begin());
     } else {
         buffer_.assign(rest.begin(), rest.end());
     }

@@ -72,6 +72,7 @@ private:
     void begin_idle();
     void arm_read();
     [[nodiscard]] std::chrono::seconds keep_time() const;
+    void make_waiting_room();
     [[nodiscard]] transport_result<std::string_view> read_shared();
     [[nodiscard]] std::optional<transport_failure>
     end_read(const http_connection::io_result& outcome, bool by_us);
@@ -85,6 +86,7 @@ private:
     std::shared_ptr<http_origin> origin_;
     std::unique_ptr<http_connection> connection_;
     http_response_reader reader_;
+    bool burst_ = false; ///< The last read filled its buffer: more is there, probably.
     std::vector<char> buffer_;
     std::size_t begin_ = 0; ///< Bytes of the buffer that were received and not yet consumed.
     std::size_t end_ = 0;

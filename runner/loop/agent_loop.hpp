@@ -29,6 +29,11 @@ public:
     /// Shows an event. Deltas may be shown before what they belong to is committed.
     virtual void emit(const runner_event& event) = 0;
 
+    /// Events between the two came together: they are shown together, at the end. Others are shown
+    /// after the current handler of the executor.
+    virtual void begin_batch() {}
+    virtual void end_batch() {}
+
     /// False: events come faster than they are stored. The run awaits room() before it reads more
     /// from a model; see model_sink.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }

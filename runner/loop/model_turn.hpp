@@ -42,6 +42,8 @@ public:
     void on_call_arguments(std::size_t index, std::string_view delta) override;
     void on_turn_data(std::string_view key, const boost::json::value& value) override;
     void on_call_data(std::size_t index, const boost::json::value& value) override;
+    void begin_batch() override { out_.begin_batch(); }
+    void end_batch() override { out_.end_batch(); }
     [[nodiscard]] bool has_room() const noexcept override { return out_.has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return out_.room(); }
 

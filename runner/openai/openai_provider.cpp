@@ -96,6 +96,20 @@ read_rest(transport_response& response, openai_decoder& decoder, std::size_t byt
     }
 }
 
+/// What one read has brought is shown together. False: the decoder takes no more.
+bool feed_batch(openai_decoder& decoder, model_sink& sink, std::string_view bytes) {
+    bool more = false;
+    sink.begin_batch();
+    try {
+        more = decoder.feed(bytes);
+    } catch (...) {
+        sink.end_batch(); // What was delivered before is shown.
+        throw;
+    }
+    sink.end_batch();
+    return more;
+}
+
 class openai_provider final : public model_provider {
 public:
     openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings)
@@ -203,7 +217,7 @@ asio::awaitable<body_end> openai_provider::read_events(
             co_return body_end{.at_its_end = true, .failed = std::nullopt};
         }
         const std::size_t chunks = decoder.chunks();
-        if (!decoder.feed(*bytes)) {
+        if (!feed_batch(decoder, sink, *bytes)) {
             co_return body_end();
         }
         if (decoder.chunks() == chunks && !decoder.whole()) {

@@ -169,6 +169,48 @@ TEST_F(EventLog, ShowsEventsOnceTheHandlerThatAppendedThemHasReturned) {
     EXPECT_EQ(read_all(*log, at), frame(1, started));
 }
 
+TEST_F(EventLog, ShowsABatchAtItsEnd) {
+    const auto log = make();
+    event_log::cursor at;
+    log->begin_batch();
+    add(*log, started);
+    add(*log, text_start);
+    settle();
+    EXPECT_EQ(read_all(*log, at), "") << "nothing was posted";
+
+    log->end_batch();
+    EXPECT_EQ(read_all(*log, at), frame(1, started) + frame(2, text_start));
+    add(*log, delta("a"));
+    settle();
+    EXPECT_EQ(read_all(*log, at), frame(3, delta("a")));
+}
+
+TEST_F(EventLog, HandsABatchToTheStoreOnce) {
+    log_only_store store;
+    const auto log = make(&store);
+    add(*log, started);
+    log->begin_batch();
+    add(*log, text_start);
+    log->end_batch();
+    settle();
+    log->begin_batch();
+    log->end_batch();
+
+    ASSERT_EQ(store.log.size(), 1U);
+    EXPECT_EQ(store.log[0].slice.ends.size(), 2U);
+}
+
+TEST_F(EventLog, ABatchWithTheTerminalWaitsForItsCommit) {
+    const auto log = make();
+    event_log::cursor at;
+    log->begin_batch();
+    add(*log, started);
+    add_terminal(*log, finished);
+    log->end_batch();
+
+    EXPECT_EQ(read_all(*log, at), "");
+}
+
 TEST_F(EventLog, KeepsTheTerminalUntilItIsPublished) {
     const auto log = make();
     event_log::cursor at;

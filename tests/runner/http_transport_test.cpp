@@ -407,6 +407,55 @@ TEST_F(HttpTransport, SendsAndReceivesLargeBodies) {
     EXPECT_EQ(answer.body.size(), 2 * large.size());
 }
 
+// Around what one read takes: a waiting stream's buffer, and the one for bursts.
+TEST_F(HttpTransport, LosesNothingOfBodiesOfAnySize) {
+    std::string body;
+    bool chunked = false;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(
+            chunked ? chunked_header + chunk(body) + chunk("")
+                    : "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body
+        );
+    });
+    const auto transport = make(server);
+    for (const std::size_t around : {1024U, 2048U, 4096U, 65'536U, 66'560U, 131'072U, 200'000U}) {
+        for (const std::size_t size : {around - 45, around - 2, around - 1, around, around + 1}) {
+            SCOPED_TRACE(size);
+            body.clear();
+            while (body.size() < size) {
+                body += std::to_string(body.size()) + " ";
+            }
+            body.resize(size);
+            for (const bool in_chunks : {false, true}) {
+                chunked = in_chunks;
+                const client_answer answer = ask_once(*transport);
+                EXPECT_EQ(answer.failure, std::nullopt);
+                EXPECT_TRUE(answer.body == body) << in_chunks << " " << answer.body.size();
+            }
+        }
+    }
+}
+
+TEST_F(HttpTransport, ReadsTheLineOfAChunkThatComesInPieces) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header + chunk("a"));
+        asio::steady_timer pause(co_await asio::this_coro::executor);
+        for (const std::string& piece :
+             {"5;" + std::string(1500, 'x'), std::string(1500, 'y'), std::string("\r\nhello\r\n")
+             }) {
+            pause.expires_after(std::chrono::milliseconds(1)); // Mostly a read of its own.
+            co_await pause.async_wait(asio::use_awaitable);
+            co_await peer.send(piece);
+        }
+        co_await peer.send(chunk(""));
+    });
+    const auto transport = make(server);
+
+    EXPECT_EQ(ask_once(*transport).body, "ahello");
+}
+
 TEST_F(HttpTransport, ReportsARefusedConnection) {
     unsigned short port = 0;
     {

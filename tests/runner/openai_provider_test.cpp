@@ -370,6 +370,40 @@ TEST_F(OpenaiProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     EXPECT_TRUE(*outcome);
 }
 
+/// Counts its batches, and throws at the word "throw".
+class batch_sink final : public recording_model_sink {
+public:
+    void begin_batch() override { ++begun; }
+    void end_batch() override { ++ended; }
+    void on_text(std::string_view delta) override {
+        EXPECT_EQ(begun, ended + 1);
+        if (delta == "throw") {
+            throw std::runtime_error("no room");
+        }
+        recording_model_sink::on_text(delta);
+    }
+
+    int begun = 0;
+    int ended = 0;
+};
+
+TEST_F(OpenaiProvider, WhatAReadBringsIsABatchAlsoWhereTheSinkThrows) {
+    const std::string bad_frame = "data: {\"choices\":[{\"delta\":{\"content\":\"throw\"}}]}\n\n";
+    const auto provider = make_openai_provider(
+        make_scripted_transport({answering(text_frame + bad_frame + stop_frame + done_frame)}),
+        settings
+    );
+    batch_sink batches;
+    const auto ask = [](model_provider& from, const model_request& what,
+                        model_sink& to) -> asio::awaitable<void> {
+        (void)co_await from.ask(what, to);
+    };
+
+    EXPECT_THROW(run(ask(*provider, request(), batches)), std::runtime_error);
+    EXPECT_EQ(batches.begun, 2);
+    EXPECT_EQ(batches.ended, 2);
+}
+
 TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
     test::http_test_server server(
         context(),
