@@ -4,7 +4,7 @@
 usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless]
 
 The release build with its default limits, but for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
-fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, and
+fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, how the runs ended, and
 the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
 limit, p99 of a probe above 50 ms where that is promised, or a run was lost. AGUI_BIN_DIR names another build.
 """
@@ -84,6 +84,15 @@ models = ["main"]
     def pss(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         return int(re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)[1]) / 1024
+
+    def end(self):
+        """Ends the process, whose store is its own until then. How its runs ended."""
+        self.process.kill()
+        self.process.wait()
+        store = sqlite3.connect(pathlib.Path(self.folder, "agui.db"))
+        ends = store.execute("SELECT status, end_reason FROM runs").fetchall()
+        store.close()
+        return collections.Counter(reason or status for status, reason in ends)
 
     def stop(self):
         self.process.kill()
@@ -252,8 +261,6 @@ def leave_unread(gateway, seconds, _):
     for reader in readers:
         answers[int(reader.recv(100).split()[1])] += 1
     time.sleep(seconds)
-    with sqlite3.connect(f"file:{gateway.folder}/agui.db?mode=ro", uri=True) as store:
-        answers.update(reason or status for status, reason in store.execute("SELECT status, end_reason FROM runs"))
     return answers
 
 
@@ -284,13 +291,15 @@ def main():
                 answers = work(gateway, options.seconds, argument)
             time.sleep(2)
             p99 = watch.quantile(0.99)
+            after = gateway.pss()
+            ends = gateway.end()
             print(
-                f"{name}: PSS {watch.before:.0f} MB before, {watch.peak:.0f} at the peak, {gateway.pss():.0f} after; "
+                f"{name}: PSS {watch.before:.0f} MB before, {watch.peak:.0f} at the peak, {after:.0f} after; "
                 f"/healthz p50 {watch.quantile(0.5):.1f} ms, p99 {p99:.1f}, most {max(watch.delays):.1f}; "
-                f"answers {dict(answers)}",
+                f"answers {dict(answers)}; runs {dict(ends)}",
                 flush=True,
             )
-            good = good and "store_unavailable" not in answers
+            good = good and "store_unavailable" not in ends
             good = good and watch.peak <= options.memory and (not probed or p99 <= PROBE_MS_MAX)
         finally:
             gateway.stop()
