@@ -3,30 +3,19 @@
 #include "session/base/failpoint.hpp"
 #include "translator/verifier/verifier.hpp"
 
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <stdexcept>
 #include <utility>
 
 namespace agui::gateway {
 
 namespace {
-
-using translator::projection;
-
-// Of one event: a slow reader has something whole before it is cut off.
-constexpr std::size_t joined_bytes = 4096;
 
 // What a thread keeps for its next slice.
 constexpr std::size_t reused_slice_bytes = 4096;
@@ -37,22 +26,8 @@ constexpr std::size_t small_log_bytes = 64 * 1024;
 constexpr std::size_t counted_bytes = 4096;
 
 // Of one log, appended and not stored: a run that produces faster than the disk writes waits for it
-// long before its entries fill the store's queue. A token a millisecond is 4 s of it.
+// long before its entries fill the store's queue. About 2000 tokens.
 constexpr std::size_t unstored_bytes_max = 256 * 1024;
-
-// Readers that go on before anything else does.
-constexpr std::size_t resumed_at_once = 32;
-
-// Stores up to schema 5 hold the forms of older projections as server-sent events.
-std::string_view json_of(std::string_view stored) {
-    constexpr std::string_view data = "\ndata: ";
-    constexpr std::string_view end = "\n\n";
-    if (!stored.starts_with("id: ") || !stored.ends_with(end)) {
-        return stored;
-    }
-    const std::size_t begin = stored.find(data) + data.size();
-    return stored.substr(begin, stored.size() - begin - end.size());
-}
 
 } // namespace
 
@@ -67,62 +42,6 @@ event_log::event_log(boost::asio::any_io_executor executor, settings options)
 }
 
 event_log::~event_log() = default;
-
-std::shared_ptr<event_log> event_log::restored(
-    boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
-    bool join_deltas
-) {
-    auto log = begin_restored(std::move(executor), nullptr, join_deltas);
-    log->restore(entries);
-    log->end_restored();
-    return log;
-}
-
-std::shared_ptr<event_log> event_log::begin_restored(
-    boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas
-) {
-    settings options;
-    options.budget = budget;
-    auto log = std::make_shared<event_log>(std::move(executor), options);
-    log->joins_deltas_ = join_deltas;
-    return log;
-}
-
-void event_log::restore(const std::vector<session::log_entry>& entries) {
-    const std::lock_guard lock(mutex_);
-    for (const session::log_entry& entry : entries) {
-        append_event(entry.json);
-        if (!entry.variants.empty()) {
-            const boost::json::object both = boost::json::parse(entry.variants).as_object();
-            variant_entry variant{entry.sequence, std::nullopt, std::nullopt};
-            if (const auto* json = both.if_contains("1.0")) {
-                variant.v1_0 = json_of(json->as_string());
-            }
-            if (const auto* json = both.if_contains("undeclared")) {
-                variant.undeclared = json_of(json->as_string());
-            }
-            count(entry.variants.size());
-            variants_.push_back(std::move(variant));
-        } else if (joins_deltas_) {
-            events_.let_last_join();
-        }
-    }
-}
-
-void event_log::end_restored() {
-    const std::lock_guard lock(mutex_);
-    visible_ = events_.size();
-    ended_ = true;
-}
-
-std::shared_ptr<event_log>
-event_log::empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence) {
-    auto log = std::make_shared<event_log>(std::move(executor), settings{});
-    const std::lock_guard lock(log->mutex_);
-    log->visible_ = last_sequence;
-    log->ended_ = true;
-    return log;
-}
 
 // A sequence that clients would reject is a bug of the translator; in debug builds nobody gets past
 // it.
@@ -388,173 +307,9 @@ void event_log::wake_writer() {
     }
 }
 
-void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
-    resumptions ready;
-    {
-        const std::lock_guard lock(mutex_);
-        if (is_stored == stored::yes && sequence > durable_) {
-            durable_ = sequence;
-            wake_writer();
-        }
-        if (sequence <= visible_ || ended_ || frozen_) {
-            return;
-        }
-        visible_ = sequence;
-        take_waiters(ready);
-    }
-    resume(ready);
-}
-
-void event_log::take_waiters(resumptions& ready) {
-    for (waiter* waiting : waiters_) {
-        ready.push_back(std::move(waiting->resumption_));
-    }
-    waiters_.clear();
-}
-
-// Each reader goes on on its own executor: at once where this thread runs that executor, unless
-// there are so many that other runs would wait.
-void event_log::resume(resumptions& ready) {
-    std::size_t at_once = resumed_at_once;
-    for (resumption& reader : ready) {
-        if (at_once > 0) {
-            --at_once;
-            std::move(reader).dispatch();
-        } else {
-            std::move(reader).post();
-        }
-    }
-}
-
-// Null: the event is the same for every projection.
-const std::optional<std::string>*
-event_log::older_form(const cursor& at, std::uint64_t sequence) const {
-    if (at.projection == projection::v1_1) {
-        return nullptr;
-    }
-    const auto found = std::ranges::lower_bound(variants_, sequence, {}, &variant_entry::sequence);
-    if (found == variants_.end() || found->sequence != sequence) {
-        return nullptr;
-    }
-    const auto& json = at.projection == projection::v1_0 ? found->v1_0 : found->undeclared;
-    return json ? &json : nullptr;
-}
-
-bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) {
-    const std::size_t most = out.size() + max_bytes;
-    const std::lock_guard lock(mutex_);
-    while (at.after < visible_ && out.size() < most) {
-        const std::uint64_t sequence = at.after + 1;
-        at.after = sequence;
-        const auto* other = older_form(at, sequence);
-        if (other != nullptr && (*other)->empty()) {
-            continue;
-        }
-        const bool joins = other == nullptr && events_.joins(sequence);
-        if (joins) {
-            const std::size_t text = std::min(joined_bytes, most - out.size());
-            at.after = events_.last_joined(sequence, visible_, text);
-        }
-        form.begin_event(at.after, out);
-        const std::size_t json_at = out.size();
-        if (other != nullptr) {
-            out.append(**other);
-        } else if (joins) {
-            events_.write_joined(sequence, at.after, out);
-        } else {
-            events_.write(sequence, out);
-        }
-        form.end_event(json_at, out);
-    }
-    const bool all_read = at.after >= visible_;
-    if (ended_ && all_read) {
-        for (; at.tail_read < tail_.size(); ++at.tail_read) {
-            form.begin_event(0, out);
-            const std::size_t json_at = out.size();
-            out.append(tail_[at.tail_read]);
-            form.end_event(json_at, out);
-        }
-    }
-    return ended_ && all_read;
-}
-
-std::size_t event_log::bytes_behind(const cursor& at, const stream_form& form) const {
-    const std::lock_guard lock(mutex_);
-    if (at.after >= visible_ || events_.size() == 0) {
-        return 0;
-    }
-    return events_.bytes_between(at.after, visible_, joins_deltas_, form.bytes_around());
-}
-
-boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
-    const auto self = shared_from_this();
-    co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
-        [this, &at, &who](auto handler) {
-            const std::lock_guard lock(mutex_);
-            resumption here(who.executor(), std::move(handler));
-            if (at.after < visible_ || ended_) {
-                std::move(here).post();
-                return;
-            }
-            who.resumption_ = std::move(here);
-            waiters_.push_back(&who);
-        },
-        boost::asio::use_awaitable
-    );
-}
-
-void event_log::wake(waiter& who) {
-    resumption waiting;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto found = std::find(waiters_.begin(), waiters_.end(), &who);
-        if (found == waiters_.end()) {
-            return;
-        }
-        waiters_.erase(found);
-        waiting = std::move(who.resumption_);
-    }
-    std::move(waiting).post();
-}
-
-event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std::move(log)) {
-    const std::lock_guard lock(log_->mutex_);
-    ++log_->readers_;
-}
-
-event_log::reader_token::~reader_token() { log_->reader_left(how_); }
-
-void event_log::reader_left(leaving how) {
-    const std::lock_guard lock(mutex_);
-    --readers_;
-    if (readers_ == 0 && !ended_ && on_last_reader_left_) {
-        boost::asio::post(executor_, [told = on_last_reader_left_, how] { told(how); });
-    }
-}
-
-void event_log::set_last_reader_handler(std::function<void(leaving)> handler) {
-    const std::lock_guard lock(mutex_);
-    on_last_reader_left_ = std::move(handler);
-}
-
 void event_log::set_failure_handler(std::function<void()> handler) {
     const std::lock_guard lock(mutex_);
     on_failure_ = std::move(handler);
-}
-
-std::size_t event_log::reader_count() const {
-    const std::lock_guard lock(mutex_);
-    return readers_;
-}
-
-std::uint64_t event_log::visible_sequence() const {
-    const std::lock_guard lock(mutex_);
-    return visible_;
-}
-
-bool event_log::ended() const {
-    const std::lock_guard lock(mutex_);
-    return ended_;
 }
 
 void event_log::on_durable(std::uint64_t sequence) noexcept {

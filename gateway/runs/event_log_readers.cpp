@@ -1,0 +1,188 @@
+#include "gateway/runs/event_log.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace agui::gateway {
+
+using translator::projection;
+
+namespace {
+
+// Of one event: a slow reader has something whole before it is cut off.
+constexpr std::size_t joined_bytes = 4096;
+
+// Readers that go on before anything else does.
+constexpr std::size_t resumed_at_once = 32;
+
+} // namespace
+
+void event_log::make_visible(std::uint64_t sequence, stored is_stored) {
+    resumptions ready;
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_stored == stored::yes && sequence > durable_) {
+            durable_ = sequence;
+            wake_writer();
+        }
+        if (sequence <= visible_ || ended_ || frozen_) {
+            return;
+        }
+        visible_ = sequence;
+        take_waiters(ready);
+    }
+    resume(ready);
+}
+
+void event_log::take_waiters(resumptions& ready) {
+    for (waiter* waiting : waiters_) {
+        ready.push_back(std::move(waiting->resumption_));
+    }
+    waiters_.clear();
+}
+
+// Each reader goes on on its own executor: at once where this thread runs that executor, unless
+// there are so many that other runs would wait.
+void event_log::resume(resumptions& ready) {
+    std::size_t at_once = resumed_at_once;
+    for (resumption& reader : ready) {
+        if (at_once > 0) {
+            --at_once;
+            std::move(reader).dispatch();
+        } else {
+            std::move(reader).post();
+        }
+    }
+}
+
+// Null: the event is the same for every projection.
+const std::optional<std::string>*
+event_log::older_form(const cursor& at, std::uint64_t sequence) const {
+    if (at.projection == projection::v1_1) {
+        return nullptr;
+    }
+    const auto found = std::ranges::lower_bound(variants_, sequence, {}, &variant_entry::sequence);
+    if (found == variants_.end() || found->sequence != sequence) {
+        return nullptr;
+    }
+    const auto& json = at.projection == projection::v1_0 ? found->v1_0 : found->undeclared;
+    return json ? &json : nullptr;
+}
+
+bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) {
+    const std::size_t most = out.size() + max_bytes;
+    const std::lock_guard lock(mutex_);
+    while (at.after < visible_ && out.size() < most) {
+        const std::uint64_t sequence = at.after + 1;
+        at.after = sequence;
+        const auto* other = older_form(at, sequence);
+        if (other != nullptr && (*other)->empty()) {
+            continue;
+        }
+        const bool joins = other == nullptr && events_.joins(sequence);
+        if (joins) {
+            const std::size_t text = std::min(joined_bytes, most - out.size());
+            at.after = events_.last_joined(sequence, visible_, text);
+        }
+        form.begin_event(at.after, out);
+        const std::size_t json_at = out.size();
+        if (other != nullptr) {
+            out.append(**other);
+        } else if (joins) {
+            events_.write_joined(sequence, at.after, out);
+        } else {
+            events_.write(sequence, out);
+        }
+        form.end_event(json_at, out);
+    }
+    const bool all_read = at.after >= visible_;
+    if (ended_ && all_read) {
+        for (; at.tail_read < tail_.size(); ++at.tail_read) {
+            form.begin_event(0, out);
+            const std::size_t json_at = out.size();
+            out.append(tail_[at.tail_read]);
+            form.end_event(json_at, out);
+        }
+    }
+    return ended_ && all_read;
+}
+
+std::size_t event_log::bytes_behind(const cursor& at, const stream_form& form) const {
+    const std::lock_guard lock(mutex_);
+    if (at.after >= visible_ || events_.size() == 0) {
+        return 0;
+    }
+    return events_.bytes_between(at.after, visible_, joins_deltas_, form.bytes_around());
+}
+
+boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
+    const auto self = shared_from_this();
+    co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+        [this, &at, &who](auto handler) {
+            const std::lock_guard lock(mutex_);
+            resumption here(who.executor(), std::move(handler));
+            if (at.after < visible_ || ended_) {
+                std::move(here).post();
+                return;
+            }
+            who.resumption_ = std::move(here);
+            waiters_.push_back(&who);
+        },
+        boost::asio::use_awaitable
+    );
+}
+
+void event_log::wake(waiter& who) {
+    resumption waiting;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = std::find(waiters_.begin(), waiters_.end(), &who);
+        if (found == waiters_.end()) {
+            return;
+        }
+        waiters_.erase(found);
+        waiting = std::move(who.resumption_);
+    }
+    std::move(waiting).post();
+}
+
+event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std::move(log)) {
+    const std::lock_guard lock(log_->mutex_);
+    ++log_->readers_;
+}
+
+event_log::reader_token::~reader_token() { log_->reader_left(how_); }
+
+void event_log::reader_left(leaving how) {
+    const std::lock_guard lock(mutex_);
+    --readers_;
+    if (readers_ == 0 && !ended_ && on_last_reader_left_) {
+        boost::asio::post(executor_, [told = on_last_reader_left_, how] { told(how); });
+    }
+}
+
+void event_log::set_last_reader_handler(std::function<void(leaving)> handler) {
+    const std::lock_guard lock(mutex_);
+    on_last_reader_left_ = std::move(handler);
+}
+
+std::size_t event_log::reader_count() const {
+    const std::lock_guard lock(mutex_);
+    return readers_;
+}
+
+std::uint64_t event_log::visible_sequence() const {
+    const std::lock_guard lock(mutex_);
+    return visible_;
+}
+
+bool event_log::ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+}
+
+} // namespace agui::gateway
