@@ -167,8 +167,8 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
     return registry;
 }
 
-run_service_settings make_run_settings(const config& all, const provider_map& providers) {
-    run_service_settings settings;
+run_settings make_run_settings(const config& all, const provider_map& providers) {
+    run_settings settings;
     settings.history = all.session.history;
     settings.reject_name_clash = all.tools.reject_name_clash;
     for (const external_tool_config& tool : all.tools.external) {

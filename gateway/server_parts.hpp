@@ -31,8 +31,7 @@ make_store(const session_config& session, logger& log);
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools);
 /// `providers` outlives the settings.
-[[nodiscard]] run_service_settings
-make_run_settings(const config& all, const provider_map& providers);
+[[nodiscard]] run_settings make_run_settings(const config& all, const provider_map& providers);
 
 /// Bytes of memory that takers share.
 struct memory_limits {

@@ -100,7 +100,7 @@ live_run::live_run(
       detached_timer_(executor_) {}
 
 void live_run::start(
-    runner::run_request request, runner::run_services services, handlers told,
+    runner::run_request request, runner::loop_services services, handlers told,
     std::optional<stop_reason> stopped
 ) {
     if (stopped) {

@@ -58,7 +58,7 @@ public:
 
     /// Writes RUN_STARTED and lets the agent loop go; with `stopped`, only to its end.
     void start(
-        runner::run_request request, runner::run_services services, handlers told,
+        runner::run_request request, runner::loop_services services, handlers told,
         std::optional<runner::stop_reason> stopped
     );
     /// Instead of start(), or after it has thrown: whoever waits for the end goes on, and whoever

@@ -67,7 +67,7 @@ void log_notes(logger& log, const translator::run_input& input) {
 } // namespace
 
 struct run_service::shared {
-    shared(run_services_refs refs, run_service_settings options)
+    shared(process_services refs, run_settings options)
         : services(refs),
           settings(std::move(options)),
           registry(
@@ -119,8 +119,8 @@ struct run_service::shared {
     void grown_ephemerally(const live_run& run, std::size_t bytes);
     [[nodiscard]] boost::asio::awaitable<void> forget_ephemeral(ephemeral_threads::entry oldest);
 
-    run_services_refs services;
-    run_service_settings settings;
+    process_services services;
+    run_settings settings;
     run_registry registry;
     const std::unique_ptr<session::store> ephemeral_store = session::make_memory_store();
     std::mutex lost_mutex;
@@ -376,7 +376,7 @@ std::shared_ptr<event_log> run_service::shared::launch(
     if (place.ephemeral) {
         grown_ephemerally(*live, what.body_bytes);
     }
-    runner::run_services parts{
+    runner::loop_services parts{
         model,
         services.tools,
         services.ids,
@@ -468,7 +468,7 @@ boost::asio::awaitable<void> run_service::shared::forget_ephemeral(ephemeral_thr
     ephemeral_store->release(oldest.key, no_run);
 }
 
-run_service::run_service(run_services_refs services, run_service_settings settings)
+run_service::run_service(process_services services, run_settings settings)
     : shared_(std::make_shared<shared>(services, std::move(settings))) {
     shared_->self = shared_;
 }

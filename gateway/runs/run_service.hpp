@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/runs/event_log.hpp"
+#include "gateway/runs/process_services.hpp"
 #include "gateway/runs/run_settings.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/protocol_version.hpp"
@@ -17,20 +18,11 @@
 
 namespace agui::gateway {
 
-struct run_services_refs {
-    session::store& store;
-    const runner::tool_registry& tools;
-    id_source& ids;
-    const clock& time;
-    logger& log;
-    memory_budget* memory = nullptr; ///< Counts the events of runs.
-};
-
 /// Admits runs, owns them until they have ended, and ends them (stop, timeout, drain). A run lives
 /// on the executor of the coroutine that started it. All functions may be called from any thread.
 class run_service {
 public:
-    run_service(run_services_refs services, run_service_settings settings);
+    run_service(process_services services, run_settings settings);
     ~run_service(); ///< Every run must have ended: see drain().
     run_service(const run_service&) = delete;
     run_service& operator=(const run_service&) = delete;

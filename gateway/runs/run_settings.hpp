@@ -37,7 +37,8 @@ struct external_tool {
     bool always = true; ///< false: only when the request lists it too.
 };
 
-struct run_service_settings {
+/// How runs are admitted and carried out.
+struct run_settings {
     session::history_policy history;
     bool reject_name_clash = false; ///< `tools.on_name_clash = "reject"`.
     std::vector<external_tool> external_tools;

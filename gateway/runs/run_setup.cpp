@@ -57,7 +57,7 @@ bool says_state(const json_text& state, const session::history_policy& policy) {
 } // namespace
 
 result<std::vector<runner::tool_definition>> external_tools(
-    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 ) {
     std::vector<runner::tool_definition> given;
@@ -102,7 +102,7 @@ result<std::vector<runner::tool_definition>> external_tools(
 }
 
 session::history_input history_of(
-    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input
 ) {
     session::history_input history;

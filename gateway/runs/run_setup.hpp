@@ -22,13 +22,13 @@ namespace agui::gateway {
 /// request does not say, those last offered on the thread). errc::tool_name_clash where the
 /// settings ask for it.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
-    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 );
 
 /// The request as the history rule reads it. The result refers to `server_tools`.
 [[nodiscard]] session::history_input history_of(
-    const run_service_settings& settings, const runner::tool_registry& server_tools,
+    const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input
 );
 

@@ -84,7 +84,7 @@ stage::~stage() = default;
 asio::awaitable<void> stage::open() {
     store_ = gateway::make_store(config_.session, log_);
     service_ = std::make_unique<gateway::run_service>(
-        gateway::run_services_refs{*store_, tools_, ids_, time_, log_},
+        gateway::process_services{*store_, tools_, ids_, time_, log_},
         gateway::make_run_settings(config_, providers_)
     );
     co_await service_->recover();

@@ -63,7 +63,7 @@ private:
 
 class agent_run {
 public:
-    agent_run(run_request request, run_services services, run_sink& sink, stop_source& stop)
+    agent_run(run_request request, loop_services services, run_sink& sink, stop_source& stop)
         : request_(std::move(request)),
           services_(services),
           sink_(sink),
@@ -451,7 +451,7 @@ private:
     }
 
     run_request request_;
-    run_services services_;
+    loop_services services_;
     run_sink& sink_;
     stop_source& stop_;
     conversation conversation_;
@@ -495,7 +495,7 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
 // The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would
 // be held twice for as long as the model streams.
 boost::asio::awaitable<void>
-run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop) {
+run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop) {
     std::string run_id = request.run_id;
     logger& log = services.log;
     return drive(

@@ -78,8 +78,8 @@ struct run_request {
     std::vector<tool_definition> external_tools; ///< Offered besides the server's.
 };
 
-/// What all runs share. References outlive every run.
-struct run_services {
+/// What the loop works with. References outlive every run.
+struct loop_services {
     model_provider& model;
     const tool_registry& tools;
     id_source& ids;
@@ -97,6 +97,6 @@ struct run_services {
 /// earlier is the run's end, however the run itself had ended (only store_unavailable is reported
 /// instead). `sink` and `stop` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<void>
-run_agent(run_request request, run_services services, run_sink& sink, stop_source& stop);
+run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop);
 
 } // namespace agui::runner

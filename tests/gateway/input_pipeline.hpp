@@ -26,7 +26,7 @@ private:
 
     boost::asio::io_context context_{1};
     std::unique_ptr<session::store> store_;
-    gateway::run_service_settings settings_;
+    gateway::run_settings settings_;
     gateway::agent_entry agent_;
     runner::tool_registry tools_;
     std::size_t requests_ = 0;

@@ -200,7 +200,7 @@ protected:
     }
 
     void play() {
-        const run_services services{model, tools, ids, time, log, max_result_bytes};
+        const loop_services services{model, tools, ids, time, log, max_result_bytes};
         run(run_agent(request, services, sink, stop));
     }
 
@@ -821,7 +821,7 @@ TEST_F(AgentLoop, AToolThatThrowsWhenCancelledLeavesNoOtherRunning) {
         }
     };
 
-    const run_services services{model, tools, ids, time, log, max_result_bytes};
+    const loop_services services{model, tools, ids, time, log, max_result_bytes};
     bool ended = false;
     boost::asio::co_spawn(
         context(), run_agent(request, services, sink, stop),

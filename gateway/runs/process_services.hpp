@@ -1,0 +1,22 @@
+#pragma once
+
+#include "runner/tools/tool_registry.hpp"
+#include "session/base/clock.hpp"
+#include "session/base/id.hpp"
+#include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
+#include "session/store/store.hpp"
+
+namespace agui::gateway {
+
+/// What all runs of the process share. The references outlive every run.
+struct process_services {
+    session::store& store;              ///< Of threads that are kept.
+    const runner::tool_registry& tools; ///< Also tells the server's calls from the caller's.
+    id_source& ids;
+    const clock& time;
+    logger& log;
+    memory_budget* memory = nullptr; ///< Counts the events of runs.
+};
+
+} // namespace agui::gateway
