@@ -22,7 +22,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
         co_return to_reply(input.error());
     }
     check_failpoint("agui.input_read");
-    run_service::request what;
+    requested_run what;
     what.principal = request.principal;
     if (!request.path_parameters.empty()) {
         what.agent_id = request.path_parameters.front();
@@ -61,11 +61,15 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     what.memory = std::move(input->memory);
     what.body_bytes = body_bytes;
     what.received = request.received;
-    auto started = co_await runs.start(std::move(what));
-    if (!started) {
-        co_return to_reply(started.error());
+    auto accepted = co_await runs.accept(std::move(what));
+    if (!accepted) {
+        co_return to_reply(accepted.error());
     }
-    stream.log = std::move(*started);
+    stream.log = accepted->log;
+    const auto begun = co_await runs.begin(std::move(*accepted));
+    if (!begun) {
+        co_return to_reply(begun.error());
+    }
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -3,6 +3,7 @@
 #include "session/conversation/thread.hpp"
 
 #include <compare>
+#include <string_view>
 
 namespace agui::gateway {
 
@@ -14,5 +15,8 @@ struct conversation_key {
 
     friend auto operator<=>(const conversation_key&, const conversation_key&) = default;
 };
+
+/// Holds a thread for the server itself: no run has this id, and none is told of.
+inline constexpr std::string_view server_itself;
 
 } // namespace agui::gateway

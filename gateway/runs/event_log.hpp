@@ -80,6 +80,10 @@ public:
 
     // Writer.
 
+    /// What the store knows the run by, where settings::run_number did not say. Before the first
+    /// event.
+    void set_run_number(std::int64_t number) noexcept { settings_.run_number = number; }
+
     /// Appends an event. It is handed to the store, and readers are woken, after the current
     /// handler of the executor has returned, or at the end of the batch. Once a terminal event has
     /// been appended, entries wait for take_staged().
@@ -212,7 +216,7 @@ private:
     void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
-    const settings settings_;
+    settings settings_;
 
     mutable std::mutex mutex_;
     memory_share share_;

@@ -74,10 +74,22 @@ session::session_event end_event(const session::run_record& ended) {
 
 } // namespace
 
+std::shared_ptr<event_log> live_run::make_log(
+    boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
+    memory_budget* memory
+) {
+    event_log::settings options;
+    options.store = store.keeps_logs() ? &store : nullptr;
+    options.visible_before_durable = relaxed_durability;
+    options.budget = memory;
+    options.copies = copies_of_text;
+    return std::make_shared<event_log>(std::move(executor), options);
+}
+
 live_run::live_run(
     boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-    conversation_key place, session::run_record record, session::node_index first_own_message,
-    settings options
+    std::shared_ptr<event_log> events, conversation_key place, session::run_record record,
+    session::node_index first_own_message, settings options
 )
     : executor_(std::move(executor)),
       store_(store),
@@ -87,17 +99,13 @@ live_run::live_run(
       record_(std::move(record)),
       first_own_message_(first_own_message),
       settings_(options),
-      log_(std::make_shared<event_log>(
-          executor_,
-          event_log::settings{
-              store.keeps_logs() ? &store : nullptr, record_.number, options.relaxed_durability,
-              options.memory, copies_of_text
-          }
-      )),
+      log_(std::move(events)),
       translator_(*log_, settings_.translation),
       stop_(executor_),
       timeout_(executor_),
-      detached_timer_(executor_) {}
+      detached_timer_(executor_) {
+    log_->set_run_number(record_.number);
+}
 
 void live_run::start(
     runner::run_request request, runner::loop_services services, handlers told,
@@ -267,7 +275,7 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 
 void live_run::end_without_store() {
     finished_ = true;
-    told_.on_lost(shared_from_this());
+    told_.on_orphaned(shared_from_this());
     store_.release(key(), record_.run_id);
     const std::vector<std::string> events = end_seen_by_readers();
     tell_end();
@@ -290,11 +298,11 @@ std::vector<std::string> live_run::end_seen_by_readers() {
     if (visible.empty()) {
         writer.start(opening);
     } else {
-        translator::open_brackets left;
+        translator::open_brackets open;
         for (const std::string& event : visible) {
-            left.read(translator::parse_event(event));
+            open.read(translator::parse_event(event));
         }
-        writer.resume(opening, left);
+        writer.resume(opening, open);
     }
     runner::run_end end;
     end.reason = stop_reason::store_unavailable;

@@ -32,26 +32,31 @@ public:
         disconnect_policy on_disconnect;
         std::chrono::seconds run_timeout{3600};
         std::chrono::seconds detached{3600};
-        std::size_t max_bytes = 64U << 20U; ///< Of its events; then it ends as token_limit.
-        bool relaxed_durability = false;
-        /// Counts its events; without room it ends as token_limit, too.
-        memory_budget* memory = nullptr;
+        /// Of its events; above, or where the log's budget has no room, it ends as token_limit.
+        std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
     };
 
+    /// The log of a run that is to come. `memory`, which may be null, counts its events.
+    [[nodiscard]] static std::shared_ptr<event_log> make_log(
+        boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
+        memory_budget* memory
+    );
+
+    /// `events` is what make_log() returned for the same executor and store.
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time,
-        logger& log, conversation_key place, session::run_record record,
-        session::node_index first_own_message, settings options
+        logger& log, std::shared_ptr<event_log> events, conversation_key place,
+        session::run_record record, session::node_index first_own_message, settings options
     );
 
     /// Both are called on the executor.
     struct handlers {
         /// The last reader has left and the run goes on.
         std::function<void(const std::shared_ptr<live_run>&)> on_detached;
-        /// The run's end could not be stored: its record says that it is active. Before on_end,
-        /// while it holds its thread.
-        std::function<void(const std::shared_ptr<live_run>&)> on_lost;
+        /// The run's end could not be stored: it becomes an orphan. Before on_end, while it holds
+        /// its thread.
+        std::function<void(const std::shared_ptr<live_run>&)> on_orphaned;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
     };

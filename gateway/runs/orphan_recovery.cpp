@@ -28,7 +28,7 @@ using session::call_status;
 using session::node_index;
 
 constexpr std::size_t page_entries = 4096;
-constexpr std::string_view lost_result =
+constexpr std::string_view interrupted_result =
     "The call was interrupted; whether it had any effect is unknown.";
 
 // Makes a slice of a stored log of the events.
@@ -62,11 +62,16 @@ private:
 
 class orphan_ending {
 public:
-    orphan_ending(const recovery_services& services, session::store::orphan orphan)
-        : services_(services), orphan_(std::move(orphan)), now_(services.time.now()) {}
+    orphan_ending(
+        const process_services& services, session::store& store, session::store::orphan orphan
+    )
+        : services_(services),
+          store_(store),
+          orphan_(std::move(orphan)),
+          now_(services.time.now()) {}
 
     boost::asio::awaitable<result<void>> end() {
-        auto loaded = co_await services_.store.load(orphan_.key);
+        auto loaded = co_await store_.load(orphan_.key);
         if (!loaded) {
             co_return loaded.error();
         }
@@ -93,14 +98,13 @@ public:
         end_record();
         check_failpoint("recovery.commit");
         const session::thread_key key = orphan_.key;
-        co_return co_await services_.store.commit(key, std::move(change_), std::move(slice));
+        co_return co_await store_.commit(key, std::move(change_), std::move(slice));
     }
 
 private:
     boost::asio::awaitable<result<void>> read_log() {
         for (std::uint64_t after = 0;;) {
-            const auto page =
-                co_await services_.store.read_log(orphan_.run.number, after, page_entries);
+            const auto page = co_await store_.read_log(orphan_.run.number, after, page_entries);
             if (!page) {
                 co_return page.error();
             }
@@ -109,7 +113,7 @@ private:
             }
             for (const session::log_entry& entry : *page) {
                 const boost::json::object event = translator::parse_event(entry.json);
-                left_.read(event);
+                open_.read(event);
                 said_.read(event);
             }
             after = page->back().sequence;
@@ -127,7 +131,7 @@ private:
     void kill(call_record call) {
         call.status = call_status::dead;
         if (call.owner == call_owner::server) {
-            lost_calls_.push_back(call.id);
+            interrupted_calls_.push_back(call.id);
         }
         change_.calls.push_back(std::move(call));
     }
@@ -180,10 +184,10 @@ private:
             // The crash came before RUN_STARTED was durable.
             writer.start(opening);
         } else {
-            writer.resume(opening, left_);
+            writer.resume(opening, open_);
         }
-        const session::content result = std::string(lost_result);
-        for (const std::string& call_id : lost_calls_) {
+        const session::content result = std::string(interrupted_result);
+        for (const std::string& call_id : interrupted_calls_) {
             const std::string message_id = services_.ids.next("msg");
             writer.translate(runner::call_result{message_id, call_id, &result});
         }
@@ -210,31 +214,34 @@ private:
         change_.events.push_back(std::move(event));
     }
 
-    const recovery_services& services_;
+    const process_services& services_;
+    session::store& store_;
     session::store::orphan orphan_;
     unix_ms now_;
     session::thread_record thread_;
-    translator::open_brackets left_;
+    translator::open_brackets open_;
     translator::said_messages said_;
     session::changes change_;
-    std::vector<std::string> lost_calls_; ///< Calls of the server that get a result on the wire.
+    std::vector<std::string>
+        interrupted_calls_; ///< Calls of the server that get a result on the wire.
 };
 
 } // namespace
 
-boost::asio::awaitable<result<std::vector<session::thread_key>>>
-end_orphans(recovery_services services, std::optional<session::thread_key> thread) {
-    const auto orphans = co_await services.store.orphans(std::move(thread));
+boost::asio::awaitable<result<std::vector<session::thread_key>>> recover_orphans(
+    process_services services, session::store& store, std::optional<session::thread_key> thread
+) {
+    const auto orphans = co_await store.orphans(std::move(thread));
     if (!orphans) {
         services.log.log(log_level::error, "runs without an end could not be listed");
         co_return orphans.error();
     }
-    std::vector<session::thread_key> left;
+    std::vector<session::thread_key> remaining;
     for (const session::store::orphan& orphan : *orphans) {
         pass_failpoint("recovery.run");
         result<void> ended = failure{errc::internal, {}, {}, {}};
         try {
-            orphan_ending ending(services, orphan);
+            orphan_ending ending(services, store, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {
             services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});
@@ -246,10 +253,10 @@ end_orphans(recovery_services services, std::optional<session::thread_key> threa
             {{"thread", orphan.key.thread_id}, {"run", orphan.run.run_id}}
         );
         if (!ended) {
-            left.push_back(orphan.key);
+            remaining.push_back(orphan.key);
         }
     }
-    co_return left;
+    co_return remaining;
 }
 
 } // namespace agui::gateway

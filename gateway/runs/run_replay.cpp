@@ -2,6 +2,8 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -12,16 +14,14 @@ namespace {
 // Entries of a stored log that are read at a time.
 constexpr std::size_t log_page_entries = 1024;
 
-} // namespace
-
-boost::asio::awaitable<result<std::optional<known_run>>> find_run(
-    session::store& store, const run_registry& registry, conversation_key place, std::string run_id
-) {
-    if (const auto live = registry.active(place); live && live->record().run_id == run_id) {
+boost::asio::awaitable<result<std::optional<known_run>>>
+look_run_up(run_core& core, conversation_key place, std::string run_id) {
+    if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log()};
     }
-    auto kept = registry.find_log(place, run_id);
-    auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
+    auto kept = core.registry.find_log(place, run_id);
+    auto stored =
+        co_await core.store_of(place).find_run(std::move(place.thread), std::move(run_id));
     if (!stored) {
         co_return stored.error();
     }
@@ -31,26 +31,49 @@ boost::asio::awaitable<result<std::optional<known_run>>> find_run(
     co_return known_run{std::move(**stored), std::move(kept)};
 }
 
-boost::asio::awaitable<result<std::shared_ptr<event_log>>> log_of(
-    session::store& store, run_registry& registry, const known_run& run, bool join_deltas,
-    memory_budget* budget
-) {
+bool may_join_deltas(const run_core& core, const session::run_record& ended) {
+    using std::chrono::milliseconds;
+    const auto period = std::chrono::duration_cast<milliseconds>(core.settings.replay).count();
+    return core.services.time.now() - ended.ended_at >= period;
+}
+
+} // namespace
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+find_run(run_core& core, conversation_key place, std::string run_id) {
+    auto known = co_await look_run_up(core, place, run_id);
+    const bool is_orphan = known && known->has_value() && !(*known)->log &&
+                           (*known)->record.status == session::run_status::active;
+    if (is_orphan) {
+        const bool recovered = co_await core.orphans.recover(core.store_of(place), place);
+        if (recovered) {
+            known = co_await look_run_up(core, place, run_id);
+        }
+    }
+    co_return known;
+}
+
+boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+log_of(run_core& core, const conversation_key& place, const known_run& run) {
     if (run.log) {
         co_return run.log;
     }
+    session::store& store = core.store_of(place);
     const failure expired{errc::run_expired, "the events of this run are gone", "runId", {}};
     if (!store.keeps_logs()) {
         co_return expired;
     }
     if (run.record.status == session::run_status::active) {
-        // Its end could not be stored, and cannot be yet.
+        // An orphan, which cannot be recovered yet.
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
     }
-    if (auto shared = registry.find_shared_log(run.record.number)) {
+    if (auto shared = core.registry.find_shared_log(run.record.number)) {
         co_return shared;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
-    const auto log = event_log::begin_restored(executor, budget, join_deltas);
+    const auto log = event_log::begin_restored(
+        executor, core.services.memory, may_join_deltas(core, run.record)
+    );
     std::uint64_t last = 0;
     for (;;) {
         const auto page = co_await store.read_log(run.record.number, last, log_page_entries);
@@ -72,7 +95,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> log_of(
         co_return expired;
     }
     log->end_restored();
-    registry.share_log(run.record.number, log);
+    core.registry.share_log(run.record.number, log);
     co_return log;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "gateway/runs/conversation_key.hpp"
 #include "gateway/runs/event_log.hpp"
-#include "gateway/runs/run_registry.hpp"
+#include "gateway/runs/run_core.hpp"
 #include "session/base/error.hpp"
 #include "session/store/store.hpp"
 
@@ -19,17 +20,15 @@ struct known_run {
     std::shared_ptr<event_log> log; ///< Null: it is in the store, or gone.
 };
 
-/// Looks a run up, among those under way first. Nullopt: the thread never had it.
-[[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>> find_run(
-    session::store& store, const run_registry& registry, conversation_key place, std::string run_id
-);
+/// Looks a run up, among those under way first. An orphan is recovered before. Nullopt: the thread
+/// never had it. `core` must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
+find_run(run_core& core, conversation_key place, std::string run_id);
 
-/// The log of a known run, from its first event on. errc::run_expired: its events are gone. With
-/// `join_deltas`, deltas of an ended run may be joined (event_log::restored). errc::overloaded:
-/// `budget`, which may be null, has no room for them. `run` must outlive the await.
-[[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> log_of(
-    session::store& store, run_registry& registry, const known_run& run, bool join_deltas,
-    memory_budget* budget
-);
+/// The log of a known run, from its first event on. errc::run_expired: its events are gone. Deltas
+/// of a run that ended longer ago than run_settings::replay may be joined (event_log::restored).
+/// errc::overloaded: there is no memory for them. The arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+log_of(run_core& core, const conversation_key& place, const known_run& run);
 
 } // namespace agui::gateway

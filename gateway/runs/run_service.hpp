@@ -1,9 +1,13 @@
 #pragma once
 
+#include "gateway/runs/accepted_run.hpp"
 #include "gateway/runs/event_log.hpp"
 #include "gateway/runs/process_services.hpp"
+#include "gateway/runs/requested_run.hpp"
+#include "gateway/runs/run_core.hpp"
 #include "gateway/runs/run_settings.hpp"
-#include "session/store/store.hpp"
+#include "session/base/error.hpp"
+#include "session/conversation/thread.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/input/run_input.hpp"
 
@@ -19,7 +23,7 @@
 namespace agui::gateway {
 
 /// Admits runs, owns them until they have ended, and ends them (stop, timeout, drain). A run lives
-/// on the executor of the coroutine that started it. All functions may be called from any thread.
+/// on the executor of the coroutine that accepted it. All functions may be called from any thread.
 class run_service {
 public:
     run_service(process_services services, run_settings settings);
@@ -27,25 +31,17 @@ public:
     run_service(const run_service&) = delete;
     run_service& operator=(const run_service&) = delete;
 
-    struct request {
-        std::string principal;
-        std::string agent_id; ///< Empty: the default agent.
-        translator::run_input input;
-        std::string digest;         ///< input_digest() of its canonical form; empty: made of that.
-        std::size_t body_bytes = 0; ///< Of the request; what it adds to its thread, about.
-        memory_share memory;        ///< What the input takes; held until the run has begun.
-        std::optional<disconnect_policy> on_disconnect;        ///< Of the header X-On-Disconnect.
-        std::optional<session::client_history> client_history; ///< Of the header X-Client-History.
-        std::string idempotency_key; ///< Of the header Idempotency-Key; empty: none.
-        /// When its first byte came: a stop of the whole thread that was later is meant for it.
-        std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
-    };
+    /// Lets a request in, or says why not: agent, a repeat, drain, `max_runs`, in that order. A
+    /// repeat of a known runId gets that run's log (P6); so does a request that repeats an
+    /// idempotency key with the same JSON, whatever its runId. From here on the head of the reply
+    /// could leave. Nothing is stored.
+    [[nodiscard]] boost::asio::awaitable<result<accepted_run>> accept(requested_run what);
 
-    /// Admission: agent, tools, thread lease, history rule, and the start of the run, in that
-    /// order. On success the run is under way and RUN_STARTED is in its log. A repeat of a known
-    /// runId attaches to that run's log (P6); so does a request that repeats an idempotency key
-    /// with the same JSON, whatever its runId. Nothing is stored on failure.
-    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> start(request what);
+    /// Begins what was accepted, on the same executor: waits for the thread, recovers its orphans,
+    /// loads and plans (tools, history rule, size), stores the beginning of the run and lets it go.
+    /// RUN_STARTED is in its log then. On failure nothing is stored; only after
+    /// errc::store_unavailable the thread may have an orphan.
+    [[nodiscard]] boost::asio::awaitable<result<void>> begin(accepted_run accepted);
 
     struct attachment {
         std::shared_ptr<event_log> log;
@@ -77,7 +73,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<bool>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
-    /// Ends what a former process left active. Before the first start().
+    /// Recovers the orphans that a former process left. Before the first accept().
     [[nodiscard]] boost::asio::awaitable<void> recover();
 
     /// Refuses new runs from now on (errc::draining).
@@ -91,8 +87,7 @@ public:
     [[nodiscard]] std::size_t active_runs() const;
 
 private:
-    struct shared;
-    std::shared_ptr<shared> shared_;
+    const std::shared_ptr<run_core> core_;
 };
 
 } // namespace agui::gateway

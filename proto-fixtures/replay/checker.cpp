@@ -120,10 +120,19 @@ private:
         if (!read) {
             co_return read.error();
         }
-        gateway::run_service::request request;
+        gateway::requested_run request;
         request.input = std::move(*read);
         request.on_disconnect = on_disconnect;
-        co_return co_await stage_.service().start(std::move(request));
+        auto accepted = co_await stage_.service().accept(std::move(request));
+        if (!accepted) {
+            co_return accepted.error();
+        }
+        const std::shared_ptr<gateway::event_log> log = accepted->log;
+        const auto begun = co_await stage_.service().begin(std::move(*accepted));
+        if (!begun) {
+            co_return begun.error();
+        }
+        co_return log;
     }
 
     asio::awaitable<void> compare_stream(

@@ -16,7 +16,7 @@
 namespace agui::test {
 namespace {
 
-using gateway::end_orphans;
+using gateway::recover_orphans;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -48,9 +48,9 @@ protected:
     }
 
     void end_all(session::store& store) {
-        const auto left = run(end_orphans({store, tools_, ids_, time_, log()}));
-        ASSERT_TRUE(left.has_value());
-        EXPECT_THAT(*left, IsEmpty());
+        const auto remaining = run(recover_orphans({store, tools_, ids_, time_, log()}, store));
+        ASSERT_TRUE(remaining.has_value());
+        EXPECT_THAT(*remaining, IsEmpty());
     }
 
     std::vector<session::log_entry> log_of(session::store& store) {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/event_log.hpp"
+#include "gateway/runs/requested_run.hpp"
+#include "gateway/runs/run_core.hpp"
+#include "gateway/runs/run_registry.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace agui::gateway {
+
+/// A request that has been let in: who is to read its events can wait at `log`. Movable only; while
+/// it exists, repeats of the request wait, a stop reaches it, and a drain waits for it. If it goes
+/// without begin_run(), nothing was stored.
+struct accepted_run {
+    std::shared_ptr<event_log> log;
+
+    /// What begin_run() needs. In the order in which it was taken: it is given back the other way
+    /// round.
+    struct admitted {
+        std::shared_ptr<run_core> core;
+        boost::asio::any_io_executor executor; ///< Where the run is to live.
+        requested_run what;
+        const agent_entry* agent = nullptr;
+        std::string digest;
+        conversation_key place;
+        /// The thread as the store had it, as long as store::is_current() says so; nullopt: new.
+        std::optional<session::thread_record> thread;
+        std::uint64_t as_of = 0;
+        std::unique_ptr<run_registry::arrival> arrival;
+        std::unique_ptr<run_registry::turn> key_turn; ///< Null: it has no idempotency key.
+        std::unique_ptr<run_registry::turn> id_turn;
+        std::unique_ptr<run_registry::admission> admission;
+    };
+    /// Null: the request repeats a run, whose log it is. There is nothing to begin.
+    std::unique_ptr<admitted> to_begin;
+};
+
+} // namespace agui::gateway

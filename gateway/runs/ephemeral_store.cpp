@@ -1,0 +1,41 @@
+#include "gateway/runs/ephemeral_store.hpp"
+
+#include "gateway/runs/conversation_key.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+
+ephemeral_store::ephemeral_store(memory_budget* budget)
+    : store_(session::make_memory_store()), threads_(budget) {}
+
+ephemeral_store::~ephemeral_store() = default;
+
+void ephemeral_store::grown(
+    const session::thread_key& key, std::size_t bytes, const boost::asio::any_io_executor& executor
+) {
+    for (ephemeral_threads::entry& oldest : threads_.grown(key, bytes)) {
+        boost::asio::co_spawn(
+            executor, remove(std::move(oldest)),
+            [keep = shared_from_this()](const std::exception_ptr&) {}
+        );
+    }
+}
+
+boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
+    const auto taken = co_await store_->acquire(oldest.key, std::string(server_itself));
+    if (!taken) {
+        // Not under the hands of a run: it goes with the next one that has grown.
+        threads_.put_back(oldest);
+        co_return;
+    }
+    // There may be none: nothing is to be done then.
+    (void)co_await store_->remove(oldest.key);
+    store_->release(oldest.key, server_itself);
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "gateway/runs/ephemeral_threads.hpp"
+#include "session/base/memory_budget.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <memory>
+
+namespace agui::gateway {
+
+/// The store of ephemeral threads: in memory, and within the bounds of ephemeral_threads. Owned by
+/// shared_ptr: what is being removed keeps it. Any thread.
+class ephemeral_store : public std::enable_shared_from_this<ephemeral_store> {
+public:
+    /// `budget` may be null.
+    explicit ephemeral_store(memory_budget* budget);
+    ~ephemeral_store();
+    ephemeral_store(const ephemeral_store&) = delete;
+    ephemeral_store& operator=(const ephemeral_store&) = delete;
+
+    [[nodiscard]] session::store& store() noexcept { return *store_; }
+
+    /// The thread has grown by about `bytes`. What is too much then is removed on `executor`: the
+    /// oldest threads first, but none that a run holds, which goes later.
+    void grown(
+        const session::thread_key& key, std::size_t bytes,
+        const boost::asio::any_io_executor& executor
+    );
+
+private:
+    [[nodiscard]] boost::asio::awaitable<void> remove(ephemeral_threads::entry oldest);
+
+    const std::unique_ptr<session::store> store_;
+    ephemeral_threads threads_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,156 @@
+#include "gateway/runs/run_admission.hpp"
+
+#include "gateway/runs/input_digest.hpp"
+#include "gateway/runs/live_run.hpp"
+#include "gateway/runs/run_replay.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+// One line a request, however much of it was left out.
+void log_notes(logger& log, const translator::run_input& input) {
+    const std::initializer_list<log_field> where = {
+        {"thread", input.thread_id}, {"run", input.run_id}
+    };
+    if (!input.notes.empty()) {
+        std::string text = "left out of the request: " + input.notes.front();
+        if (input.notes.size() > 1) {
+            text += " (and " + std::to_string(input.notes.size() - 1) + " more)";
+        }
+        log.log(log_level::warning, text, where);
+    }
+    if (input.unknown_members > 0) {
+        log.log(log_level::debug, "unknown members of the request were ignored", where);
+    }
+}
+
+struct repeated_run {
+    known_run run;
+    bool by_key = false; ///< It is known by its idempotency key, not by its runId.
+};
+
+// The run that a request repeats (P6). If there is none, the request has what the store knows of
+// its thread.
+boost::asio::awaitable<result<std::optional<repeated_run>>>
+find_repeated(accepted_run::admitted& request) {
+    run_core& core = *request.core;
+    session::store& store = core.store_of(request.place);
+    const std::string& run_id = request.what.input.run_id;
+    const std::string& key = request.what.idempotency_key;
+    const auto live = core.registry.active(request.place);
+    bool is_known = live && live->record().run_id == run_id;
+    if (!is_known) {
+        auto seen = co_await store.look_up(request.place.thread, run_id);
+        if (!seen) {
+            co_return seen.error();
+        }
+        is_known = seen->run.has_value();
+        request.thread = std::move(seen->thread);
+        request.as_of = seen->as_of;
+    }
+    std::string repeated_id = is_known ? run_id : std::string();
+    const bool by_key = !is_known && !key.empty();
+    if (by_key) {
+        auto named = co_await store.find_run_by_key(request.place.thread, key);
+        if (!named) {
+            co_return named.error();
+        }
+        repeated_id = named->has_value() ? (*named)->run_id : std::string();
+    }
+    if (repeated_id.empty()) {
+        co_return std::optional<repeated_run>();
+    }
+    auto known = co_await find_run(core, request.place, std::move(repeated_id));
+    if (!known) {
+        co_return known.error();
+    }
+    if (!known->has_value()) {
+        co_return std::optional<repeated_run>();
+    }
+    co_return repeated_run{std::move(**known), by_key};
+}
+
+failure reused(bool by_key) {
+    return by_key
+               ? failure{errc::run_id_reused, "this key was already used with a different request", "Idempotency-Key", {}}
+               : failure{
+                     errc::run_id_reused,
+                     "this runId was already used with a different request",
+                     "runId",
+                     {}
+                 };
+}
+
+} // namespace
+
+boost::asio::awaitable<result<accepted_run>>
+accept_run(std::shared_ptr<run_core> core, requested_run what) {
+    const agent_entry* agent = core->find_agent(what.agent_id);
+    if (agent == nullptr) {
+        co_return failure{errc::not_found, "there is no agent with this name", {}, {}};
+    }
+    log_notes(core->services.log, what.input);
+    accepted_run accepted;
+    accepted.to_begin = std::make_unique<accepted_run::admitted>();
+    accepted_run::admitted& request = *accepted.to_begin;
+    request.core = core;
+    request.executor = co_await boost::asio::this_coro::executor;
+    request.what = std::move(what);
+    request.agent = agent;
+    translator::run_input& input = request.what.input;
+    request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
+    // From here on a stop finds it; one that came before is kept for it.
+    request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);
+    check_failpoint("admission.arrived");
+    request.digest = request.what.digest.empty() ? input_digest(input.canonical)
+                                                 : std::move(request.what.digest);
+    std::string().swap(input.canonical);
+    // First the key's turn, then the runId's: always in this order, so that nobody waits in a
+    // circle.
+    if (!request.what.idempotency_key.empty()) {
+        request.key_turn =
+            co_await core->registry.take_turn(request.place, "key " + request.what.idempotency_key);
+    }
+    request.id_turn = co_await core->registry.take_turn(request.place, "run " + input.run_id);
+    check_failpoint("admission.turn_taken");
+    auto repeated = co_await find_repeated(request);
+    check_failpoint("admission.looked_up");
+    if (!repeated) {
+        co_return repeated.error();
+    }
+    if (repeated->has_value()) {
+        const known_run& first = (*repeated)->run;
+        if (first.record.input_digest != request.digest ||
+            first.record.agent_id != agent->settings.id) {
+            co_return reused((*repeated)->by_key);
+        }
+        auto log = co_await log_of(*core, request.place, first);
+        if (!log) {
+            co_return log.error();
+        }
+        co_return accepted_run{std::move(*log), nullptr};
+    }
+    auto admitted = core->registry.admit();
+    if (!admitted) {
+        co_return admitted.error();
+    }
+    request.admission = std::move(*admitted);
+    accepted.log = live_run::make_log(
+        request.executor, core->store_of(request.place), core->settings.relaxed_durability,
+        core->services.memory
+    );
+    check_failpoint("admission.admitted");
+    co_return accepted;
+}
+
+} // namespace agui::gateway

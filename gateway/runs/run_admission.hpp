@@ -1,0 +1,18 @@
+#pragma once
+
+#include "gateway/runs/accepted_run.hpp"
+#include "gateway/runs/requested_run.hpp"
+#include "gateway/runs/run_core.hpp"
+#include "session/base/error.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+
+namespace agui::gateway {
+
+/// run_service::accept.
+[[nodiscard]] boost::asio::awaitable<result<accepted_run>>
+accept_run(std::shared_ptr<run_core> core, requested_run what);
+
+} // namespace agui::gateway

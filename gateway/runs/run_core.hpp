@@ -1,0 +1,34 @@
+#pragma once
+
+#include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/ephemeral_store.hpp"
+#include "gateway/runs/orphan_threads.hpp"
+#include "gateway/runs/process_services.hpp"
+#include "gateway/runs/run_registry.hpp"
+#include "gateway/runs/run_settings.hpp"
+#include "session/store/store.hpp"
+
+#include <memory>
+#include <string>
+
+namespace agui::gateway {
+
+/// What the parts of the run service have in common. Owned by shared_ptr: by the service, and by
+/// every call and run that goes on without it. Any thread.
+struct run_core {
+    run_core(process_services given, run_settings options);
+    run_core(const run_core&) = delete;
+    run_core& operator=(const run_core&) = delete;
+
+    /// An empty id is the default agent. Null: there is none.
+    [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
+    [[nodiscard]] session::store& store_of(const conversation_key& place) const;
+
+    const process_services services;
+    const run_settings settings;
+    run_registry registry;
+    orphan_threads orphans;
+    const std::shared_ptr<ephemeral_store> ephemeral;
+};
+
+} // namespace agui::gateway
