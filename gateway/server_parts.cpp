@@ -54,6 +54,25 @@ void add_decoded(std::vector<std::string>& to, const std::string& value) {
     }
 }
 
+void add_query_values(std::vector<std::string>& to, const std::string& url) {
+    for (std::size_t at = url.find('?'); at != std::string::npos;) {
+        const std::size_t end = url.find('&', at + 1);
+        const std::string parameter = url.substr(at + 1, end - at - 1);
+        if (const std::size_t equals = parameter.find('='); equals != std::string::npos) {
+            const std::string value = parameter.substr(equals + 1);
+            to.push_back(value);
+            add_decoded(to, value);
+        }
+        at = end;
+    }
+}
+
+void add_values(std::vector<std::string>& to, const header_list& headers) {
+    for (const auto& [name, value] : headers) {
+        to.push_back(value);
+    }
+}
+
 // As deep as a configuration file nests it.
 void add_strings(std::vector<std::string>& to, const boost::json::value& value) {
     if (const auto* text = value.if_string()) {
@@ -99,22 +118,18 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
 
 } // namespace
 
-std::vector<std::string> secrets_of(const model_config& model) {
+std::vector<std::string> secrets_of(const model_config& model, const tools_config& tools) {
     std::vector<std::string> secrets{model.api_key.value};
-    for (const auto& [name, value] : model.headers) {
-        secrets.push_back(value);
-    }
-    for (std::size_t at = model.base_url.find('?'); at != std::string::npos;) {
-        const std::size_t end = model.base_url.find('&', at + 1);
-        const std::string parameter = model.base_url.substr(at + 1, end - at - 1);
-        if (const std::size_t equals = parameter.find('='); equals != std::string::npos) {
-            const std::string value = parameter.substr(equals + 1);
-            secrets.push_back(value);
-            add_decoded(secrets, value);
-        }
-        at = end;
-    }
+    add_values(secrets, model.headers);
+    add_query_values(secrets, model.base_url);
     add_strings(secrets, model.extra_body);
+    for (const webhook_config& tool : tools.webhooks) {
+        add_values(secrets, tool.headers);
+        for (const auto& [header, value] : tool.secret_headers) {
+            secrets.push_back(value.value);
+        }
+        add_query_values(secrets, tool.url);
+    }
     return secrets;
 }
 
@@ -138,7 +153,7 @@ provider_map make_providers(const config& all, const server_options& options) {
         settings.media_urls = model.media_urls;
         settings.file_sources = model.file_sources;
         settings.merge_roles = model.merge_roles;
-        settings.secrets = secrets_of(model);
+        settings.secrets = secrets_of(model, all.tools);
         providers[model.name] =
             runner::make_openai_provider(make_transport(model, options), std::move(settings));
     }

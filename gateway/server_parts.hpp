@@ -25,8 +25,10 @@ make_store(const session_config& session, logger& log);
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
 /// What a model server is sent and may repeat in what it says about an error, also in other forms
 /// than it was sent in: the key, the values of headers and of the URL's query, each string of the
-/// extra body.
-[[nodiscard]] std::vector<std::string> secrets_of(const model_config& model);
+/// extra body. Also what webhooks are sent: one may repeat it in a result, which the model server
+/// is sent.
+[[nodiscard]] std::vector<std::string>
+secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools);

@@ -13,7 +13,7 @@ TEST(SecretsOf, AreTheKeyAndTheValuesOfHeaders) {
     model.api_key.value = "sk-key";
     model.headers = {{"X-Account", "account"}, {"X-Note", "note"}};
 
-    EXPECT_THAT(secrets_of(model), ::testing::ElementsAre("sk-key", "account", "note"));
+    EXPECT_THAT(secrets_of(model, {}), ::testing::ElementsAre("sk-key", "account", "note"));
 }
 
 TEST(SecretsOf, AreTheValuesOfTheQueryAsWrittenAndAsRead) {
@@ -21,7 +21,7 @@ TEST(SecretsOf, AreTheValuesOfTheQueryAsWrittenAndAsRead) {
     model.base_url = "https://example.org/v1?api-key=a%2Fb+c%3D&flag&bad=%zz";
 
     EXPECT_THAT(
-        secrets_of(model), ::testing::IsSupersetOf({"a%2Fb+c%3D", "a/b+c=", "a/b c=", "%zz"})
+        secrets_of(model, {}), ::testing::IsSupersetOf({"a%2Fb+c%3D", "a/b+c=", "a/b c=", "%zz"})
     );
 }
 
@@ -32,7 +32,21 @@ TEST(SecretsOf, AreTheStringsOfTheExtraBodyHoweverDeep) {
         {"options", {{"keys", boost::json::array{"second", {{"key", "third"}}}}, {"n", 1}}}
     };
 
-    EXPECT_THAT(secrets_of(model), ::testing::IsSupersetOf({"first", "second", "third"}));
+    EXPECT_THAT(secrets_of(model, {}), ::testing::IsSupersetOf({"first", "second", "third"}));
+}
+
+TEST(SecretsOf, AreWhatWebhooksAreSent) {
+    webhook_config hook;
+    hook.url = "https://example.org/weather?units=metric&key=hook%2Fquery";
+    hook.headers = {{"X-Account", "hook-account"}};
+    hook.secret_headers["Authorization"].value = "Bearer hook-key";
+    tools_config tools;
+    tools.webhooks = {hook};
+
+    EXPECT_THAT(
+        secrets_of({}, tools),
+        ::testing::IsSupersetOf({"hook%2Fquery", "hook/query", "hook-account", "Bearer hook-key"})
+    );
 }
 
 } // namespace
