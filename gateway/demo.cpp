@@ -1,5 +1,7 @@
 #include "gateway/demo.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -26,14 +28,6 @@ constexpr std::array<std::string_view, 31> colour_names{
     "pink",      "purple",     "red",         "salmon",  "silver", "teal",    "turquoise",
     "violet",    "white",      "yellow"
 };
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return result;
-}
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
@@ -81,7 +75,7 @@ std::string named_colour(std::string_view text) {
 
 /// What colour the text asks for; empty: it does not speak of colours.
 std::string wanted_colour(std::string_view text) {
-    const std::string small = lower(text);
+    const std::string small = to_lower(text);
     if (std::string hex = hex_colour(small); !hex.empty()) {
         return hex;
     }
@@ -191,7 +185,7 @@ private:
 };
 
 void answer_result(answer_writer& answer, std::string_view result) {
-    const bool failed = lower(result).find("error") != std::string::npos;
+    const bool failed = to_lower(result).find("error") != std::string::npos;
     std::string text = failed ? "That did not work. " : "Done! ";
     text.append("Your page answered: ").append(result.substr(0, 300));
     text.append(failed ? ". Shall I try another colour?" : ". Any other colour you would like?");

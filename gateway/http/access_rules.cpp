@@ -1,6 +1,7 @@
 #include "gateway/http/access_rules.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "session/base/ascii.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -10,8 +11,6 @@
 
 namespace agui::gateway {
 namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string_view trim(std::string_view text) noexcept {
     const std::size_t begin = text.find_first_not_of(" \t");
@@ -51,8 +50,8 @@ bool origin_listed(std::string_view origin, const std::vector<std::string>& orig
 
 bool is_header_list(std::string_view text) noexcept {
     return text.size() <= 2048 && std::ranges::all_of(text, [](char c) {
-               return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-                      c == '_' || c == ',' || c == ' ';
+               return (to_lower(c) >= 'a' && to_lower(c) <= 'z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == ',' || c == ' ';
            });
 }
 
@@ -60,7 +59,7 @@ bool is_header_list(std::string_view text) noexcept {
 bool refused_by_weight(std::string_view parameters) {
     bool refused = false;
     for_each_element(parameters, ';', [&refused](std::string_view parameter) {
-        if (parameter.size() > 2 && lower(parameter[0]) == 'q' && parameter[1] == '=') {
+        if (parameter.size() > 2 && to_lower(parameter[0]) == 'q' && parameter[1] == '=') {
             const std::string_view weight = parameter.substr(2);
             refused = weight.front() == '0' &&
                       weight.find_first_of("123456789") == std::string_view::npos;
@@ -70,10 +69,6 @@ bool refused_by_weight(std::string_view parameters) {
 }
 
 } // namespace
-
-bool equal_ignoring_case(std::string_view left, std::string_view right) noexcept {
-    return std::ranges::equal(left, right, {}, lower, lower);
-}
 
 bool host_allowed(std::string_view host, const std::vector<std::string>& allowed) {
     const std::string_view name = without_port(host);

@@ -46,7 +46,4 @@ cors_headers(const http_request& request, const access_settings& access);
 /// holds it.
 [[nodiscard]] bool accepts_event_stream(const http_request& request);
 
-/// True for ASCII texts that are equal except for the case of letters.
-[[nodiscard]] bool equal_ignoring_case(std::string_view left, std::string_view right) noexcept;
-
 } // namespace agui::gateway

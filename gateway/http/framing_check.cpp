@@ -1,5 +1,7 @@
 #include "gateway/http/framing_check.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -28,14 +30,6 @@ int hex_value(char c) noexcept {
         return c - 'a' + 10;
     }
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string to_lower(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return lower;
 }
 
 /// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, no
@@ -164,7 +158,7 @@ std::variant<body_framing, framing_problem> check_framing(const request_head& he
     for (const auto& [name, value] : head.headers) {
         if (name == "transfer-encoding") {
             ++encodings;
-            if (encodings > 1 || to_lower(value) != "chunked" || head.version != 11) {
+            if (encodings > 1 || !equal_ignoring_case(value, "chunked") || head.version != 11) {
                 return framing_problem{
                     "Transfer-Encoding must be exactly \"chunked\", once, on HTTP/1.1."
                 };

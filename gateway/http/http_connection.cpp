@@ -1,5 +1,6 @@
 #include "gateway/http/http_connection.hpp"
 
+#include "session/base/ascii.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>

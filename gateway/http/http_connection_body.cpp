@@ -1,4 +1,5 @@
 #include "gateway/http/http_connection.hpp"
+#include "session/base/ascii.hpp"
 
 #include <boost/asio/use_awaitable.hpp>
 

@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::size_t parameters_max = 64;
 
-failure invalid(std::string detail) {
-    return {errc::invalid_input, std::move(detail), "query", {}};
-}
+failure invalid(std::string detail) { return {errc::invalid_input, std::move(detail), "query"}; }
 
 } // namespace
 

@@ -2,6 +2,7 @@
 
 #include "gateway/http/access_rules.hpp"
 #include "gateway/http/http_error.hpp"
+#include "session/base/ascii.hpp"
 
 #include <algorithm>
 #include <array>

@@ -44,14 +44,14 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
         what.client_history = session::client_history_from_string(sends);
         if (!what.client_history) {
             co_return to_reply(
-                failure{errc::invalid_input, "must be auto, full or delta", "X-Client-History", {}}
+                failure{errc::invalid_input, "must be auto, full or delta", "X-Client-History"}
             );
         }
     }
     what.idempotency_key = request.header("idempotency-key");
     if (!is_sound_id(what.idempotency_key)) {
         co_return to_reply(
-            failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key", {}}
+            failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key"}
         );
     }
     run_stream_request stream;

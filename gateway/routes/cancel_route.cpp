@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 namespace {
 
 http_reply invalid(std::string detail, std::string path) {
-    return to_reply(failure{errc::invalid_input, std::move(detail), std::move(path), {}});
+    return to_reply(failure{errc::invalid_input, std::move(detail), std::move(path)});
 }
 
 asio::awaitable<handler_reply>

@@ -24,7 +24,7 @@ result<std::uint64_t> read_cursor(const http_request& request, const query_param
     std::uint64_t cursor = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), cursor);
     if (!text.empty() && (problem != std::errc{} || end != text.data() + text.size())) {
-        return failure{errc::bad_cursor, "must be the number of an event", "after", {}};
+        return failure{errc::bad_cursor, "must be the number of an event", "after"};
     }
     return cursor;
 }

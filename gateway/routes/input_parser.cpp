@@ -32,7 +32,7 @@ memory_use use_of(std::string_view body) {
     return body.size() > small_bytes_max ? memory_use::ordinary : memory_use::small;
 }
 
-failure no_memory() { return {errc::overloaded, "there is no memory for this request", {}, {}}; }
+failure no_memory() { return {errc::overloaded, "there is no memory for this request"}; }
 
 outcome
 parse(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {

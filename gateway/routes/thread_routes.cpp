@@ -3,6 +3,7 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
 #include "translator/input/run_input.hpp"
@@ -35,8 +36,6 @@ http_reply json_reply(const json::value& body) {
     reply.body = json::serialize(body);
     return reply;
 }
-
-failure no_such_thread() { return {errc::not_found, "there is no such thread", {}, {}}; }
 
 session::thread_key key_of(const http_request& request) {
     return {request.principal, request.path_parameters.at(0)};
@@ -71,7 +70,7 @@ result<std::size_t> read_limit(const query_parameters& query) {
         return read.error();
     }
     if (limit == 0) {
-        return failure{errc::invalid_input, "must be at least 1", "limit", {}};
+        return failure{errc::invalid_input, "must be at least 1", "limit"};
     }
     return limit;
 }
@@ -102,7 +101,7 @@ result<T> known(result<std::optional<T>> found) {
         return found.error();
     }
     if (!found->has_value()) {
-        return no_such_thread();
+        return session::no_such_thread();
     }
     return std::move(**found);
 }
@@ -124,8 +123,7 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     }
     if (const std::string* archived = query->find("archived")) {
         if (*archived != "true" && *archived != "false") {
-            co_return to_reply(failure{errc::invalid_input, "must be true or false", "archived", {}}
-            );
+            co_return to_reply(failure{errc::invalid_input, "must be true or false", "archived"});
         }
         wanted.archived = *archived == "true";
     }
@@ -156,7 +154,7 @@ asio::awaitable<handler_reply> show_thread(session::store& store, http_request& 
 result<session::changes> read_patch(const json::object& body) {
     session::changes change;
     const auto wrong = [](std::string_view member, std::string_view rule) {
-        return failure{errc::invalid_input, std::string(rule), std::string(member), {}};
+        return failure{errc::invalid_input, std::string(rule), std::string(member)};
     };
     for (const auto& [name, value] : body) {
         const std::string_view member = name;
@@ -193,7 +191,7 @@ asio::awaitable<handler_reply> change_thread(
         co_return to_reply(body.error());
     }
     if (!body->is_object()) {
-        co_return to_reply(failure{errc::invalid_input, "the body must be an object", {}, {}});
+        co_return to_reply(failure{errc::invalid_input, "the body must be an object"});
     }
     auto change = read_patch(body->get_object());
     if (!change) {
@@ -230,7 +228,7 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
         co_return to_reply(removed.error());
     }
     if (!*removed) {
-        co_return to_reply(no_such_thread());
+        co_return to_reply(session::no_such_thread());
     }
     http_reply reply;
     reply.status = 204;
@@ -263,7 +261,7 @@ asio::awaitable<handler_reply> show_messages(session::store& store, http_request
         co_return to_reply(read.error());
     }
     if (branch >= thread->branches.size() && query->find("branch") != nullptr) {
-        co_return to_reply(failure{errc::not_found, "the thread has no such branch", "branch", {}});
+        co_return to_reply(failure{errc::not_found, "the thread has no such branch", "branch"});
     }
     std::vector<session::message> messages;
     if (branch < thread->branches.size()) {
@@ -292,7 +290,7 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
         co_return to_reply(known.error());
     }
     if (!known->has_value()) {
-        co_return to_reply(no_such_thread()); // A thread begins with a run.
+        co_return to_reply(session::no_such_thread()); // A thread begins with a run.
     }
     const auto page = co_await store.events(key_of(request), after, *limit);
     if (!page) {

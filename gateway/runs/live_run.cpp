@@ -1,6 +1,7 @@
 #include "gateway/runs/live_run.hpp"
 
 #include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/open_brackets.hpp"
 #include "translator/agui/projected_events.hpp"
@@ -217,7 +218,7 @@ boost::asio::awaitable<result<session::thread_record>> live_run::load_thread() {
         co_return loaded.error();
     }
     if (!loaded->has_value()) {
-        co_return failure{errc::not_found, "there is no such thread", {}, {}};
+        co_return session::no_such_thread();
     }
     co_return std::move(**loaded);
 }

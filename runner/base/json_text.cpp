@@ -5,7 +5,6 @@
 namespace agui::runner {
 
 void append_json_string(std::string& out, std::string_view text) {
-    static constexpr char hex[] = "0123456789abcdef";
     out.push_back('"');
     std::size_t plain = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -15,30 +14,42 @@ void append_json_string(std::string& out, std::string_view text) {
         }
         out.append(text.substr(plain, i - plain));
         plain = i + 1;
-        out.push_back('\\');
-        switch (text[i]) {
-        case '"':
-        case '\\':
-            out.push_back(text[i]);
-            break;
-        case '\n':
-            out.push_back('n');
-            break;
-        case '\r':
-            out.push_back('r');
-            break;
-        case '\t':
-            out.push_back('t');
-            break;
-        default:
-            out.append("u00");
-            out.push_back(hex[byte >> 4U]);
-            out.push_back(hex[byte & 15U]);
-            break;
-        }
+        append_json_escape(out, text[i]);
     }
     out.append(text.substr(plain));
     out.push_back('"');
+}
+
+void append_json_escape(std::string& out, char character) {
+    static constexpr std::string_view hex_digits = "0123456789abcdef";
+    switch (character) {
+    case '"':
+        out.append("\\\"");
+        return;
+    case '\\':
+        out.append("\\\\");
+        return;
+    case '\b':
+        out.append("\\b");
+        return;
+    case '\f':
+        out.append("\\f");
+        return;
+    case '\n':
+        out.append("\\n");
+        return;
+    case '\r':
+        out.append("\\r");
+        return;
+    case '\t':
+        out.append("\\t");
+        return;
+    default:
+        const auto code = static_cast<unsigned char>(character);
+        out.append("\\u00");
+        out.push_back(hex_digits[code >> 4U]);
+        out.push_back(hex_digits[code & 0xFU]);
+    }
 }
 
 } // namespace agui::runner

@@ -9,4 +9,8 @@ namespace agui::runner {
 /// nothing else, so that the same text is always the same bytes.
 void append_json_string(std::string& out, std::string_view text);
 
+/// Appends one character that a JSON string cannot hold as it is (a quote, a backslash, a control
+/// character below U+0020), as its escape: the short one where there is one.
+void append_json_escape(std::string& out, char character);
+
 } // namespace agui::runner

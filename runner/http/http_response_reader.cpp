@@ -1,5 +1,7 @@
 #include "runner/http/http_response_reader.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <boost/beast/core/string_type.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
@@ -24,16 +26,6 @@ constexpr std::uint32_t header_bytes_max = 64U << 10U;
 constexpr int informational_max = 16;
 
 constexpr int switching_protocols = 101;
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) {
-        if (c >= 'A' && c <= 'Z') {
-            c = static_cast<char>(c - 'A' + 'a');
-        }
-    }
-    return result;
-}
 
 /// Keeps the fields of the header, and moves body bytes to where `out` points.
 class parser final : public http::basic_parser<false> {
@@ -61,7 +53,7 @@ private:
         override {
         // Trailers come through here too: they must not add to what the header said.
         if (!is_header_done()) {
-            fields.emplace_back(lower(name), std::string(value));
+            fields.emplace_back(to_lower(name), std::string(value));
         }
     }
 

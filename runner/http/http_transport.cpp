@@ -3,6 +3,7 @@
 #include "runner/http/http_connection.hpp"
 #include "runner/http/http_exchange.hpp"
 #include "runner/http/http_url.hpp"
+#include "session/base/ascii.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
@@ -22,16 +23,6 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 
-bool same_name(std::string_view left, std::string_view right) noexcept {
-    const auto lower = [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    };
-    return std::equal(
-        left.begin(), left.end(), right.begin(), right.end(),
-        [lower](char a, char b) { return lower(a) == lower(b); }
-    );
-}
-
 /// A field name of RFC 9110, 5.1, that does not belong to the framing or the routing.
 bool usable_name(std::string_view name) noexcept {
     static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
@@ -47,7 +38,7 @@ bool usable_name(std::string_view name) noexcept {
     for (const std::string_view ours :
          {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Keep-Alive",
           "TE", "Trailer", "Upgrade", "Expect"}) {
-        if (same_name(name, ours)) {
+        if (equal_ignoring_case(name, ours)) {
             return false;
         }
     }
@@ -155,7 +146,7 @@ asio::awaitable<http_transport::outcome> http_transport::send(const transport_re
 /// What is compressed all the same would be taken for a broken answer.
 http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> exchange) {
     const std::string_view encoding = exchange->header("content-encoding");
-    if (!encoding.empty() && !same_name(encoding, "identity")) {
+    if (!encoding.empty() && !equal_ignoring_case(encoding, "identity")) {
         return transport_failure{
             .what = transport_failure::kind::protocol,
             .detail = "the answer is compressed, which was not asked for"
@@ -190,7 +181,7 @@ bool http_transport::write_head(std::string& head, const transport_request& requ
         // The configuration has the last word.
         const auto& fixed = origin_->settings.headers;
         const bool given = std::any_of(fixed.begin(), fixed.end(), [&name](const auto& each) {
-            return same_name(each.first, name);
+            return equal_ignoring_case(each.first, name);
         });
         if (!given) {
             append_line(head, name, value);
@@ -255,14 +246,14 @@ result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpo
     // Of two of one name most servers refuse the request or take whichever they like.
     for (auto each = headers.begin(); each != headers.end();) {
         const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
-            return same_name(other.first, each->first);
+            return equal_ignoring_case(other.first, each->first);
         });
         each = again ? headers.erase(each) : std::next(each);
     }
     for (const auto& [name, value] :
          {std::pair{"User-Agent", "agui-gateway"}, std::pair{"Accept-Encoding", "identity"}}) {
         const bool given = std::any_of(headers.begin(), headers.end(), [&](const auto& each) {
-            return same_name(each.first, name);
+            return equal_ignoring_case(each.first, name);
         });
         if (!given) {
             headers.emplace_back(name, value);

@@ -45,8 +45,8 @@ struct failure {
     errc code = errc::internal;
     std::string detail;
     /// JSON path into the request, as `messages[2].toolCallId`; or empty.
-    std::string path;
-    std::string active_run_id; ///< For thread_busy.
+    std::string path{};
+    std::string active_run_id{}; ///< For thread_busy.
     /// For cursor_expired: the lowest cursor that can be served.
     std::optional<std::uint64_t> earliest{};
 };

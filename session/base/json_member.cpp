@@ -1,5 +1,7 @@
 #include "session/base/json_member.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -7,8 +9,6 @@
 namespace agui::session {
 
 namespace {
-
-bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
 
 // Writes the name in snake_case; returns its length, or 0 if it is longer than the room.
 std::size_t write_snake_case(std::string_view name, char* out, std::size_t room) noexcept {
@@ -20,7 +20,7 @@ std::size_t write_snake_case(std::string_view name, char* out, std::size_t room)
         if (is_upper(c)) {
             out[length++] = '_';
         }
-        out[length++] = is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+        out[length++] = to_lower(c);
     }
     return length;
 }

@@ -56,7 +56,7 @@ result<json::value> parse_stored(std::string_view text) {
     boost::system::error_code ec;
     json::value value = json::parse(text, ec, {}, options_of_stored());
     if (ec) {
-        return failure{errc::invalid_json, ec.message(), {}, {}};
+        return failure{errc::invalid_json, ec.message()};
     }
     return value;
 }
@@ -69,7 +69,7 @@ result<json_text> read_stored_text(std::string_view text) {
         ec = json::error::extra_data;
     }
     if (ec) {
-        return failure{errc::invalid_json, ec.message(), {}, {}};
+        return failure{errc::invalid_json, ec.message()};
     }
     return json_text(std::string(text));
 }

@@ -106,7 +106,7 @@ public:
             path.push_back('.');
         }
         path += key;
-        error_ = failure{errc::invalid_input, path + ": " + std::string(what), path, {}};
+        error_ = failure{errc::invalid_input, path + ": " + std::string(what), path};
     }
 
 private:
@@ -259,7 +259,7 @@ result<message> message_from_json(const json::value& value) {
     const json::object* object = value.if_object();
     member_reader reader(object == nullptr ? none : *object, {}, error);
     if (object == nullptr) {
-        return failure{errc::invalid_input, "a message must be an object", {}, {}};
+        return failure{errc::invalid_input, "a message must be an object"};
     }
 
     message result;

@@ -97,9 +97,7 @@ result<open_call_verdict> judge_open_calls(
     switch (policy.on_partial) {
     case on_partial::reject:
         if (given.answered) {
-            return failure{
-                errc::partial_tool_answers, "some pending tool calls have no answer", {}, {}
-            };
+            return failure{errc::partial_tool_answers, "some pending tool calls have no answer"};
         }
         return open_call_verdict::wait;
     case on_partial::proceed:

@@ -2,18 +2,13 @@
 
 #include "session/base/failpoint.hpp"
 #include "session/conversation/change_check.hpp"
+#include "session/store/store_failures.hpp"
 
 #include <map>
 #include <stdexcept>
 #include <utility>
 
 namespace agui::session {
-
-namespace {
-
-failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
-
-} // namespace
 
 result<run_jobs::begun_thread>
 run_jobs::begin(const thread_key& key, const run_record& run, const changes& change) {
@@ -24,9 +19,7 @@ run_jobs::begin(const thread_key& key, const run_record& run, const changes& cha
     } else {
         thread = at->thread;
         if (tables_.runs.exists(thread, run)) {
-            return failure{
-                errc::run_id_reused, "runId: has already been used on this thread", {}, {}
-            };
+            return run_id_taken();
         }
         tables_.threads.apply(*at, change, run.started_at);
     }
@@ -42,7 +35,7 @@ result<void> run_jobs::commit(
 ) {
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
     if (!at) {
-        return not_found();
+        return no_such_thread();
     }
     const bool has_entries = log && !log->ends.empty();
     if (has_entries) {
@@ -54,9 +47,7 @@ result<void> run_jobs::commit(
     }
     // Last, because what is staged is not undone with the savepoint.
     if (has_entries && !tables_.log.stage(*log)) {
-        return failure{
-            errc::store_unavailable, "entries of the run's log before these were lost", {}, {}
-        };
+        return failure{errc::store_unavailable, "entries of the run's log before these were lost"};
     }
     if (const std::int64_t ended = ended_run(change); ended != 0) {
         tables_.log.run_ended(ended);

@@ -2,6 +2,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "session/base/lean_append.hpp"
+#include "session/store/store_failures.hpp"
 
 #include <algorithm>
 
@@ -17,8 +18,6 @@ constexpr std::size_t fold_step_rows = 32;
 constexpr std::int64_t fold_step_pages = 128;
 // A page is one BLOB, which SQLite limits to 10^9 bytes.
 constexpr std::size_t page_bytes_max = 16U << 20U;
-
-failure expired() { return {errc::run_expired, "the log of this run is gone", {}, {}}; }
 
 // Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
 bool copy_entries(
@@ -231,7 +230,7 @@ result<std::vector<log_entry>>
 sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     const auto position = runs_.log_of(run_number);
     if (!position || position->state != log_state::kept) {
-        return expired();
+        return log_is_gone();
     }
     std::vector<log_entry> entries;
     std::uint64_t reached = after;
@@ -249,7 +248,7 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
             const auto count = static_cast<std::uint32_t>(row.integer(1) - row.integer(0) + 1);
             const encoded_slice slice{run_number, first, count, row.blob(3)};
             if (checksum_of(slice) != static_cast<std::uint64_t>(row.integer(2)) || !take(slice)) {
-                return expired();
+                return log_is_gone();
             }
         }
     }
@@ -262,12 +261,12 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
             const bool behind = held.first_sequence + held.count <= reached + 1;
             if (entries.size() < limit && !behind &&
                 !take({run_number, held.first_sequence, held.count, held.bytes})) {
-                return expired();
+                return log_is_gone();
             }
         }
     }
     if (entries.size() < limit && reached < position->last_sequence) {
-        return expired();
+        return log_is_gone();
     }
     return entries;
 }

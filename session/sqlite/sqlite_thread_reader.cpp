@@ -240,7 +240,7 @@ result<message>
 sqlite_thread_reader::read_message(std::int64_t thread, std::size_t number, std::size_t& bytes) {
     statement::rows row = load_message_.query(thread, std::uint64_t{number});
     if (!row.next()) {
-        return failure{errc::not_found, "a message of the thread is missing", {}, {}};
+        return failure{errc::not_found, "a message of the thread is missing"};
     }
     count_work(row.text(0).size());
     bytes += row.text(0).size();

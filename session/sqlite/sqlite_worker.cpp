@@ -17,7 +17,7 @@ constexpr std::size_t merged_bytes_max = 1U << 20U;
 // What may wait for a disk that stands still. As much again may be in the transaction under way.
 constexpr std::size_t queued_bytes_max = 128U << 20U;
 
-failure unavailable() { return {errc::store_unavailable, "the store cannot be written", {}, {}}; }
+failure unavailable() { return {errc::store_unavailable, "the store cannot be written"}; }
 
 } // namespace
 
@@ -87,7 +87,7 @@ void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
             return;
         }
     }
-    job->fail(failure{errc::store_unavailable, "the store is closed", {}, {}});
+    job->fail(failure{errc::store_unavailable, "the store is closed"});
     job->complete();
 }
 
@@ -279,7 +279,7 @@ void sqlite_worker::read_now(std::unique_ptr<store_job> job) {
         job->execute();
     } catch (const std::exception& error) {
         logger_.log(log_level::error, "cannot read the store", {{"reason", error.what()}});
-        job->fail(failure{errc::store_unavailable, "the store cannot be read", {}, {}});
+        job->fail(failure{errc::store_unavailable, "the store cannot be read"});
     }
     if (job->is_complete()) {
         job->complete();

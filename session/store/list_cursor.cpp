@@ -23,9 +23,7 @@ result<std::optional<list_cursor>> list_cursor_from_string(std::string_view text
             return std::optional(cursor);
         }
     }
-    return failure{
-        errc::invalid_input, "cursor: is not a cursor that a page returned", "cursor", {}
-    };
+    return failure{errc::invalid_input, "cursor: is not a cursor that a page returned", "cursor"};
 }
 
 } // namespace agui::session

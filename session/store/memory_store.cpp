@@ -3,6 +3,7 @@
 #include "session/base/work_count.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
+#include "session/store/store_failures.hpp"
 
 #include "session/base/failpoint.hpp"
 
@@ -31,8 +32,6 @@ struct entry {
     std::vector<run_record> runs;
     std::vector<session_event> events;
 };
-
-failure not_found() { return {errc::not_found, "there is no such thread", {}, {}}; }
 
 thread_summary summary_of(const thread_record& thread) {
     return {
@@ -186,7 +185,7 @@ public:
         (void)run_number;
         (void)after;
         (void)limit;
-        co_return failure{errc::run_expired, "the log of this run is gone", {}, {}};
+        co_return log_is_gone();
     }
 
     asio::awaitable<result<std::optional<run_record>>>
@@ -340,9 +339,7 @@ private:
                    );
         });
         if (is_taken) {
-            return failure{
-                errc::run_id_reused, "runId: has already been used on this thread", {}, {}
-            };
+            return run_id_taken();
         }
         store_changes(*target, change);
         run.number = ++run_count_;
@@ -360,12 +357,12 @@ private:
         const lease_return lease(leases_, key, release_run_id);
         const std::shared_ptr<entry> target = find(key);
         if (!target) {
-            return not_found();
+            return no_such_thread();
         }
         const std::lock_guard lock(target->mutex);
         ++writes_;
         if (target->removed) {
-            return not_found();
+            return no_such_thread();
         }
         store_changes(*target, change);
         return {};

@@ -3,6 +3,7 @@
 // arrival of its request + delay + k * interval, however slowly anyone reads, and what a socket
 // does not take is queued.
 
+#include "session/base/ascii.hpp"
 #include "tests/bench/arguments.hpp"
 #include "tests/bench/clock.hpp"
 
@@ -76,14 +77,6 @@ int check(int result, const char* what) {
     if (result < 0) {
         throw std::system_error(errno, std::generic_category(), what);
     }
-    return result;
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
     return result;
 }
 
@@ -268,7 +261,7 @@ private:
         if (peer.streaming || header_end == std::string::npos) {
             return;
         }
-        const std::string header = lower(std::string_view(peer.input).substr(0, header_end + 2));
+        const std::string header = to_lower(std::string_view(peer.input).substr(0, header_end + 2));
         const std::int64_t body_bytes =
             number_after(header, "\r\ncontent-length: ", request_bytes_max).value_or(0);
         const std::size_t total = header_end + 4 + static_cast<std::size_t>(body_bytes);

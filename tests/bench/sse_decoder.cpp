@@ -1,5 +1,7 @@
 #include "tests/bench/sse_decoder.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -7,14 +9,6 @@ namespace agui::bench {
 namespace {
 
 constexpr std::size_t protocol_line_bytes_max = 16'384;
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    return result;
-}
 
 std::string_view without_cr(std::string_view line) {
     if (line.ends_with('\r')) {
@@ -90,7 +84,7 @@ bool sse_decoder::take_header_line(std::string_view line) {
         status_seen_ = true;
         return line.starts_with("HTTP/1.1 200") || fail("answered with " + std::string(line));
     }
-    const std::string field = lower(line);
+    const std::string field = to_lower(line);
     if (field.starts_with("transfer-encoding:")) {
         chunked_ = field.find("chunked") != std::string::npos;
     } else if (field.starts_with("content-type:")) {

@@ -1,5 +1,7 @@
 #include "tests/gateway/raw_client.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -7,7 +9,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -98,11 +99,7 @@ raw_reply raw_client::read_head() {
     reply.status = std::stoi(status.substr(9, 3));
     for (std::string line = take_line(); !line.empty(); line = take_line()) {
         const std::size_t colon = line.find(": ");
-        std::string name = line.substr(0, colon);
-        for (char& c : name) {
-            c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        }
-        reply.headers[std::move(name)] = line.substr(colon + 2);
+        reply.headers[to_lower(line.substr(0, colon))] = line.substr(colon + 2);
     }
     return reply;
 }

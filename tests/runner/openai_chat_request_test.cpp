@@ -151,9 +151,8 @@ TEST_F(OpenaiChatRequest, EscapesWhatJsonDemandsAndNothingElse) {
     ));
 
     EXPECT_EQ(
-        messages_text(),
-        "[{\"role\":\"user\",\"content\":\"\\\"\\\\\\n\\r\\t\\u0008\\u0001\\u001f/\x7f"
-        "\xE2\x82\xAC\xE2\x80\xA8\\u0000<\"}]"
+        messages_text(), "[{\"role\":\"user\",\"content\":\"\\\"\\\\\\n\\r\\t\\b\\u0001\\u001f/\x7f"
+                         "\xE2\x82\xAC\xE2\x80\xA8\\u0000<\"}]"
     );
 }
 

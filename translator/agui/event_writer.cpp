@@ -1,5 +1,7 @@
 #include "translator/agui/event_writer.hpp"
 
+#include "runner/base/json_text.hpp"
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -28,7 +30,6 @@ constexpr std::string_view after_id = R"(","delta":)";
 constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
-constexpr std::string_view hex_digits = "0123456789abcdef";
 
 struct sequence {
     std::size_t
@@ -68,37 +69,6 @@ sequence read_sequence(std::string_view text) {
     return {length, true};
 }
 
-void append_escape(std::string& out, char character) {
-    switch (character) {
-    case '"':
-        out.append("\\\"");
-        return;
-    case '\\':
-        out.append("\\\\");
-        return;
-    case '\b':
-        out.append("\\b");
-        return;
-    case '\f':
-        out.append("\\f");
-        return;
-    case '\n':
-        out.append("\\n");
-        return;
-    case '\r':
-        out.append("\\r");
-        return;
-    case '\t':
-        out.append("\\t");
-        return;
-    default:
-        const auto code = static_cast<unsigned char>(character);
-        out.append("\\u00");
-        out.push_back(hex_digits[code >> 4U]);
-        out.push_back(hex_digits[code & 0xFU]);
-    }
-}
-
 template <class Number>
 void append_number(std::string& out, Number number) {
     std::array<char, 32> digits; // The longest double has 24 characters.
@@ -120,7 +90,7 @@ void append_json_string(std::string& out, std::string_view text) {
         }
         if (what == byte_class::escaped) {
             out.append(text.data() + run, at - run);
-            append_escape(out, text[at]);
+            runner::append_json_escape(out, text[at]);
             run = ++at;
             continue;
         }

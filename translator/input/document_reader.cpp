@@ -340,7 +340,7 @@ private:
 
 result<document> read_document(std::string_view text, const document_rules& rules) {
     if (text.size() > text_bytes_max) {
-        return failure{errc::invalid_json, "the body is too large to be read", {}, {}};
+        return failure{errc::invalid_json, "the body is too large to be read"};
     }
     json::parse_options options;
     options.max_depth = rules.max_depth;
@@ -358,7 +358,7 @@ result<document> read_document(std::string_view text, const document_rules& rule
         }
         return parser.handler().take();
     } catch (const memory_refused&) {
-        return failure{errc::overloaded, "the server has no memory for this request", {}, {}};
+        return failure{errc::overloaded, "the server has no memory for this request"};
     }
 }
 

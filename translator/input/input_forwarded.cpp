@@ -1,5 +1,6 @@
 #include "translator/input/input_forwarded.hpp"
 
+#include "session/base/ascii.hpp"
 #include "translator/input/input_fields.hpp"
 
 #include <algorithm>
@@ -19,10 +20,8 @@ std::string folded(std::string_view key) {
     constexpr std::size_t longest = 64; // No name that is looked for is longer.
     std::string out;
     for (const char c : key.substr(0, longest)) {
-        if (c >= 'A' && c <= 'Z') {
-            out.push_back(static_cast<char>(c - 'A' + 'a'));
-        } else if (c != '_' && c != '-') {
-            out.push_back(c);
+        if (c != '_' && c != '-') {
+            out.push_back(to_lower(c));
         }
     }
     return out;

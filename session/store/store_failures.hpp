@@ -1,0 +1,22 @@
+#pragma once
+
+#include "session/base/error.hpp"
+
+namespace agui::session {
+
+// What every store answers in the same words, and who uses one as well.
+
+[[nodiscard]] inline failure no_such_thread() {
+    return {errc::not_found, "there is no such thread"};
+}
+
+[[nodiscard]] inline failure run_id_taken() {
+    return {errc::run_id_reused, "runId: has already been used on this thread"};
+}
+
+/// The run is known, but not what it has logged.
+[[nodiscard]] inline failure log_is_gone() {
+    return {errc::run_expired, "the log of this run is gone"};
+}
+
+} // namespace agui::session
