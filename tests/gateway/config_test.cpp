@@ -1,9 +1,10 @@
 #include "gateway/config/config.hpp"
 
+#include "tests/support/temporary_folder.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -36,21 +37,14 @@ std::string problem_of(const std::string& text, std::vector<std::string> overrid
 
 class ConfigFile : public ::testing::Test {
 protected:
-    ConfigFile() {
-        std::string pattern =
-            (std::filesystem::temp_directory_path() / "agui-config-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~ConfigFile() override { std::filesystem::remove_all(folder_); }
-
     std::string write(const std::string& name, const std::string& content) {
-        const std::filesystem::path path = folder_ / name;
+        const std::string path = folder_.file(name);
         std::ofstream(path, std::ios::binary) << content;
-        return path.string();
+        return path;
     }
 
 private:
-    std::filesystem::path folder_;
+    test::temporary_folder folder_;
 };
 
 class ConfigSecret : public ConfigFile {

@@ -152,14 +152,7 @@ TEST_F(Context, MayBeOff) {
 /// With a call of a tool that the client answers.
 class ContextOfATurn : public Context {
 protected:
-    ContextOfATurn() {
-        call_.body = R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1",)"
-                     R"("type":"function","function":{"name":"look","arguments":"{}"}}]}}]})"
-                     "\n\n"
-                     R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
-                     "\n\ndata: [DONE]\n\n";
-        answer = call_;
-    }
+    ContextOfATurn() { answer = call_tool("look"); }
 
     /// The user speaks, with `context`, and the model calls.
     void begin_turn() {
@@ -182,7 +175,6 @@ protected:
 
 private:
     std::string tools_ = R"(,"tools":[{"name":"look","description":"","parameters":{}}])";
-    runner::scripted_answer call_;
 };
 
 TEST_F(ContextOfATurn, IsThatOfItsMessageWhereAnAnswerSaysNone) {

@@ -79,12 +79,9 @@ protected:
     static runner::scripted_answer words(std::size_t count, std::chrono::milliseconds pace) {
         runner::scripted_answer spoken;
         for (std::size_t i = 0; i < count; ++i) {
-            spoken.body += R"(data: {"choices":[{"index":0,"delta":{"content":"w)" +
-                           std::to_string(i) + "\"}}]}\n\n";
+            spoken.body += text_frame("w" + std::to_string(i));
         }
-        spoken.body +=
-            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-            "data: [DONE]\n\n";
+        spoken.body += end_frames();
         spoken.pace = pace;
         return spoken;
     }
@@ -183,13 +180,7 @@ protected:
         if (request.body.find(R"("role":"tool")") != std::string::npos) {
             return words(3, std::chrono::milliseconds(20));
         }
-        runner::scripted_answer call;
-        call.body =
-            R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"paint","arguments":"{}"}}]}}]})"
-            "\n\n"
-            R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
-            "\n\ndata: [DONE]\n\n";
-        return call;
+        return call_tool("paint");
     }
 };
 

@@ -1,5 +1,7 @@
 #include "tests/gateway/gated_model.hpp"
 
+#include "tests/support/model_frames.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,8 +20,6 @@ struct piece {
     int after; ///< So many events of the run, this answer's and those before it.
     std::string_view data;
 };
-
-constexpr std::string_view done = "data: [DONE]\n\n";
 
 const std::vector<piece> calls_tools = {
     {0, R"({"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]})"},
@@ -112,9 +112,9 @@ asio::awaitable<bool> gated_model::play(server_connection& peer, std::string req
         if (!std::exchange(begun, true)) {
             co_await peer.send(chunked_header);
         }
-        co_await peer.send(chunk("data: " + std::string(one.data) + "\n\n"));
+        co_await peer.send(chunk(model_frame(one.data)));
     }
-    co_await peer.send(chunk(done) + chunk(""));
+    co_await peer.send(chunk(model_frame("[DONE]")) + chunk(""));
     co_return true;
 }
 

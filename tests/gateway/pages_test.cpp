@@ -23,9 +23,9 @@ using ::testing::HasSubstr;
 class Pages : public server_test {
 protected:
     Pages() {
-        std::ofstream(folder_.file("index.html")) << "<p>app</p>";
-        std::ofstream(folder_.file("app.js")) << "run()";
-        settings.server.static_dir = folder_.path();
+        std::ofstream(folder().file("index.html")) << "<p>app</p>";
+        std::ofstream(folder().file("app.js")) << "run()";
+        settings.server.static_dir = folder().path();
         options.log = &log;
     }
     ~Pages() override { server.reset(); }
@@ -43,9 +43,6 @@ protected:
     }
 
     memory_logger log;
-
-private:
-    temporary_folder folder_;
 };
 
 const std::string wants_page = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";

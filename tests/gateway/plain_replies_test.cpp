@@ -19,8 +19,8 @@ constexpr int small_window = 4096;
 class PlainReplies : public server_test {
 protected:
     void SetUp() override {
-        std::ofstream(folder_.file("large.txt")) << std::string(large, 'x');
-        settings.server.static_dir = folder_.path();
+        std::ofstream(folder().file("large.txt")) << std::string(large, 'x');
+        settings.server.static_dir = folder().path();
     }
     /// Reads `bytes` at a time with a pause after each: what came.
     [[nodiscard]] raw_reply read_at_leisure(std::size_t bytes, milliseconds pause) const {
@@ -31,9 +31,6 @@ protected:
         client.read_body(reply);
         return reply;
     }
-
-private:
-    temporary_folder folder_;
 };
 
 TEST_F(PlainReplies, HaveToBeTakenAtSomeRate) {

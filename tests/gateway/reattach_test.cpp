@@ -88,9 +88,7 @@ TEST_P(Reattach, GivesTheSameBytesFromAnyNumberOn) {
 TEST_P(Reattach, OnceItsPeriodIsOverARunIsReadWithFewerDeltasOrNotAtAll) {
     settings.session.replay = std::chrono::seconds(0);
     answer = say("One");
-    answer.body = R"(data: {"choices":[{"delta":{"content":"One, "}}]})"
-                  "\n\n" +
-                  answer.body;
+    answer.body = text_frame("One, ") + answer.body;
     start();
     const raw_reply whole = ask(post("/agui", run_body("t", "r")));
     const std::vector<std::string> frames = frames_of(whole.body);

@@ -4,20 +4,15 @@
 #include <boost/json/serialize.hpp>
 
 namespace agui::test {
-namespace {
-
-std::string text_frame(std::string_view text) {
-    const boost::json::value chunk{{"choices", {{{"index", 0}, {"delta", {{"content", text}}}}}}};
-    return "data: " + boost::json::serialize(chunk) + "\n\n";
-}
-
-} // namespace
-
 runner::scripted_answer say(std::string_view text) {
     runner::scripted_answer answer;
-    answer.body = text_frame(text) +
-                  "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-                  "data: [DONE]\n\n";
+    answer.body = text_frame(text) + end_frames();
+    return answer;
+}
+
+runner::scripted_answer call_tool(std::string_view name, std::string_view arguments) {
+    runner::scripted_answer answer;
+    answer.body = call_frame("c1", name, arguments) + end_frames("tool_calls");
     return answer;
 }
 

@@ -3,6 +3,7 @@
 #include "gateway/config/config.hpp"
 #include "gateway/server.hpp"
 #include "tests/gateway/raw_client.hpp"
+#include "tests/support/model_frames.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -17,6 +18,9 @@ namespace agui::test {
 
 /// An answer that says `text` in one piece.
 [[nodiscard]] runner::scripted_answer say(std::string_view text);
+/// An answer that calls one tool, with the id `c1`.
+[[nodiscard]] runner::scripted_answer
+call_tool(std::string_view name, std::string_view arguments = "{}");
 /// An answer that says `text` and then nothing more until it is cancelled.
 [[nodiscard]] runner::scripted_answer say_and_stall(std::string_view text);
 
@@ -43,6 +47,8 @@ protected:
 
     /// The store becomes SQLite, in a folder that goes with the test.
     void use_sqlite(std::string_view name = "agui.db");
+    /// The folder, for other files of the test.
+    [[nodiscard]] const temporary_folder& folder() const noexcept { return folder_; }
 
     gateway::config settings;
     gateway::server_options options;

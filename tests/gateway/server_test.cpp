@@ -617,11 +617,7 @@ TEST_F(ServerTest, EndsARunThatWritesTooMuch) {
 TEST_F(ServerTest, LogsWhyTheStoreFails) {
     memory_logger log;
     options.log = &log;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() /
-                                         ("agui-failing-store-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-    settings.session.store = gateway::session_config::store_kind::sqlite;
-    settings.session.sqlite_path = (folder / "agui.db").string();
+    use_sqlite();
     settings.session.durability = session::durability::power; // Past the queue nothing would fail.
     start();
     rlimit before{};
@@ -638,7 +634,6 @@ TEST_F(ServerTest, LogsWhyTheStoreFails) {
     EXPECT_EQ(error_code(reply), "store_unavailable");
     EXPECT_THAT(log.lines(), ::testing::Contains(::testing::HasSubstr("cannot write the store")));
     server.reset();
-    std::filesystem::remove_all(folder);
 }
 
 TEST_F(ServerTest, CancelsARunWhoseClientLeftWhereAskedTo) {
@@ -764,8 +759,7 @@ TEST_F(ServerTest, ServesTheBuiltInPage) {
 
 TEST_F(ServerTest, ServesNothingOutsideItsFolder) {
     namespace fs = std::filesystem;
-    std::string pattern = (fs::temp_directory_path() / "agui-static-XXXXXX").string();
-    const fs::path folder = ::mkdtemp(pattern.data());
+    const fs::path& folder = this->folder().path();
     fs::create_directory(folder / "web");
     std::ofstream(folder / "secret.txt") << "secret";
     std::ofstream(folder / "web" / "index.html") << "<p>index</p>";
@@ -781,7 +775,6 @@ TEST_F(ServerTest, ServesNothingOutsideItsFolder) {
         SCOPED_TRACE(path);
         EXPECT_EQ(ask(get(path)).status, 404);
     }
-    fs::remove_all(folder);
 }
 
 } // namespace

@@ -73,12 +73,9 @@ protected:
         settings.session.durability = session::durability::power; // Each entry waits for its sync.
         answer.body.clear();
         for (int i = 0; i < frames; ++i) {
-            answer.body.append(R"(data: {"choices":[{"delta":{"content":"w)")
-                .append(std::to_string(i))
-                .append("\"}}]}\n\n");
+            answer.body += text_frame("w" + std::to_string(i));
         }
-        answer.body.append(R"(data: {"choices":[{"delta":{},"finish_reason":"stop"}]})")
-            .append("\n\ndata: [DONE]\n\n");
+        answer.body += end_frames();
     }
 };
 

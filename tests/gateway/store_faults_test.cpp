@@ -18,12 +18,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr std::string_view paint_call =
-    R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"paint","arguments":"{}"}}]}}]})"
-    "\n\n"
-    R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
-    "\n\ndata: [DONE]\n\n";
-
 std::size_t count_of(std::string_view text, std::string_view part) {
     std::size_t count = 0;
     for (std::size_t at = text.find(part); at != std::string_view::npos;
@@ -70,9 +64,7 @@ protected:
                 if (asked.body.find(R"("role":"tool")") != std::string::npos) {
                     return std::optional(say("Done"));
                 }
-                runner::scripted_answer call;
-                call.body = paint_call;
-                return std::optional(call);
+                return std::optional(call_tool("paint"));
             };
         };
         kept_options_ = options;

@@ -78,14 +78,7 @@ protected:
                 if (asked > 1) {
                     return std::optional(say("Done"));
                 }
-                runner::scripted_answer call;
-                call.body =
-                    R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c",)"
-                    R"("type":"function","function":{"name":"fetch","arguments":"{}"}}]}}]})"
-                    "\n\n"
-                    R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
-                    "\n\ndata: [DONE]\n\n";
-                return std::optional(call);
+                return std::optional(call_tool("fetch"));
             };
         };
     }

@@ -45,13 +45,7 @@ protected:
     }
 
     static runner::scripted_answer call_paint() {
-        runner::scripted_answer answer;
-        answer.body =
-            R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"paint","arguments":"{\"color\":\"blue\"}"}}]}}]})"
-            "\n\n"
-            R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})"
-            "\n\ndata: [DONE]\n\n";
-        return answer;
+        return call_tool("paint", R"({"color":"blue"})");
     }
 };
 
