@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/runner/http_test_server.hpp"
+#include "tests/runner/http/http_test_server.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>

@@ -2,7 +2,7 @@
 // server.
 
 #include "tests/gateway/server_fixture.hpp"
-#include "tests/session/failing_vfs.hpp"
+#include "tests/session/sqlite/failing_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,90 @@
+#include "gateway/runs/orphan_threads.hpp"
+
+#include "session/base/failpoint.hpp"
+#include "tests/session/sqlite/sqlite_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+
+namespace agui::test {
+namespace {
+
+using gateway::conversation_key;
+using gateway::orphan_threads;
+
+class OrphanThreads : public SqliteStore {
+protected:
+    bool is_recovered() {
+        return get(store_->find_run(thread_1, "r"))->status == session::run_status::failed;
+    }
+    bool recover_held() { return run(threads_.recover_held(*store_, place_)); }
+    bool recover() { return run(threads_.recover(*store_, place_)); }
+
+    const conversation_key place_{thread_1, false};
+    runner::tool_registry tools_;
+    sequential_ids ids_;
+    manual_clock time_;
+    /// Of a process that was killed during a run.
+    const std::unique_ptr<session::store> store_ = [this] {
+        const auto former = open();
+        (void)begin(*former, thread_1, "r");
+        return open_killed_copy("killed.db");
+    }();
+    orphan_threads threads_{{*store_, tools_, ids_, time_, log()}};
+};
+
+TEST_F(OrphanThreads, AreAllRecoveredAtFirst) {
+    run(threads_.recover_all());
+
+    EXPECT_TRUE(is_recovered());
+}
+
+TEST_F(OrphanThreads, AreLookedAtOnlyWhereThereMayBeOne) {
+    EXPECT_TRUE(recover_held());
+    EXPECT_FALSE(is_recovered());
+
+    threads_.add(place_);
+
+    EXPECT_TRUE(recover_held());
+    EXPECT_TRUE(is_recovered());
+}
+
+TEST_F(OrphanThreads, AreNotTakenFromWhoHoldsThem) {
+    threads_.add(place_);
+    done(store_->acquire(thread_1, "r2"));
+
+    EXPECT_FALSE(recover());
+    EXPECT_FALSE(is_recovered());
+    EXPECT_EQ(store_->active_run(thread_1), "r2");
+
+    store_->release(thread_1, "r2");
+    EXPECT_TRUE(recover());
+    EXPECT_TRUE(is_recovered());
+    EXPECT_EQ(store_->active_run(thread_1), "");
+}
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(OrphanThreads, AreTriedAgainUntilTheyAreRecovered) {
+    {
+        const failpoint_hook failing([](std::string_view place) {
+            if (place == "recovery.commit") {
+                throw std::runtime_error("the store fails");
+            }
+        });
+        run(threads_.recover_all());
+        EXPECT_FALSE(recover());
+        EXPECT_FALSE(is_recovered());
+    }
+
+    EXPECT_TRUE(recover());
+    EXPECT_TRUE(is_recovered());
+}
+
+#endif
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,244 @@
+#include "runner/tools/webhook_tool.hpp"
+
+#include "tests/runner/http/http_test_server.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+using test::chunk;
+using test::chunked_header;
+using test::event;
+using test::http_test_server;
+using test::response;
+using test::server_connection;
+
+constexpr asio::ip::tcp::socket::message_flags tcp_peek = asio::ip::tcp::socket::message_peek;
+
+tool_invocation invocation() {
+    tool_invocation call;
+    call.name = "get_weather";
+    call.arguments = {{"city", "Bern"}};
+    call.arguments_text = R"({"city":"Bern"})";
+    call.call_id = "call_1";
+    call.thread_id = "thread_1";
+    call.run_id = "run_1";
+    call.agent_id = "default";
+    return call;
+}
+
+class WebhookTool : public test::coroutine_test {
+protected:
+    static tool_function make(webhook_settings settings) {
+        return make_webhook_tool(std::move(settings)).value();
+    }
+
+    static webhook_settings settings_for(const http_test_server& server) {
+        webhook_settings settings;
+        settings.url = server.url("/weather?key=secret");
+        return settings;
+    }
+
+    /// "result: …" or "error: …".
+    std::string call(const tool_function& tool) {
+        const tool_outcome outcome = run(tool(invocation()));
+        return (outcome.what == tool_outcome::kind::error ? "error: " : "result: ") +
+               std::get<std::string>(outcome.content);
+    }
+
+    /// What the log is told of a call that fails.
+    std::string log_detail_of(const tool_function& tool) {
+        return run(tool(invocation())).log_detail;
+    }
+
+    /// What the tool makes of these bytes of a server that closes after them.
+    std::string answer_to(std::string bytes) {
+        http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+            co_await peer.read_request();
+            co_await peer.send(bytes);
+        });
+        return call(make(settings_for(server)));
+    }
+};
+
+TEST_F(WebhookTool, PostsTheCallAndReturnsTheBody) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("sunny"));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.headers = {{"X-Key", "k"}};
+
+    EXPECT_EQ(call(make(settings)), "result: sunny");
+    EXPECT_TRUE(seen.starts_with("POST /weather?key=secret HTTP/1.1\r\n")) << seen;
+    EXPECT_NE(seen.find("\r\nX-Key: k\r\n"), std::string::npos);
+    EXPECT_TRUE(
+        seen.ends_with("\r\n\r\n{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Bern\"},"
+                       "\"toolCallId\":\"call_1\","
+                       "\"threadId\":\"thread_1\",\"runId\":\"run_1\",\"agentId\":\"default\"}")
+    ) << seen;
+}
+
+TEST_F(WebhookTool, TakesAnEmptyAnswer) {
+    EXPECT_EQ(answer_to("HTTP/1.1 204 No Content\r\n\r\n"), "result: ");
+}
+
+TEST_F(WebhookTool, ReportsOtherStatusesWithoutTheBody) {
+    EXPECT_EQ(
+        answer_to(response("stack trace", "500 Internal Server Error")),
+        "error: The tool answered with status 500."
+    );
+    EXPECT_EQ(answer_to(response("x", "302 Found")), "error: The tool answered with status 302.");
+}
+
+TEST_F(WebhookTool, ReportsALostConnection) {
+    EXPECT_EQ(
+        answer_to("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
+        "error: The connection to the tool was lost before its answer was complete."
+    );
+    EXPECT_EQ(answer_to("SMTP here\r\n\r\n"), "error: The tool's answer could not be read.");
+}
+
+TEST_F(WebhookTool, ReportsAToolThatCannotBeReached) {
+    std::optional<http_test_server> server;
+    server.emplace(context(), [](server_connection&) -> asio::awaitable<void> { co_return; });
+    const tool_function tool = make(settings_for(*server));
+    server.reset();
+
+    EXPECT_EQ(call(tool), "error: The tool could not be reached.");
+}
+
+TEST_F(WebhookTool, TellsTheLogWhyItFailedWithoutUrlAndBody) {
+    std::optional<http_test_server> server;
+    server.emplace(context(), [](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(
+            peer.number == 0 ? response("stack trace", "503 Service Unavailable")
+                             : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
+        );
+    });
+    const tool_function tool = make(settings_for(*server));
+
+    EXPECT_EQ(log_detail_of(tool), "The tool answered with status 503.");
+    EXPECT_EQ(log_detail_of(tool).substr(0, 6), "lost: ");
+    server.reset();
+    EXPECT_EQ(log_detail_of(tool), "connect: Connection refused");
+}
+
+TEST_F(WebhookTool, NeverCallsTwice) {
+    int requests = 0;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        const std::string first = co_await peer.read_request();
+        requests += first.empty() ? 0 : 1;
+        if (peer.number == 0) {
+            co_await peer.send(response("first"));
+            const std::string second = co_await peer.read_request();
+            requests += second.empty() ? 0 : 1;
+        }
+    });
+    const tool_function tool = make(settings_for(server));
+
+    EXPECT_EQ(call(tool), "result: first");
+    EXPECT_EQ(
+        call(tool), "error: The connection to the tool was lost before its answer was complete."
+    );
+    EXPECT_EQ(requests, 2);
+}
+
+TEST_F(WebhookTool, BoundsTheAnswer) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header + chunk("12345") + chunk("67890") + chunk(""));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.max_result_bytes = 10;
+    EXPECT_EQ(call(make(settings)), "result: 1234567890");
+
+    settings.max_result_bytes = 9;
+    EXPECT_EQ(call(make(settings)), "error: The tool's answer is longer than 9 bytes.");
+}
+
+TEST_F(WebhookTool, RefusesAnswersThatAreNoText) {
+    const std::string complaint = "error: The tool's answer is not text in UTF-8.";
+    for (const std::string bytes :
+         {"\xFF", "a\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF0\x80\x80\xAF",
+          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82"}) {
+        SCOPED_TRACE(::testing::PrintToString(bytes));
+        EXPECT_EQ(answer_to(response(bytes)), complaint);
+    }
+    const std::string good = "a\xC3\xA9\xE2\x82\xAC\xED\x9F\xBF\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF";
+    EXPECT_EQ(answer_to(response(good)), "result: " + good);
+}
+
+TEST_F(WebhookTool, GivesUpAtTheDeadlineOfTheWholeCall) {
+    event closed(context());
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header);
+        // Something comes all the time, but the answer does not end.
+        for (bool open = true; open;) {
+            co_await peer.send(chunk("x"));
+            asio::steady_timer pause(peer.socket.get_executor(), std::chrono::milliseconds(1));
+            co_await pause.async_wait(asio::use_awaitable);
+            boost::system::error_code ec;
+            peer.socket.non_blocking(true);
+            char byte = 0;
+            peer.socket.receive(asio::buffer(&byte, 1), tcp_peek, ec);
+            open = ec == asio::error::would_block;
+        }
+        closed.set();
+    });
+    webhook_settings settings = settings_for(server);
+    settings.timeout = std::chrono::milliseconds(30);
+
+    EXPECT_EQ(call(make(settings)), "error: The tool did not answer in time.");
+    run(closed.wait());
+}
+
+TEST_F(WebhookTool, ClosesTheConnectionWhenItIsCancelled) {
+    event closed(context());
+    asio::cancellation_signal stop;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        stop.emit(asio::cancellation_type::terminal);
+        co_await peer.wait_for_close();
+        closed.set();
+    });
+    const tool_function tool = make(settings_for(server));
+    std::optional<tool_outcome> outcome;
+    asio::co_spawn(
+        context(), tool(invocation()),
+        asio::bind_cancellation_slot(
+            stop.slot(), [&](std::exception_ptr, tool_outcome got) { outcome = std::move(got); }
+        )
+    );
+
+    run(closed.wait());
+
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->what, tool_outcome::kind::error);
+}
+
+TEST(WebhookSettings, RefusesUrlsThatCannotBeUsed) {
+    for (const std::string url :
+         {"", "/weather", "ftp://example.org", "http://user@example.org/"}) {
+        SCOPED_TRACE(url);
+        webhook_settings settings;
+        settings.url = url;
+        const auto made = make_webhook_tool(settings);
+        ASSERT_FALSE(made);
+        EXPECT_EQ(made.error().code, errc::invalid_input);
+    }
+}
+
+} // namespace
+} // namespace agui::runner

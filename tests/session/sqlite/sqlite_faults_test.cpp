@@ -1,0 +1,174 @@
+// File systems that fail, at every single write and sync.
+#include "tests/session/sqlite/failing_vfs.hpp"
+#include "tests/session/sqlite/sqlite_fixture.hpp"
+
+#include <algorithm>
+
+namespace agui::session {
+namespace {
+
+using test::failing_vfs;
+using test::key_of;
+using test::recording_observer;
+using test::run_of;
+using test::slice_of;
+using test::SqliteStore;
+using test::thread_1;
+
+// What was promised to the caller while the file system failed.
+struct promises {
+    std::int64_t run_number = 0;
+    std::vector<std::string> committed; ///< Types of journal entries.
+    std::uint64_t durable = 0;
+    bool all_kept = true;
+};
+
+// Most of it is shared with the one before, as of a token.
+std::string frame_of(std::uint64_t sequence) {
+    return "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"" + std::to_string(sequence * 7919) +
+           "\"}";
+}
+
+class SqliteStoreFaults : public SqliteStore, public ::testing::WithParamInterface<durability> {
+protected:
+    static constexpr int turns = 4;
+
+    promises work(store& subject) {
+        promises made;
+        store::basis seen;
+        seen.as_of = get(subject.look_up(thread_1, "run_1")).as_of;
+        const auto begun = run(subject.begin(thread_1, run_of("run_1"), {}, seen));
+        if (!begun) {
+            EXPECT_EQ(begun.error().code, errc::store_unavailable);
+            made.all_kept = false;
+            return made;
+        }
+        made.run_number = begun->number;
+        const auto observer = std::make_shared<recording_observer>();
+        for (std::uint64_t turn = 1; turn <= turns; ++turn) {
+            subject.append_log(slice_of(made.run_number, turn, {frame_of(turn)}), observer);
+            EXPECT_TRUE(observer->wait_told(turn));
+            changes change;
+            change.events.push_back({0, "turn." + std::to_string(turn), "run_1", 1, {}});
+            const auto committed = run(subject.commit(thread_1, change));
+            if (committed) {
+                made.committed.push_back(change.events[0].type);
+                EXPECT_EQ(get(subject.events(thread_1, 0, 100)).back().type, change.events[0].type);
+            } else {
+                EXPECT_EQ(committed.error().code, errc::store_unavailable);
+                made.all_kept = false;
+            }
+        }
+        // What a read finds is told first, and kept then: by now it is.
+        EXPECT_FALSE(get(subject.load(key_of("unknown"))));
+        made.durable = observer->durable();
+        made.all_kept = made.all_kept && made.durable == turns;
+        return made;
+    }
+
+    void expect_kept(store& subject, const promises& made) {
+        if (made.run_number == 0) {
+            return;
+        }
+        std::vector<std::string> stored;
+        for (const session_event& event : get(subject.events(thread_1, 0, 100))) {
+            EXPECT_EQ(event.sequence, stored.size() + 1);
+            stored.push_back(event.type);
+        }
+        for (const std::string& type : made.committed) {
+            EXPECT_EQ(std::ranges::count(stored, type), 1) << type;
+        }
+        const auto entries = get(subject.read_log(made.run_number, 0, 100));
+        EXPECT_GE(entries.size(), made.durable);
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            EXPECT_EQ(entries[i].json, frame_of(i + 1));
+        }
+    }
+
+    /// Runs the work once for each operation on the files that it needs, with that one failing; the
+    /// number of them.
+    int fail_each_operation(failing_vfs::failure how, bool expect_all_kept) {
+        for (int n = 1;; ++n) {
+            SCOPED_TRACE("operation " + std::to_string(n));
+            const std::string name = "faults" + std::to_string(n) + ".db";
+            failing_vfs files;
+            promises made;
+            bool has_failed = false;
+            {
+                sqlite_settings settings;
+                settings.path = path(name);
+                settings.durability = GetParam();
+                const std::unique_ptr<store> subject = make_sqlite_store(settings);
+                files.fail_at(n, how);
+                made = work(*subject);
+                has_failed = files.has_failed();
+                files.heal();
+                EXPECT_TRUE(made.all_kept || (has_failed && !expect_all_kept));
+                // The store is usable as soon as the files are.
+                EXPECT_TRUE(run(subject->begin(key_of("after"), run_of("run_1"), {})).has_value());
+                expect_kept(*subject, made);
+                // Nothing that happens while it is closed may undo what was promised.
+                files.fail_at(1, failing_vfs::failure::from_then_on);
+            }
+            files.heal();
+            const std::unique_ptr<store> again = open(name);
+            expect_kept(*again, made);
+            EXPECT_TRUE(get(again->find_run(key_of("after"), "run_1")));
+            if (!has_failed || ::testing::Test::HasFailure()) {
+                return n - 1;
+            }
+        }
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Durability, SqliteStoreFaults, ::testing::Values(durability::process, durability::power),
+    [](const auto& of) { return of.param == durability::process ? "Process" : "Power"; }
+);
+
+TEST_P(SqliteStoreFaults, AnOperationThatFailsOnceIsMadeUpFor) {
+    const int operations = fail_each_operation(failing_vfs::failure::once, true);
+    EXPECT_GT(operations, GetParam() == durability::power ? 10 : 3);
+    RecordProperty("operations", operations);
+}
+
+TEST_P(SqliteStoreFaults, NoAcknowledgedCommitIsLostWhereverTheFilesBeginToFail) {
+    const int operations = fail_each_operation(failing_vfs::failure::from_then_on, false);
+    EXPECT_GT(operations, GetParam() == durability::power ? 10 : 3);
+    RecordProperty("operations", operations);
+}
+
+class SqliteStoreFailure : public SqliteStore {};
+
+TEST_F(SqliteStoreFailure, IsLoggedOnceUntilItIsOver) {
+    failing_vfs files;
+    const std::unique_ptr<store> subject = open();
+    files.fail_at(1, failing_vfs::failure::from_then_on);
+    for (int i = 0; i < 3; ++i) {
+        const auto begun = run(subject->begin(thread_1, run_of("run_1"), {}));
+        EXPECT_FALSE(begun);
+    }
+    files.heal();
+    begin(*subject, thread_1, "run_1");
+
+    ASSERT_EQ(log().lines().size(), 2U);
+    EXPECT_TRUE(log().lines()[0].starts_with("error cannot write the store"));
+    EXPECT_EQ(log().lines()[1], "info the store can be written again");
+}
+
+TEST_F(SqliteStoreFailure, TheThreadIsFreeAfterACommitThatCouldNotBeWritten) {
+    failing_vfs files;
+    const std::unique_ptr<store> subject = open("store.db", durability::power);
+    done(subject->acquire(thread_1, "run_1"));
+    begin(*subject, thread_1, "run_1");
+    files.fail_at(1, failing_vfs::failure::from_then_on);
+
+    const auto committed = run(subject->commit(thread_1, {}, std::nullopt, "run_1"));
+    files.heal();
+
+    EXPECT_FALSE(committed);
+    EXPECT_EQ(subject->active_run(thread_1), "");
+}
+
+} // namespace
+} // namespace agui::session

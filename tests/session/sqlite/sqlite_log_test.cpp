@@ -1,0 +1,161 @@
+// The durable log: pages, folding, and damage that stays where it is.
+#include "session/sqlite/log_ring.hpp"
+#include "session/sqlite/sqlite_db.hpp"
+#include "tests/session/sqlite/sqlite_fixture.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+namespace agui::session {
+namespace {
+
+using test::frames_of;
+using test::gate;
+using test::key_of;
+using test::recording_observer;
+using test::run_of;
+using test::slice_of;
+using test::SqliteStore;
+using test::thread_1;
+
+class SqliteLog : public SqliteStore {};
+
+TEST_F(SqliteLog, WritesTheEntriesOfAllRunsOfABatchAsOnePage) {
+    (void)write_shared_page();
+
+    database db(path());
+
+    EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 2);
+    EXPECT_EQ(
+        db.integer(
+            "SELECT count(*) FROM log_pages WHERE instr(slices, CAST('third of one' AS BLOB)) "
+            "AND instr(slices, CAST('first of two' AS BLOB))"
+        ),
+        1
+    );
+}
+
+TEST_F(SqliteLog, DamagedEntriesAreAHoleInTheirRunOnly) {
+    const auto [one, two] = write_shared_page();
+    damage_page("second of one", 3);
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
+    EXPECT_EQ(
+        frames_of(get(subject->read_log(two, 0, 10))), (std::vector<std::string>{"first of two"})
+    );
+    EXPECT_EQ(log().lines().size(), 1U);
+}
+
+TEST_F(SqliteLog, ADamagedPageDirectoryExpiresActiveRunsOnceAndForAll) {
+    const auto [one, two] = write_shared_page();
+    damage_page("second of one", -20);
+
+    {
+        const std::unique_ptr<store> subject = open();
+        EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
+        EXPECT_EQ(log_failure(*subject, two), errc::run_expired);
+        const std::int64_t later = begin(*subject, key_of("three"), "run_1");
+        done(subject->commit(key_of("three"), {}, slice_of(later, 1, {"sound"})));
+        EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
+    }
+
+    const std::unique_ptr<store> again = open();
+    const std::int64_t later = get(again->latest_run(key_of("three")))->number;
+    EXPECT_EQ(get(again->read_log(later, 0, 10)).size(), 1U);
+}
+
+TEST_F(SqliteLog, NoticesThatTheEndOfAnEndedRunsLogIsMissing) {
+    std::int64_t number = 0;
+    {
+        const std::unique_ptr<store> subject = open("store.db", durability::power);
+        number = begin(*subject, thread_1, "run_1");
+        done(subject->commit(thread_1, {}, slice_of(number, 1, {"a", "b"})));
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = number;
+        end.run->status = run_status::finished;
+        end.run->last_sequence = 3;
+        done(subject->commit(thread_1, end, slice_of(number, 3, {"c"})));
+    }
+    {
+        database db(path());
+        db.execute("DELETE FROM log_pages WHERE instr(slices, CAST('c' AS BLOB))");
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, number), errc::run_expired);
+    EXPECT_EQ(
+        frames_of(get(subject->read_log(number, 0, 2))), (std::vector<std::string>{"a", "b"})
+    );
+}
+
+TEST_F(SqliteLog, EntriesThatDoNotContinueALogFail) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    const auto gap = std::make_shared<recording_observer>();
+    const auto next = std::make_shared<recording_observer>();
+    changes change;
+    change.title = "not stored";
+
+    subject->append_log(slice_of(number, 2, {"b"}), gap);
+    const auto commit_behind_gap =
+        run(subject->commit(thread_1, change, slice_of(number, 3, {"c"})));
+    subject->append_log(slice_of(number, 1, {"a"}), next);
+
+    EXPECT_TRUE(gap->wait_failed());
+    ASSERT_FALSE(commit_behind_gap);
+    EXPECT_EQ(commit_behind_gap.error().code, errc::store_unavailable);
+    EXPECT_TRUE(next->wait_durable(1));
+    EXPECT_EQ(get(subject->load(thread_1))->title, "");
+    EXPECT_EQ(get(subject->read_log(number, 0, 10)).size(), 1U);
+}
+
+TEST_F(SqliteLog, EntriesOfARunThatWasRemovedFail) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    EXPECT_TRUE(get(subject->remove(thread_1)));
+    const auto observer = std::make_shared<recording_observer>();
+
+    subject->append_log(slice_of(number, 1, {"a"}), observer);
+
+    EXPECT_TRUE(observer->wait_failed());
+}
+
+TEST_F(SqliteLog, TakesEntriesFromManyThreads) {
+    const std::unique_ptr<store> subject = open();
+    constexpr std::uint64_t entries = 400;
+    std::vector<std::int64_t> numbers;
+    std::vector<std::shared_ptr<recording_observer>> observers;
+    for (int i = 0; i < 4; ++i) {
+        numbers.push_back(begin(*subject, thread_1, "run_" + std::to_string(i)));
+        observers.push_back(std::make_shared<recording_observer>());
+    }
+    {
+        std::vector<std::jthread> writers;
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            writers.emplace_back([&, i] {
+                for (std::uint64_t sequence = 1; sequence <= entries; ++sequence) {
+                    subject->append_log(
+                        slice_of(numbers[i], sequence, {std::to_string(sequence)}), observers[i]
+                    );
+                }
+            });
+        }
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        EXPECT_TRUE(observers[i]->wait_durable(entries));
+        EXPECT_TRUE(observers[i]->in_order());
+        const std::vector<log_entry> all = get(subject->read_log(numbers[i], 0, 1000));
+        ASSERT_EQ(all.size(), entries);
+        EXPECT_EQ(all.back().json, std::to_string(entries));
+    }
+}
+
+} // namespace
+} // namespace agui::session

@@ -1,0 +1,324 @@
+// What SQLite adds to the contract: what survives, and what is refused.
+#include "session/sqlite/sqlite_db.hpp"
+#include "session/sqlite/sqlite_schema.hpp"
+#include "tests/session/sqlite/sqlite_fixture.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace agui::session {
+namespace {
+
+using test::frames_of;
+using test::key_of;
+using test::recording_observer;
+using test::run_of;
+using test::slice_of;
+using test::SqliteStore;
+using test::thread_1;
+using test::user_message;
+using test::user_turn;
+
+TEST_F(SqliteStore, HasEverythingAgainAfterItWasClosed) {
+    std::int64_t number = 0;
+    {
+        const std::unique_ptr<store> subject = open();
+        number = get(subject->begin(thread_1, run_of("run_1"), user_turn("m0", "hi"))).number;
+        subject->append_log(slice_of(number, 1, {"a", "b"}), nullptr);
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = number;
+        end.run->status = run_status::finished;
+        end.run->last_sequence = 3;
+        done(subject->commit(thread_1, end, slice_of(number, 3, {"c"})));
+        subject->close();
+    }
+
+    const std::unique_ptr<store> subject = open();
+    const std::optional<thread_record> thread = get(subject->load(thread_1));
+
+    ASSERT_TRUE(thread);
+    EXPECT_EQ(text_of(thread->nodes.at(0).message.content), "hi");
+    EXPECT_EQ(
+        frames_of(get(subject->read_log(number, 0, 10))), (std::vector<std::string>{"a", "b", "c"})
+    );
+    EXPECT_TRUE(get(subject->orphans()).empty());
+    EXPECT_GT(begin(*subject, thread_1, "run_2"), number);
+}
+
+TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
+    const std::unique_ptr<store> subject = open();
+    done(subject->acquire(thread_1, "run_1"));
+    begin(*subject, thread_1, "run_1");
+    begin(*subject, key_of("thread_2"), "run_1");
+    subject->release(thread_1, "run_1");
+
+    const std::vector<store::orphan> of_one = get(subject->orphans(thread_1));
+
+    ASSERT_EQ(of_one.size(), 1U);
+    EXPECT_EQ(of_one[0].key, thread_1);
+    EXPECT_EQ(get(subject->orphans()).size(), 2U);
+}
+
+TEST_F(SqliteStore, CloseWritesWhatIsQueued) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    const auto observer = std::make_shared<recording_observer>();
+    subject->append_log(slice_of(number, 1, {"a"}), observer);
+
+    subject->close();
+
+    EXPECT_EQ(observer->durable(), 1U);
+}
+
+TEST_F(SqliteStore, FailsCallsThatFollowItsClose) {
+    const std::unique_ptr<store> subject = open();
+    subject->close();
+    const auto observer = std::make_shared<recording_observer>();
+
+    subject->append_log(slice_of(1, 1, {"a"}), observer);
+    const auto thread = run(subject->load(thread_1));
+
+    EXPECT_TRUE(observer->wait_failed());
+    ASSERT_FALSE(thread);
+    EXPECT_EQ(thread.error().code, errc::store_unavailable);
+}
+
+TEST_F(SqliteStore, AKilledProcessLosesNothingThatWasAcknowledged) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number =
+        get(subject->begin(thread_1, run_of("run_1"), user_turn("m0", "hi"))).number;
+    done(subject->commit(thread_1, user_turn("m1", "more", 1)));
+    const auto observer = std::make_shared<recording_observer>();
+    subject->append_log(slice_of(number, 1, {"a", "b"}), observer);
+    ASSERT_TRUE(observer->wait_durable(2));
+
+    const std::unique_ptr<store> after = open_killed_copy("killed.db");
+
+    EXPECT_EQ(get(after->load(thread_1))->nodes.size(), 2U);
+    EXPECT_EQ(frames_of(get(after->read_log(number, 0, 10))), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t first = begin(*subject, thread_1, "run_1");
+    const std::int64_t second = begin(*subject, key_of("thread_2", "alice"), "run_2");
+    const auto observer = std::make_shared<recording_observer>();
+    subject->append_log(slice_of(first, 1, {"a", "b", "c"}), observer);
+    ASSERT_TRUE(observer->wait_durable(3));
+    const std::unique_ptr<store> after = open_killed_copy("killed.db");
+
+    const std::vector<store::orphan> orphans = get(after->orphans());
+    ASSERT_EQ(orphans.size(), 2U);
+    EXPECT_EQ(orphans[0].key, thread_1);
+    EXPECT_EQ(orphans[0].run.number, first);
+    EXPECT_EQ(orphans[0].run.input_digest, "digest");
+    EXPECT_EQ(orphans[0].last_sequence, 3U);
+    EXPECT_EQ(orphans[1].key, key_of("thread_2", "alice"));
+    EXPECT_EQ(orphans[1].run.number, second);
+    EXPECT_EQ(orphans[1].last_sequence, 0U);
+
+    // The lost run does not hold its thread; it is ended with one more entry.
+    done(after->acquire(thread_1, "run_9"));
+    changes end;
+    end.run = orphans[0].run;
+    end.run->status = run_status::failed;
+    end.run->last_sequence = 4;
+    done(after->commit(thread_1, end, slice_of(first, 4, {"lost"})));
+    EXPECT_EQ(get(after->orphans()).size(), 1U);
+    EXPECT_EQ(get(after->read_log(first, 3, 10)).at(0).json, "lost");
+}
+
+TEST_F(SqliteStore, LeavesOutAMessageThatCannotBeRead) {
+    {
+        const std::unique_ptr<store> subject = open();
+        changes change;
+        change.messages = {
+            user_message("m0", "a"), user_message("m1", "b", 0), user_message("m2", "c", 1),
+            user_message("m3", "d", 1)
+        };
+        change.branches = {{0, {.tip = 2, .updated_at = 1}}, {1, {.tip = 1, .updated_at = 1}}};
+        get(subject->begin(thread_1, run_of("run_1"), change));
+    }
+    {
+        database db(path());
+        db.execute("UPDATE messages SET message = '{\"role\":' WHERE number = 1");
+    }
+
+    const std::unique_ptr<store> subject = open();
+    const thread_record thread = get(subject->load(thread_1)).value();
+
+    EXPECT_EQ(thread.nodes.size(), 4U) << "numbers stay dense";
+    EXPECT_EQ(thread.path(thread.branches.at(0).tip), (std::vector<node_index>{0, 2}));
+    EXPECT_EQ(thread.path(thread.branches.at(1).tip), (std::vector<node_index>{0}));
+    EXPECT_EQ(thread.path(3), (std::vector<node_index>{0, 3}));
+    EXPECT_EQ(log().lines().size(), 1U);
+}
+
+std::string refusal(const std::string& path) {
+    try {
+        sqlite_settings settings;
+        settings.path = path;
+        const std::unique_ptr<store> opened = make_sqlite_store(settings);
+        return "(opened)";
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+}
+
+TEST_F(SqliteStore, IsRefusedToASecondOpener) {
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(
+        refusal(path()),
+        path() + ": is in use by another process: a store belongs to one process alone"
+    );
+    EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1) << "the first one is not disturbed";
+}
+
+TEST_F(SqliteStore, RefusesANewerSchemaAndDoesNotTouchIt) {
+    {
+        const std::unique_ptr<store> subject = open();
+    }
+    {
+        database db(path());
+        db.execute("PRAGMA user_version = 99");
+    }
+
+    EXPECT_NE(refusal(path()).find("newer version"), std::string::npos);
+    database db(path());
+    EXPECT_EQ(db.integer("PRAGMA user_version"), 99);
+}
+
+TEST_F(SqliteStore, RefusesTheFilesOfOthers) {
+    {
+        database db(path("other.db"));
+        db.execute("CREATE TABLE songs (title TEXT)");
+    }
+    {
+        database db(path("tagged.db"));
+        db.execute("PRAGMA application_id = 7");
+    }
+    std::ofstream(path("text.db")) << std::string(2000, 'x');
+
+    EXPECT_NE(refusal(path("other.db")).find("of another program"), std::string::npos);
+    EXPECT_NE(refusal(path("tagged.db")).find("of another program"), std::string::npos);
+    EXPECT_NE(refusal(path("text.db")).find("not an SQLite database"), std::string::npos);
+    EXPECT_NE(refusal(path("no/such/folder.db")).find("cannot be opened"), std::string::npos);
+    std::ifstream text(path("text.db"));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(text), {}), std::string(2000, 'x'));
+}
+
+TEST_F(SqliteStore, IsReadableByItsOwnerOnly) {
+    const std::unique_ptr<store> subject = open();
+
+    for (const char* suffix : {"", "-wal"}) {
+        const auto mode = std::filesystem::status(path() + suffix).permissions();
+        EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    }
+}
+
+TEST_F(SqliteStore, MigratesAFileOfVersionZero) {
+    {
+        database db(path());
+        db.execute("PRAGMA application_id = " + std::to_string(sqlite_application_id));
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1);
+}
+
+std::vector<sqlite_migration> with(sqlite_migration next) {
+    std::vector<sqlite_migration> all(sqlite_migrations().begin(), sqlite_migrations().end());
+    all.push_back(next);
+    return all;
+}
+
+TEST_F(SqliteStore, TheNextMigrationIsOneFunction) {
+    {
+        const std::unique_ptr<store> subject = open();
+        get(subject->begin(thread_1, run_of("run_1"), user_turn("m0", "hi")));
+    }
+    const auto migrations =
+        with([](database& db) { db.execute("ALTER TABLE threads ADD COLUMN pinned DEFAULT 5"); });
+
+    database db(path());
+    open_schema(db, durability::process, migrations);
+
+    const auto version = static_cast<std::int64_t>(migrations.size());
+    EXPECT_EQ(db.integer("PRAGMA user_version"), version);
+    EXPECT_EQ(db.integer("SELECT pinned FROM threads WHERE thread_id = 'thread_1'"), 5);
+}
+
+TEST_F(SqliteStore, MigratesAFileOfVersion1) {
+    {
+        database db(path());
+        open_schema(db, durability::process, sqlite_migrations().first(1));
+        db.execute(
+            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
+            "0, 0, 0)"
+        );
+        db.execute(
+            "INSERT INTO runs VALUES (7, 1, 'run_1', '', 'default', 'finished', 'completed', 1, 2, "
+            "3, 'dropped')"
+        );
+        db.execute("INSERT INTO run_inputs VALUES (7, '{}')");
+    }
+
+    const std::unique_ptr<store> subject = open();
+    const std::optional<run_record> found = get(subject->find_run(thread_1, "run_1"));
+
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->number, 7);
+    EXPECT_EQ(found->last_sequence, 3U);
+    EXPECT_EQ(found->input_digest, "");
+}
+
+TEST_F(SqliteStore, MigratesAFileOfVersion2) {
+    {
+        database db(path());
+        open_schema(db, durability::process, sqlite_migrations().first(2));
+        db.execute(
+            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
+            "0, 0, 0)"
+        );
+        const std::string run = "', '', 'default', '";
+        const std::string rest = "', '', 1, 2, 3, 'kept', '', NULL, '')";
+        db.execute("INSERT INTO runs VALUES (7, 1, 'ended" + run + "finished" + rest);
+        db.execute("INSERT INTO runs VALUES (8, 1, 'lost" + run + "active" + rest);
+        db.execute("INSERT INTO log_pages VALUES (1, x'00')");
+        db.execute("INSERT INTO run_logs VALUES (7, 1, 3, 0, x'00')");
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, 7), errc::run_expired);
+    EXPECT_EQ(log_failure(*subject, 8), errc::run_expired);
+    EXPECT_EQ(log().lines().size(), 0U);
+    const std::int64_t later = begin(*subject, key_of("two"), "run_1");
+    done(subject->commit(key_of("two"), {}, slice_of(later, 1, {"sound"})));
+    EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
+}
+
+TEST_F(SqliteStore, AMigrationThatFailsLeavesTheFileAsItWas) {
+    {
+        const std::unique_ptr<store> subject = open();
+    }
+    const auto migrations = with([](database& db) {
+        db.execute("DROP TABLE runs");
+        db.execute("DROP TABLE no_such_table");
+    });
+
+    {
+        database db(path());
+        EXPECT_THROW(open_schema(db, durability::process, migrations), sqlite_error);
+    }
+
+    const std::unique_ptr<store> subject = open();
+    EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1);
+}
+
+} // namespace
+} // namespace agui::session
