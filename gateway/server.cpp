@@ -49,7 +49,7 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
 /// Two ids and room to spare: whatever else is going on, a stop is read from the reserve.
-constexpr std::size_t max_cancel_bytes = 16 * 1024;
+constexpr std::size_t max_cancel_bytes = 16U << 10U;
 /// A conversation is in memory several times while a reply is made of it.
 constexpr std::size_t large_replies_at_once = 1;
 // Of those that wait for it: each holds a connection, and whoever comes last waits for all of them.

@@ -241,6 +241,7 @@ connection_limits make_connection_limits(const server_config& server) {
 
 std::vector<network> make_networks(const std::vector<std::string>& texts) {
     std::vector<network> networks;
+    networks.reserve(texts.size());
     for (const std::string& text : texts) {
         // Checked where the configuration was read.
         networks.push_back(network::parse(text).value());

@@ -98,7 +98,7 @@ install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
     local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
-    if $all; then packages+=(clang-format-19 libclang-rt-19-dev g++ pkg-config); fi
+    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
         echo "    done"
@@ -291,6 +291,23 @@ release_parts() {
     kill_campaign release
 }
 
+tidy_part() {
+    local good bad status=0
+    [ -f "$project/build/release/compile_commands.json" ] || return
+    if ! git -C "$project" rev-parse --quiet --verify HEAD~1 >/dev/null; then
+        notes+=("clang-tidy: not run, there is no history to find in what has changed")
+        return
+    fi
+    run "clang-tidy over what has changed" env BUILD="$project/build/release" JOBS="$jobs" bash "$tests/tidy.sh" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    if [ "$status" -eq 0 ] && [ "${good:-0}" -eq 0 ]; then
+        notes+=("clang-tidy: not run, no C++ file has changed")
+        return
+    fi
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "clang-tidy" "${good:-0}" "${bad:-0}" $status
+}
+
 # Clients that need more than Node: a client whose preparation failed counts as failed, and the others go on.
 other_clients_part() {
     [ -x "$project/build/release/bin/agui-gateway" ] || return
@@ -323,6 +340,7 @@ cd "$project" || exit 1
 if install_packages && prepare_python && prepare_node; then
     release_parts
     if $all; then
+        tidy_part
         other_clients_part
         sanitizer_parts
         real_model_part

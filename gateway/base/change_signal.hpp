@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <memory>
-#include <utility>
 
 namespace agui::gateway {
 
@@ -18,7 +17,7 @@ namespace agui::gateway {
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
     /// `executor`: the waiter's.
-    explicit change_signal(boost::asio::any_io_executor executor) : timer_(std::move(executor)) {}
+    explicit change_signal(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
     /// Any thread.
     void tell() {

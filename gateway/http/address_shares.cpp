@@ -5,7 +5,7 @@ namespace agui::gateway {
 namespace {
 
 // Counted at a time: a lock for each of these, not for each read.
-constexpr std::size_t step_bytes = 256 * 1024;
+constexpr std::size_t step_bytes = 256U << 10U;
 
 } // namespace
 

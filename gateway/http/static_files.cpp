@@ -121,7 +121,7 @@ asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
 } // namespace
 
 http_handler make_static_route(const fs::path& folder, static_settings settings) {
-    return [root = fs::canonical(folder), settings](http_request& request) {
+    return [root = fs::canonical(folder), settings = std::move(settings)](http_request& request) {
         auto name = relative_name(request.path);
         auto file = name ? find_file(root, *name) : std::nullopt;
         if (!file && name && settings.spa && asks_for_page(request)) {

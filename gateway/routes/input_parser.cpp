@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 namespace {
 
 // What is read in a few milliseconds.
-constexpr std::size_t small_bytes_max = 256 * 1024;
+constexpr std::size_t small_bytes_max = 256U << 10U;
 // What is read in some tens of milliseconds: most photos, as the base64 text that they are sent as.
 constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 

@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t reused_slice_bytes = 4096;
 
 // Of a log that takes memory from the reserve: a large one ends before all small ones do.
-constexpr std::size_t small_log_bytes = 64 * 1024;
+constexpr std::size_t small_log_bytes = 64U << 10U;
 // Of the budget, at a time.
 constexpr std::size_t counted_bytes = 4096;
 
 // Of one log, appended and not stored: a run that produces faster than the disk writes waits for it
 // long before its entries fill the store's queue. About 2000 tokens.
-constexpr std::size_t unstored_bytes_max = 256 * 1024;
+constexpr std::size_t unstored_bytes_max = 256U << 10U;
 
 } // namespace
 

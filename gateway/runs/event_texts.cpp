@@ -10,7 +10,7 @@ namespace {
 
 // Blocks grow with the log: a short run stays small, a long one needs few blocks.
 constexpr std::size_t first_block_bytes = 512;
-constexpr std::size_t largest_block_bytes = 16 * 1024;
+constexpr std::size_t largest_block_bytes = 16U << 10U;
 constexpr std::size_t first_entries = 16;
 
 // What deltas have in common ends with this.

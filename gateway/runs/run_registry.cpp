@@ -218,9 +218,9 @@ void run_registry::tell(const conversation_key& place) const {
 }
 
 std::unique_ptr<run_registry::watch>
-run_registry::watch_place(conversation_key place, boost::asio::any_io_executor executor) {
+run_registry::watch_place(conversation_key place, const boost::asio::any_io_executor& executor) {
     return std::make_unique<watch>(
-        *this, std::move(place), std::make_shared<change_signal>(std::move(executor))
+        *this, std::move(place), std::make_shared<change_signal>(executor)
     );
 }
 

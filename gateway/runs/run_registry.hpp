@@ -104,7 +104,7 @@ public:
     /// leaving, the end of an arrival that has held the thread and become no run, a stop.
     class watch;
     [[nodiscard]] std::unique_ptr<watch>
-    watch_place(conversation_key place, boost::asio::any_io_executor executor);
+    watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
 
     // The way down.
 

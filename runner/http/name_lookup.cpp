@@ -102,7 +102,7 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
     bool wait(const std::string& host, const std::shared_ptr<waiter>& who);
     void leave(const std::string& host, const std::shared_ptr<waiter>& who);
     void start_threads();
-    void work(std::string host);
+    void work(const std::string& host);
     void drop_old();
 
     const function look_up;
@@ -150,7 +150,7 @@ void name_lookup::state::start_threads() {
     }
 }
 
-void name_lookup::state::work(std::string host) {
+void name_lookup::state::work(const std::string& host) {
     looked_up result = look_up(host);
     const std::lock_guard lock(mutex);
     name& entry = names[host];

@@ -10,7 +10,7 @@ namespace agui {
 namespace {
 
 // Taken of the budget at a time.
-constexpr std::size_t step_bytes = 64 * 1024;
+constexpr std::size_t step_bytes = 64U << 10U;
 
 // What an allocation costs: malloc's own word, rounded to its grain.
 std::size_t cost_of(std::size_t bytes) noexcept {

@@ -26,8 +26,8 @@ using text_view = boost::json::string_view;
 // The canonical text has positions of 32 bits, and numbers in it may be five times as long.
 constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
 // Small documents may use the reserve of the budget.
-constexpr std::size_t small_text_bytes = 64 * 1024;
-constexpr std::size_t share_step = 16 * 1024; // Taken of it at a time.
+constexpr std::size_t small_text_bytes = 64U << 10U;
+constexpr std::size_t share_step = 16U << 10U; // Taken of it at a time.
 // A path names members as long as the client likes.
 constexpr std::size_t path_bytes_max = 256;
 

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Fails, naming the places, if clang-tidy 19 finds something (.clang-tidy says what it looks for).
+#   tidy.sh [COMMIT]   the C++ files that have changed since the commit; without one, since the branch left origin/main,
+#                      or, on main itself, since the last commit
+#   tidy.sh --all      all C++ files: half an hour on two cores
+# Environment: BUILD, a folder with compile_commands.json (the first of build/release, build/dev, build/quick that has
+# one); JOBS, how many files at once (1).
+# The last line is `N passed, M failed`, counted in files.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+project=$PWD
+tidy=$(command -v clang-tidy-19) || { echo "there is no clang-tidy-19"; exit 2; }
+
+usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
+
+build=${BUILD:-}
+for preset in release dev quick; do
+    [ -n "$build" ] || [ ! -f "build/$preset/compile_commands.json" ] || build=build/$preset
+done
+[ -f "$build/compile_commands.json" ] || { echo "no compile_commands.json: build first, or set BUILD"; exit 2; }
+
+# The C++ files of the project, as git knows them, that differ from the commit.
+changed_since() {
+    { git diff --name-only --diff-filter=d "$1" && git ls-files --others --exclude-standard; } | grep -E '\.[ch]pp$'
+}
+
+# The commit that a branch is to be compared with.
+base() {
+    local from
+    from=$(git merge-base HEAD origin/main 2>/dev/null) && [ "$from" != "$(git rev-parse HEAD)" ] || from=HEAD~1
+    echo "$from"
+}
+
+# A header is read with a file that includes it: the one of its name, or the first.
+sources_of() {
+    local file
+    while read -r file; do
+        case $file in
+        *.cpp) echo "$file" ;;
+        *) if [ -f "${file%.hpp}.cpp" ]; then
+            echo "${file%.hpp}.cpp"
+        else
+            git grep -lF "#include \"$file\"" -- '*.cpp' | head -n 1
+        fi ;;
+        esac
+    done | sort -u
+}
+
+case ${1-} in
+--all) files=$(git ls-files '*.cpp') ;;
+-h | --help)
+    usage
+    exit 0
+    ;;
+-*)
+    usage >&2
+    exit 2
+    ;;
+*)
+    since=$(git rev-parse --verify --quiet "${1:-$(base)}^{commit}") || { echo "no such commit"; exit 2; }
+    files=$(changed_since "$since" | sources_of)
+    ;;
+esac
+
+# What no program of that build is made of cannot be read.
+check() {
+    local file=$1 found
+    grep -qF "\"file\": \"$project/$file\"" "$build/compile_commands.json" || return 0
+    # Findings within the libraries' headers are the libraries'. So are those of the analyzer that follow a coroutine
+    # into Asio: it knows none.
+    found=$("$tidy" -p "$build" --quiet "$file" 2>&1 | grep -E "^$project/.*(warning|error):|^error:" | sort -u)
+    [ -z "$found" ] && echo "pass $file" || echo "$found" | sed "s|^$project/|FAIL |"
+}
+export -f check
+export project build tidy
+
+results=$(echo "$files" | xargs -r -P "${JOBS:-1}" -I{} bash -c 'check "$1"' _ {})
+echo "$results" | grep -vE '^(pass .*|)$' | sed 's/^FAIL //' | sort -u
+failed=$(echo "$results" | grep -E '^(FAIL|error)' | sed 's/:.*//' | sort -u | wc -l)
+echo "$(echo "$results" | grep -c '^pass ') passed, $failed failed"
+[ "$failed" -eq 0 ]
