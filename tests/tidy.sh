@@ -68,7 +68,7 @@ check() {
     grep -qF "\"file\": \"$project/$file\"" "$build/compile_commands.json" || return 0
     # Findings within the libraries' headers are the libraries'. So are those of the analyzer that follow a coroutine
     # into Asio: it knows none.
-    found=$("$tidy" -p "$build" --quiet "$file" 2>&1 | grep -E "^$project/.*(warning|error):|^error:" | sort -u)
+    found=$("$tidy" -p "$build" --quiet "$file" 2>&1 | grep -E "^$project/[^:]+:[0-9:]+ (warning|error): |^error: " | sort -u)
     [ -z "$found" ] && echo "pass $file" || echo "$found" | sed "s|^$project/|FAIL |"
 }
 export -f check

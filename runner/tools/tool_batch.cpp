@@ -117,7 +117,8 @@ void tool_batch::execute(task& current) {
         }(current.function, current.call),
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
-            [self = shared_from_this(), &current](std::exception_ptr thrown, tool_outcome outcome) {
+            [self = shared_from_this(),
+             &current](const std::exception_ptr& thrown, tool_outcome outcome) {
                 if (thrown) {
                     outcome = error_result("The tool failed.");
                     outcome.log_detail = describe(thrown);
