@@ -142,18 +142,17 @@ void event_log::flush() {
         resume(ready);
         return;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        flush_scheduled_ = false;
-        if (terminal_staged_ || ended_ || failed_) {
-            return;
-        }
-    }
     pass_failpoint("log.flush");
     // Of all logs of this thread: most slices are a token, and need not allocate.
     static thread_local session::log_slice reused;
     session::log_slice slice = std::exchange(reused, {});
-    write_staged(slice);
+    {
+        const std::lock_guard lock(mutex_);
+        flush_scheduled_ = false;
+        if (!terminal_staged_ && !ended_ && !failed_) {
+            write_staged(slice);
+        }
+    }
     if (slice.ends.empty()) {
         return;
     }
@@ -172,6 +171,7 @@ void event_log::flush() {
 
 session::log_slice event_log::take_staged() {
     session::log_slice slice;
+    const std::lock_guard lock(mutex_);
     write_staged(slice);
     return slice;
 }
@@ -189,9 +189,8 @@ std::string event_log::write_variants(
     return boost::json::serialize(both);
 }
 
-// `slice` is empty.
+// With the mutex held. `slice` is empty.
 void event_log::write_staged(session::log_slice& slice) {
-    const std::lock_guard lock(mutex_);
     slice.run_number = settings_.run_number;
     slice.first_sequence = staged_from_;
     for (std::uint64_t sequence = staged_from_; sequence <= events_.size(); ++sequence) {

@@ -120,9 +120,9 @@ std::size_t event_log::bytes_behind(const cursor& at, const stream_form& form) c
 }
 
 boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
-    const auto self = shared_from_this();
-    co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
-        [this, &at, &who](auto handler) {
+    // No coroutine of its own: this is done for every token.
+    return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+        [this, self = shared_from_this(), &at, &who](auto handler) {
             const std::lock_guard lock(mutex_);
             resumption here(who.executor(), std::move(handler));
             if (at.after < visible_ || ended_) {
