@@ -2,7 +2,8 @@
 
 #include "gateway/http/query.hpp"
 #include "runner/http/http_transport.hpp"
-#include "runner/openai/openai_provider.hpp"
+#include "runner/openai/openai_dialect.hpp"
+#include "runner/provider/http_provider.hpp"
 #include "runner/tools/webhook_tool.hpp"
 
 #include <algorithm>
@@ -12,15 +13,15 @@
 namespace agui::gateway {
 namespace {
 
-std::shared_ptr<runner::model_transport>
-make_transport(const model_config& model, const server_options& options) {
+std::shared_ptr<runner::http_client>
+make_client(const model_config& model, const server_options& options) {
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
             throw std::runtime_error(
                 "models." + model.name + ".script: nothing here plays scripts"
             );
         }
-        return runner::make_scripted_transport(options.script_of(model));
+        return runner::make_scripted_client(options.script_of(model));
     }
     runner::http_endpoint endpoint;
     endpoint.base_url = model.base_url;
@@ -33,11 +34,22 @@ make_transport(const model_config& model, const server_options& options) {
     endpoint.first_byte_timeout = model.first_byte;
     endpoint.idle_timeout = model.idle;
     endpoint.ca_file = model.ca_file;
-    auto transport = runner::make_http_transport(std::move(endpoint));
+    auto transport = runner::make_http_client(std::move(endpoint));
     if (!transport) {
         throw std::runtime_error("models." + model.name + ".base_url: " + transport.error().detail);
     }
     return std::move(*transport);
+}
+
+// A scripted model speaks OpenAI's dialect, too.
+std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
+    runner::openai_settings settings;
+    settings.name = model.name;
+    settings.extra_body = model.extra_body;
+    settings.media_urls = model.media_urls;
+    settings.file_sources = model.file_sources;
+    settings.merge_roles = model.merge_roles;
+    return runner::make_openai_dialect(std::move(settings));
 }
 
 /// A value of a query as a server may read it: `+` as itself, and as the space of a form.
@@ -144,18 +156,20 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
     return session::make_sqlite_store(settings);
 }
 
+std::unique_ptr<runner::model_provider>
+make_provider(const config& all, const model_config& model, const server_options& options) {
+    runner::http_provider_settings settings;
+    settings.name = model.name;
+    settings.secrets = secrets_of(model, all.tools);
+    return runner::make_http_provider(
+        make_client(model, options), make_dialect(model), std::move(settings)
+    );
+}
+
 provider_map make_providers(const config& all, const server_options& options) {
     provider_map providers;
     for (const model_config& model : all.models) {
-        runner::openai_settings settings;
-        settings.name = model.name;
-        settings.extra_body = model.extra_body;
-        settings.media_urls = model.media_urls;
-        settings.file_sources = model.file_sources;
-        settings.merge_roles = model.merge_roles;
-        settings.secrets = secrets_of(model, all.tools);
-        providers[model.name] =
-            runner::make_openai_provider(make_transport(model, options), std::move(settings));
+        providers[model.name] = make_provider(all, model, options);
     }
     return providers;
 }

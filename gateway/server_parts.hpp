@@ -22,6 +22,9 @@ using provider_map = std::map<std::string, std::unique_ptr<runner::model_provide
 
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log);
+/// One [models.NAME]: the dialect that its `provider` names, over HTTP or played by a script.
+[[nodiscard]] std::unique_ptr<runner::model_provider>
+make_provider(const config& all, const model_config& model, const server_options& options);
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
 /// What a model server is sent and may repeat in what it says about an error, also in other forms
 /// than it was sent in: the key, the values of headers and of the URL's query, each string of the

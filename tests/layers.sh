@@ -36,7 +36,8 @@ allow session store conversation base
 allow session sqlite store conversation base
 allow runner base
 allow runner http base
-allow runner openai http base
+allow runner provider http base
+allow runner openai provider http base
 allow runner tools http base
 allow runner loop tools base
 allow translator agui

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "proto-fixtures/replay/fixture.hpp"
-#include "runner/http/model_transport.hpp"
+#include "runner/http/http_client.hpp"
 #include "runner/http/scripted_transport.hpp"
 
 #include <cstddef>

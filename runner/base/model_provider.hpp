@@ -122,6 +122,10 @@ struct model_failure {
     std::string upstream = {};
 };
 
+/// Of what a server says about an error: more than is kept of it (2 KiB), so that no key is cut in
+/// two before keys are cut out.
+inline constexpr std::size_t error_text_max = 4096;
+
 [[noreturn]] void
 throw_exception_from_error(const model_failure& error, const boost::source_location& where);
 

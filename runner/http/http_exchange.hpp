@@ -1,9 +1,9 @@
 #pragma once
 
 #include "runner/base/deadline_sweep.hpp"
+#include "runner/http/http_client.hpp"
 #include "runner/http/http_connection.hpp"
 #include "runner/http/http_response_reader.hpp"
-#include "runner/http/model_transport.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

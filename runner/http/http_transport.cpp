@@ -60,6 +60,22 @@ bool usable_target(std::string_view target) noexcept {
     });
 }
 
+std::string_view to_string(http_method method) noexcept {
+    switch (method) {
+    case http_method::get:
+        return "GET";
+    case http_method::post:
+        return "POST";
+    case http_method::put:
+        return "PUT";
+    case http_method::patch:
+        return "PATCH";
+    case http_method::delete_:
+        return "DELETE";
+    }
+    return "POST";
+}
+
 void append_line(std::string& out, std::string_view name, std::string_view value) {
     out.append(name).append(": ").append(value).append(line_end);
 }
@@ -71,14 +87,14 @@ failure invalid(std::string detail) {
     return error;
 }
 
-class http_transport final : public model_transport {
+class http_transport final : public http_client {
 public:
     explicit http_transport(std::shared_ptr<http_origin> origin) : origin_(std::move(origin)) {}
 
     [[nodiscard]] asio::awaitable<transport_result<std::unique_ptr<transport_response>>>
-    post(const transport_request& request) override {
+    send(const transport_request& request) override {
         try {
-            co_return co_await send(request);
+            co_return co_await exchange(request);
         } catch (const boost::system::system_error& error) {
             // What awaits throw of themselves once the coroutine has been cancelled.
             if (error.code() != asio::error::operation_aborted) {
@@ -93,14 +109,15 @@ public:
 private:
     using outcome = transport_result<std::unique_ptr<transport_response>>;
 
-    [[nodiscard]] asio::awaitable<outcome> send(const transport_request& request);
+    [[nodiscard]] asio::awaitable<outcome> exchange(const transport_request& request);
     [[nodiscard]] static outcome checked(std::unique_ptr<http_exchange> exchange);
     [[nodiscard]] bool write_head(std::string& head, const transport_request& request) const;
 
     std::shared_ptr<http_origin> origin_;
 };
 
-asio::awaitable<http_transport::outcome> http_transport::send(const transport_request& request) {
+asio::awaitable<http_transport::outcome> http_transport::exchange(const transport_request& request
+) {
     // For callers that do not let cancelled awaits throw.
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
@@ -167,7 +184,7 @@ bool http_transport::write_head(std::string& head, const transport_request& requ
     head.reserve(
         origin_->fixed_headers.size() + path.size() + request.target.size() + query.size() + 256
     );
-    head.append("POST ").append(path).append(request.target);
+    head.append(to_string(request.method)).append(" ").append(path).append(request.target);
     if (!query.empty()) {
         const bool has_query = request.target.find('?') != std::string::npos;
         head.append(has_query ? "&" : "?").append(query, 1);
@@ -187,7 +204,12 @@ bool http_transport::write_head(std::string& head, const transport_request& requ
             append_line(head, name, value);
         }
     }
-    append_line(head, "Content-Length", std::to_string(request.body.size()));
+    const bool may_be_empty =
+        request.method == http_method::get || request.method == http_method::delete_;
+    if (!request.body.empty() || !may_be_empty) {
+        append_line(head, "Content-Type", "application/json");
+        append_line(head, "Content-Length", std::to_string(request.body.size()));
+    }
     head.append(line_end);
     return true;
 }
@@ -217,7 +239,7 @@ result<void> set_up_tls(http_origin& origin) {
 
 } // namespace
 
-result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpoint) {
+result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint) {
     static std::atomic<std::uint64_t> last_id{0};
 
     result<http_url> url = parse_http_url(endpoint.base_url);
@@ -232,7 +254,6 @@ result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpo
     origin->settings = std::move(endpoint);
     origin->id = ++last_id;
     append_line(origin->fixed_headers, "Host", origin->url.authority);
-    append_line(origin->fixed_headers, "Content-Type", "application/json");
     if (!origin->settings.reuse_connections) {
         append_line(origin->fixed_headers, "Connection", "close");
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/http/model_transport.hpp"
+#include "runner/http/http_client.hpp"
 #include "runner/http/name_lookup.hpp"
 #include "session/base/error.hpp"
 
@@ -34,6 +34,6 @@ struct http_endpoint {
 /// still written ends the writing. Answers are not compressed (Accept-Encoding: identity). Timeouts
 /// are coarse (checked four times a second), so that a token costs no timer. Fails with
 /// errc::invalid_input if the URL is not usable.
-[[nodiscard]] result<std::shared_ptr<model_transport>> make_http_transport(http_endpoint endpoint);
+[[nodiscard]] result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint);
 
 } // namespace agui::runner

@@ -98,12 +98,12 @@ private:
     std::size_t delivered_ = 0;
 };
 
-class scripted_transport final : public model_transport {
+class scripted_transport final : public http_client {
 public:
     explicit scripted_transport(script choose) : choose_(std::move(choose)) {}
 
     [[nodiscard]] asio::awaitable<transport_result<std::unique_ptr<transport_response>>>
-    post(const transport_request& request) override {
+    send(const transport_request& request) override {
         if ((co_await asio::this_coro::cancellation_state).cancelled() !=
             asio::cancellation_type::none) {
             co_return fail(transport_failure::kind::cancelled, "cancelled");
@@ -140,17 +140,16 @@ struct queue {
 
 } // namespace
 
-std::shared_ptr<model_transport> make_scripted_transport(script choose) {
+std::shared_ptr<http_client> make_scripted_client(script choose) {
     return std::make_shared<scripted_transport>(std::move(choose));
 }
 
-std::shared_ptr<model_transport> make_scripted_transport(
+std::shared_ptr<http_client> make_scripted_client(
     std::vector<scripted_answer> answers, std::function<void(const transport_request&)> seen
 ) {
     const auto shared = std::make_shared<queue>();
     shared->answers = std::move(answers);
-    return make_scripted_transport([shared,
-                                    seen = std::move(seen)](const transport_request& request) {
+    return make_scripted_client([shared, seen = std::move(seen)](const transport_request& request) {
         if (seen) {
             seen(request);
         }

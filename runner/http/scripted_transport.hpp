@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/http/model_transport.hpp"
+#include "runner/http/http_client.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -32,10 +32,10 @@ struct scripted_answer {
 using script = std::function<std::optional<scripted_answer>(const transport_request&)>;
 
 /// Plays transcripts instead of talking to a server: the dialect's own code runs as it does live.
-[[nodiscard]] std::shared_ptr<model_transport> make_scripted_transport(script choose);
+[[nodiscard]] std::shared_ptr<http_client> make_scripted_client(script choose);
 
 /// Answers in order, each once; every request is passed to `seen` first (may be empty).
-[[nodiscard]] std::shared_ptr<model_transport> make_scripted_transport(
+[[nodiscard]] std::shared_ptr<http_client> make_scripted_client(
     std::vector<scripted_answer> answers, std::function<void(const transport_request&)> seen = {}
 );
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "runner/base/model_provider.hpp"
+#include "runner/provider/model_dialect.hpp"
 
 #include <boost/json/object.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -15,16 +14,12 @@ namespace agui::runner {
 
 /// What of the OpenAI Chat Completions dialect is configured rather than said per request.
 struct openai_settings {
-    std::string name;                                ///< model_provider::name().
+    std::string name; ///< model_provider::name(): what it said is given back to it alone.
     std::string provider_name = "openai";            ///< Named in usage.
     boost::json::object extra_body;                  ///< Merged into the body last.
     std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.
     bool file_sources = false;                       ///< Pass on `file` handles.
     bool merge_roles = false;                        ///< User messages in a row are sent as one.
-    /// Cut out of what the server says about errors.
-    std::vector<std::string> secrets;
-    /// After the finish_reason: how long usage or `[DONE]` are waited for.
-    std::chrono::milliseconds end_wait{2000};
 };
 
 /// The body of POST /chat/completions with the messages (of answers of this provider and model also
@@ -43,32 +38,32 @@ write_openai_request(const model_request& request, const openai_settings& settin
 /// in each chunk, comments, `[DONE]` missing after a finish_reason, an in-band `{"error":…}`,
 /// `data:` lines that are no JSON, a byte order mark, the whole message after its deltas,
 /// characters cut in two by two deltas. The sink gets valid UTF-8 whatever was sent.
-class openai_decoder {
+class openai_decoder final : public answer_decoder {
 public:
     explicit openai_decoder(model_sink& sink, std::string model, std::string provider_name);
-    ~openai_decoder();
+    ~openai_decoder() override;
     openai_decoder(const openai_decoder&) = delete;
     openai_decoder& operator=(const openai_decoder&) = delete;
 
     /// True while more is expected; false once `[DONE]` or an error was seen (further bytes are
     /// ignored).
-    bool feed(std::string_view bytes);
+    bool feed(std::string_view bytes) override;
 
     /// A finish_reason was seen: usage and `[DONE]` may still come.
-    [[nodiscard]] bool ending() const noexcept;
+    [[nodiscard]] bool ending() const noexcept override;
     /// Usage came with the finish_reason or after it: nothing is missing but `[DONE]`.
-    [[nodiscard]] bool complete() const noexcept;
+    [[nodiscard]] bool complete() const noexcept override;
     /// The answer cannot become whole any more.
-    [[nodiscard]] bool failed() const noexcept;
+    [[nodiscard]] bool failed() const noexcept override;
     /// The body is one JSON object: it has no events that could be counted.
-    [[nodiscard]] bool whole() const noexcept;
+    [[nodiscard]] bool whole() const noexcept override;
     /// Chunks of the dialect so far; comments and signs of life are none.
-    [[nodiscard]] std::size_t chunks() const noexcept;
+    [[nodiscard]] std::size_t chunks() const noexcept override;
 
     /// The answer, once the body has ended. Without a finish_reason it is `lost`, unless `[DONE]`
     /// came, something was answered and no call is cut (servers that leave the reason null
     /// throughout).
-    [[nodiscard]] model_outcome finish();
+    [[nodiscard]] model_outcome finish() override;
 
 private:
     struct state;

@@ -35,7 +35,6 @@ enum class finish_class {
 [[nodiscard]] bool says_nothing(const boost::json::value& error) noexcept;
 
 /// What an error object says; for the log, at most error_text_max bytes.
-inline constexpr std::size_t error_text_max = 4096;
 [[nodiscard]] std::string error_text(const boost::json::value& error);
 
 /// Nothing if it counts nothing.

@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 namespace {
 
 struct webhook {
-    std::shared_ptr<model_transport> transport;
+    std::shared_ptr<http_client> transport;
     std::string target;
     std::chrono::milliseconds timeout;
     std::size_t max_result_bytes;
@@ -73,7 +73,7 @@ asio::awaitable<tool_outcome> exchange(std::shared_ptr<const webhook> hook, std:
     transport_request request;
     request.target = hook->target;
     request.body = std::move(body);
-    auto answered = co_await hook->transport->post(request);
+    auto answered = co_await hook->transport->send(request);
     if (!answered) {
         co_return error_of(answered.error());
     }
@@ -131,7 +131,7 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     endpoint.idle_timeout = settings.timeout;
     // A tool that has been started is never started again: no request is sent a second time.
     endpoint.reuse_connections = false;
-    result<std::shared_ptr<model_transport>> transport = make_http_transport(std::move(endpoint));
+    result<std::shared_ptr<http_client>> transport = make_http_client(std::move(endpoint));
     if (!transport) {
         return transport.error();
     }

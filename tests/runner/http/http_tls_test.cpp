@@ -154,12 +154,12 @@ struct client_answer {
     std::string body;
 };
 
-asio::awaitable<client_answer> ask(model_transport& transport) {
+asio::awaitable<client_answer> ask(http_client& transport) {
     client_answer answer;
     transport_request request;
     request.target = "/chat";
     request.body = "{}";
-    const auto posted = co_await transport.post(request);
+    const auto posted = co_await transport.send(request);
     if (!posted) {
         answer.failure = posted.error().what;
         co_return answer;
@@ -180,7 +180,7 @@ asio::awaitable<client_answer> ask(model_transport& transport) {
 class HttpTls : public test::coroutine_test {
 protected:
     /// A transport that trusts `authority` besides the system's certificates; empty: those alone.
-    std::shared_ptr<model_transport> make(const std::string& url, const std::string& authority) {
+    std::shared_ptr<http_client> make(const std::string& url, const std::string& authority) {
         http_endpoint endpoint;
         endpoint.base_url = url;
         if (!authority.empty()) {
@@ -191,7 +191,7 @@ protected:
             std::ofstream(file_) << authority;
             endpoint.ca_file = file_;
         }
-        return make_http_transport(endpoint).value();
+        return make_http_client(endpoint).value();
     }
 
     void TearDown() override {
@@ -268,7 +268,7 @@ TEST_F(HttpTls, GivesUpAHandshakeThatDoesNotEnd) {
     http_endpoint endpoint;
     endpoint.base_url = "https://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
     endpoint.connect_timeout = std::chrono::milliseconds(20);
-    const auto transport = make_http_transport(endpoint).value();
+    const auto transport = make_http_client(endpoint).value();
 
     EXPECT_EQ(run(ask(*transport)).failure, kind::timeout);
 }
@@ -277,7 +277,7 @@ TEST_F(HttpTls, CancellationInTheHandshakeClosesTheConnection) {
     tcp::acceptor silent(context(), {asio::ip::make_address("127.0.0.1"), 0});
     http_endpoint endpoint;
     endpoint.base_url = "https://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
-    const auto transport = make_http_transport(endpoint).value();
+    const auto transport = make_http_client(endpoint).value();
     asio::cancellation_signal stop;
     client_answer answer;
     asio::co_spawn(
@@ -310,12 +310,12 @@ TEST_F(HttpTls, CancellationInTheBodyIsReportedAsSuch) {
     tls_server server(context(), identity, then::waits);
     const auto transport = make(server.url("localhost"), identity.pem);
     asio::cancellation_signal stop;
-    const auto read_on = [](model_transport& client, asio::cancellation_signal& signal
+    const auto read_on = [](http_client& client, asio::cancellation_signal& signal
                          ) -> asio::awaitable<std::optional<kind>> {
         transport_request request;
         request.target = "/chat";
         request.body = "{}";
-        const auto posted = co_await client.post(request);
+        const auto posted = co_await client.send(request);
         std::string body;
         while (body != "hello") {
             body.append((co_await posted.value()->read()).value());

@@ -36,9 +36,9 @@ struct client_answer {
     std::string type;
 };
 
-asio::awaitable<client_answer> ask(model_transport& transport, transport_request request) {
+asio::awaitable<client_answer> ask(http_client& transport, transport_request request) {
     client_answer answer;
-    auto posted = co_await transport.post(request);
+    auto posted = co_await transport.send(request);
     if (!posted) {
         answer.failure = posted.error().what;
         co_return answer;
@@ -66,11 +66,11 @@ transport_request simple_request(std::string body = "{}") {
     return request;
 }
 
-std::shared_ptr<model_transport> make(http_endpoint endpoint) {
-    return make_http_transport(std::move(endpoint)).value();
+std::shared_ptr<http_client> make(http_endpoint endpoint) {
+    return make_http_client(std::move(endpoint)).value();
 }
 
-std::shared_ptr<model_transport> make(const http_test_server& server) {
+std::shared_ptr<http_client> make(const http_test_server& server) {
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
     return make(std::move(endpoint));
@@ -78,13 +78,12 @@ std::shared_ptr<model_transport> make(const http_test_server& server) {
 
 class HttpTransport : public test::coroutine_test {
 protected:
-    client_answer
-    ask_once(model_transport& transport, transport_request request = simple_request()) {
+    client_answer ask_once(http_client& transport, transport_request request = simple_request()) {
         return run(ask(transport, std::move(request)));
     }
 
     /// Starts a request that `stop` cancels; the answer is there when `ended` is set.
-    void start(model_transport& transport) {
+    void start(http_client& transport) {
         asio::co_spawn(
             context(), ask(transport, simple_request()),
             asio::bind_cancellation_slot(
@@ -122,11 +121,42 @@ TEST_F(HttpTransport, SendsOneWellFormedRequest) {
     EXPECT_EQ(answer.body, "ok");
     EXPECT_EQ(
         seen, "POST /v1/chat HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) +
-                  "\r\nContent-Type: application/json\r\nAuthorization: Bearer secret\r\n"
+                  "\r\nAuthorization: Bearer secret\r\n"
                   "accept: everything\r\nUser-Agent: agui-gateway\r\nAccept-Encoding: identity\r\n"
-                  "X-Trace: 1\r\n"
+                  "X-Trace: 1\r\nContent-Type: application/json\r\n"
                   "Content-Length: 7\r\n\r\n{\"a\":1}"
     );
+}
+
+TEST_F(HttpTransport, SendsAnyMethodAndABodyOnlyWhereThereIsOne) {
+    std::vector<std::string> seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen.push_back(co_await peer.read_request());
+        co_await peer.send(response("ok"));
+    });
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1/");
+    endpoint.reuse_connections = false;
+    const auto transport = make(endpoint);
+    transport_request request = simple_request("{}");
+    for (const auto method : {http_method::post, http_method::put, http_method::patch}) {
+        request.method = method;
+        EXPECT_EQ(ask_once(*transport, request).body, "ok");
+    }
+    request.body.clear();
+    for (const auto method : {http_method::get, http_method::delete_}) {
+        request.method = method;
+        EXPECT_EQ(ask_once(*transport, request).body, "ok");
+    }
+
+    ASSERT_EQ(seen.size(), 5U);
+    const std::vector<std::string> methods = {"POST", "PUT", "PATCH", "GET", "DELETE"};
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        EXPECT_TRUE(seen[i].starts_with(methods[i] + " /v1/chat HTTP/1.1\r\n")) << seen[i];
+        for (const char* field : {"Content-Type: application/json\r\n", "Content-Length: 2\r\n"}) {
+            EXPECT_EQ(seen[i].find(field) != std::string::npos, i < 3) << seen[i];
+        }
+    }
 }
 
 TEST_F(HttpTransport, StreamsAChunkedBodyAsItComes) {
@@ -138,9 +168,9 @@ TEST_F(HttpTransport, StreamsAChunkedBodyAsItComes) {
         co_await peer.send(chunk("two") + chunk("three") + "0\r\nX-Trailer: 1\r\n\r\n");
     });
     const auto transport = make(server);
-    const auto read = [](model_transport& client, event& first) -> asio::awaitable<std::string> {
+    const auto read = [](http_client& client, event& first) -> asio::awaitable<std::string> {
         const transport_request request = simple_request();
-        const auto posted = co_await client.post(request);
+        const auto posted = co_await client.send(request);
         std::string log(posted.value()->header("content-type"));
         for (;;) {
             const auto bytes = co_await posted.value()->read();
@@ -231,9 +261,9 @@ TEST_F(HttpTransport, ClosesTheConnectionOfAnAnswerThatIsNotReadToItsEnd) {
         closed.set();
     });
     const auto transport = make(server);
-    const auto read_one = [](model_transport& client) -> asio::awaitable<void> {
+    const auto read_one = [](http_client& client) -> asio::awaitable<void> {
         const transport_request request = simple_request();
-        const auto posted = co_await client.post(request);
+        const auto posted = co_await client.send(request);
         co_await posted.value()->read();
     };
 
@@ -585,9 +615,9 @@ TEST_F(HttpTransport, DoesNotCountTheTimeInWhichNobodyReads) {
     endpoint.base_url = server.url();
     endpoint.idle_timeout = milliseconds(5);
     const auto transport = make(endpoint);
-    const auto slow_reader = [](model_transport& client) -> asio::awaitable<std::string> {
+    const auto slow_reader = [](http_client& client) -> asio::awaitable<std::string> {
         const transport_request request = simple_request();
-        const auto posted = co_await client.post(request);
+        const auto posted = co_await client.send(request);
         std::string text;
         for (;;) {
             const auto bytes = co_await posted.value()->read();
@@ -834,11 +864,11 @@ TEST_F(HttpTransport, CancellationBetweenTwoReadsEndsTheNext) {
         closed.set();
     });
     const auto transport = make(server);
-    const auto read_twice = [](model_transport& client, asio::cancellation_signal& signal
+    const auto read_twice = [](http_client& client, asio::cancellation_signal& signal
                             ) -> asio::awaitable<client_answer> {
         co_await asio::this_coro::throw_if_cancelled(false);
         const transport_request request = simple_request();
-        const auto posted = co_await client.post(request);
+        const auto posted = co_await client.send(request);
         client_answer answer;
         answer.body = (co_await posted.value()->read()).value();
         signal.emit(asio::cancellation_type::terminal);
@@ -938,7 +968,7 @@ TEST_F(HttpTransport, DoesNothingForACoroutineThatIsAlreadyCancelled) {
         co_await peer.wait_for_close();
     });
     const auto transport = make(server);
-    const auto late = [](model_transport& client,
+    const auto late = [](http_client& client,
                          asio::cancellation_signal& signal) -> asio::awaitable<client_answer> {
         co_await asio::this_coro::throw_if_cancelled(false);
         signal.emit(asio::cancellation_type::terminal);
@@ -999,9 +1029,9 @@ TEST_F(HttpTransport, SurvivesAContextThatIsDestroyedInTheMiddleOfAnAnswer) {
     {
         asio::io_context own(1);
         bool begun = false;
-        const auto read = [](model_transport& client, bool& first) -> asio::awaitable<void> {
+        const auto read = [](http_client& client, bool& first) -> asio::awaitable<void> {
             const transport_request request = simple_request();
-            const auto posted = co_await client.post(request);
+            const auto posted = co_await client.send(request);
             co_await posted.value()->read();
             first = true;
             co_await posted.value()->read();
@@ -1028,7 +1058,7 @@ TEST_F(HttpTransport, ServesSeveralThreadsAtOnce) {
     });
     const auto transport = make(server);
     std::thread server_thread([&] { server_context.run(); });
-    const auto client = [](model_transport& shared, int& good) -> asio::awaitable<void> {
+    const auto client = [](http_client& shared, int& good) -> asio::awaitable<void> {
         for (int i = 0; i < 20; ++i) {
             const client_answer answer = co_await ask(shared, simple_request());
             good += answer.body == "abc" && !answer.failure ? 1 : 0;
@@ -1082,7 +1112,7 @@ TEST(HttpEndpoint, RefusesUrlsThatCannotBeUsed) {
         SCOPED_TRACE(url);
         http_endpoint endpoint;
         endpoint.base_url = url;
-        const auto made = make_http_transport(endpoint);
+        const auto made = make_http_client(endpoint);
         ASSERT_FALSE(made);
         EXPECT_EQ(made.error().code, errc::invalid_input);
         EXPECT_EQ(made.error().detail.find("pw"), std::string::npos);
@@ -1097,7 +1127,7 @@ TEST(HttpEndpoint, TakesUsualUrls) {
         SCOPED_TRACE(url);
         http_endpoint endpoint;
         endpoint.base_url = url;
-        EXPECT_TRUE(make_http_transport(endpoint));
+        EXPECT_TRUE(make_http_client(endpoint));
     }
 }
 
@@ -1116,7 +1146,7 @@ TEST(HttpEndpoint, RefusesHeadersThatWouldBreakTheFraming) {
         http_endpoint endpoint;
         endpoint.base_url = "http://example.org";
         endpoint.headers = {header};
-        const auto made = make_http_transport(endpoint);
+        const auto made = make_http_client(endpoint);
         ASSERT_FALSE(made);
         EXPECT_EQ(made.error().detail.find("secret"), std::string::npos);
     }
@@ -1127,7 +1157,7 @@ TEST(HttpEndpoint, RefusesACaFileThatCannotBeRead) {
     endpoint.base_url = "https://example.org";
     endpoint.ca_file = "no/such/file.pem";
 
-    const auto made = make_http_transport(endpoint);
+    const auto made = make_http_client(endpoint);
 
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().detail.substr(0, 8), "ca_file:");

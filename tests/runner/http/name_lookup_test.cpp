@@ -247,11 +247,11 @@ TEST_F(NameLookup, ATransportWhoseNameHangsIsCancelledAndDelaysNoOther) {
         http_endpoint endpoint;
         endpoint.base_url = "http://" + host + ":" + std::to_string(server.port());
         endpoint.names = names;
-        return make_http_transport(endpoint).value();
+        return make_http_client(endpoint).value();
     };
-    const auto status_of = [](std::shared_ptr<model_transport> transport) -> asio::awaitable<int> {
+    const auto status_of = [](std::shared_ptr<http_client> transport) -> asio::awaitable<int> {
         const transport_request request{.target = "/", .headers = {}, .body = "{}"};
-        const auto posted = co_await transport->post(request);
+        const auto posted = co_await transport->send(request);
         co_return posted ? (*posted)->status() : -static_cast<int>(posted.error().what);
     };
     int slow_status = 0;

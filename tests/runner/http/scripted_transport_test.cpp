@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using kind = transport_failure::kind;
 
 /// Status and pieces as they were read; the last entry names a failure.
-asio::awaitable<std::vector<std::string>> read_all(model_transport& transport, std::string body) {
+asio::awaitable<std::vector<std::string>> read_all(http_client& transport, std::string body) {
     transport_request request;
     request.body = std::move(body);
     const auto name = [](const transport_failure& failure) {
@@ -28,7 +28,7 @@ asio::awaitable<std::vector<std::string>> read_all(model_transport& transport, s
                                                  : std::string("other");
     };
     std::vector<std::string> log;
-    const auto posted = co_await transport.post(request);
+    const auto posted = co_await transport.send(request);
     if (!posted) {
         log.push_back(name(posted.error()));
         co_return log;
@@ -52,7 +52,7 @@ using lines = std::vector<std::string>;
 class ScriptedTransport : public test::coroutine_test {
 protected:
     lines play(scripted_answer answer) {
-        const auto transport = make_scripted_transport({std::move(answer)});
+        const auto transport = make_scripted_client({std::move(answer)});
         return run(read_all(*transport, "{}"));
     }
 
@@ -130,7 +130,7 @@ TEST_F(ScriptedTransport, GivesEachAnswerOnceAndThen500) {
     second.status = 429;
     second.body = "two";
     const auto transport =
-        make_scripted_transport({first, second}, [&seen](const transport_request& request) {
+        make_scripted_client({first, second}, [&seen](const transport_request& request) {
             seen.push_back(request.body);
         });
 
@@ -141,7 +141,7 @@ TEST_F(ScriptedTransport, GivesEachAnswerOnceAndThen500) {
 }
 
 TEST_F(ScriptedTransport, ChoosesByTheRequest) {
-    const auto transport = make_scripted_transport([](const transport_request& request) {
+    const auto transport = make_scripted_client([](const transport_request& request) {
         scripted_answer answer;
         answer.body = "you said " + request.body;
         return std::optional(answer);
@@ -159,7 +159,7 @@ TEST_F(ScriptedTransport, ReactsToCancellationWhileItWaits) {
         } else {
             answer.pace = milliseconds(60'000);
         }
-        const auto transport = make_scripted_transport({answer});
+        const auto transport = make_scripted_client({answer});
         asio::cancellation_signal stop;
         lines log;
         asio::co_spawn(

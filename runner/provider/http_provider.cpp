@@ -1,8 +1,7 @@
-#include "runner/openai/openai_provider.hpp"
+#include "runner/provider/http_provider.hpp"
 
 #include "runner/base/secret_cutter.hpp"
 #include "runner/base/timeout.hpp"
-#include "runner/openai/openai_fields.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -79,7 +78,7 @@ struct body_end {
 
 /// Reads on until the decoder has all, or the body ends.
 asio::awaitable<body_end>
-read_rest(transport_response& response, openai_decoder& decoder, std::size_t bytes_left) {
+read_rest(transport_response& response, answer_decoder& decoder, std::size_t bytes_left) {
     for (;;) {
         const transport_result<std::string_view> bytes = co_await response.read();
         if (!bytes) {
@@ -97,7 +96,7 @@ read_rest(transport_response& response, openai_decoder& decoder, std::size_t byt
 }
 
 /// What one read has brought is shown together. False: the decoder takes no more.
-bool feed_batch(openai_decoder& decoder, model_sink& sink, std::string_view bytes) {
+bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view bytes) {
     bool more = false;
     sink.begin_batch();
     try {
@@ -110,10 +109,14 @@ bool feed_batch(openai_decoder& decoder, model_sink& sink, std::string_view byte
     return more;
 }
 
-class openai_provider final : public model_provider {
+class http_provider final : public model_provider {
 public:
-    openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings)
-        : transport_(std::move(transport)),
+    http_provider(
+        std::shared_ptr<http_client> client, std::unique_ptr<model_dialect> dialect,
+        http_provider_settings settings
+    )
+        : client_(std::move(client)),
+          dialect_(std::move(dialect)),
           settings_(std::move(settings)),
           secrets_(settings_.secrets) {}
 
@@ -138,27 +141,25 @@ private:
     [[nodiscard]] asio::awaitable<model_outcome>
     exchange(const model_request& request, model_sink& sink);
 
-    std::shared_ptr<model_transport> transport_;
     [[nodiscard]] asio::awaitable<body_end> read_events(
-        transport_response& response, openai_decoder& decoder, model_sink& sink, bool& begun
+        transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
     );
     [[nodiscard]] model_failure without_secrets(model_failure failed, int status) const;
 
-    openai_settings settings_;
+    std::shared_ptr<http_client> client_;
+    std::unique_ptr<model_dialect> dialect_;
+    http_provider_settings settings_;
     secret_cutter secrets_;
 };
 
 asio::awaitable<model_outcome>
-openai_provider::exchange(const model_request& request, model_sink& sink) {
-    transport_request question;
-    question.target = "/chat/completions";
-    question.headers.emplace_back("Accept", "text/event-stream");
-    question.body = write_openai_request(request, settings_);
+http_provider::exchange(const model_request& request, model_sink& sink) {
+    transport_request question = dialect_->write_request(request);
     if (request.messages != nullptr) {
         *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
     }
     pass_failpoint("model.ask");
-    auto answered = co_await transport_->post(question);
+    auto answered = co_await client_->send(question);
     std::string().swap(question.body); // Assigning an empty one would keep the memory.
     if (!answered) {
         co_return from_transport(answered.error(), false);
@@ -177,7 +178,9 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
         );
     }
 
-    openai_decoder decoder(sink, request.parameters.model, settings_.provider_name);
+    const std::unique_ptr<answer_decoder> decoding =
+        dialect_->make_decoder(request.parameters, sink);
+    answer_decoder& decoder = *decoding;
     bool begun = false;
     body_end end = co_await read_events(*response, decoder, sink, begun);
     if (!end.failed && !end.at_its_end && !decoder.failed()) {
@@ -199,8 +202,8 @@ openai_provider::exchange(const model_request& request, model_sink& sink) {
 }
 
 /// Until the answer is complete, or as complete as it gets in time.
-asio::awaitable<body_end> openai_provider::read_events(
-    transport_response& response, openai_decoder& decoder, model_sink& sink, bool& begun
+asio::awaitable<body_end> http_provider::read_events(
+    transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
 ) {
     while (!decoder.ending()) {
         if (!sink.has_room()) {
@@ -242,7 +245,7 @@ asio::awaitable<body_end> openai_provider::read_events(
                      };
 }
 
-model_failure openai_provider::without_secrets(model_failure failed, int status) const {
+model_failure http_provider::without_secrets(model_failure failed, int status) const {
     failed.status = status;
     failed.upstream = secrets_.cut(failed.upstream, error_body_bytes_max);
     return failed;
@@ -250,9 +253,13 @@ model_failure openai_provider::without_secrets(model_failure failed, int status)
 
 } // namespace
 
-std::unique_ptr<model_provider>
-make_openai_provider(std::shared_ptr<model_transport> transport, openai_settings settings) {
-    return std::make_unique<openai_provider>(std::move(transport), std::move(settings));
+std::unique_ptr<model_provider> make_http_provider(
+    std::shared_ptr<http_client> client, std::unique_ptr<model_dialect> dialect,
+    http_provider_settings settings
+) {
+    return std::make_unique<http_provider>(
+        std::move(client), std::move(dialect), std::move(settings)
+    );
 }
 
 } // namespace agui::runner

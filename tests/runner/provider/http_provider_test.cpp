@@ -1,7 +1,8 @@
-#include "runner/openai/openai_provider.hpp"
+#include "runner/provider/http_provider.hpp"
 
 #include "runner/http/http_transport.hpp"
 #include "runner/http/scripted_transport.hpp"
+#include "runner/openai/openai_dialect.hpp"
 #include "tests/runner/http/http_test_server.hpp"
 #include "tests/runner/openai/recording_model_sink.hpp"
 #include "tests/support/coroutine_test.hpp"
@@ -30,16 +31,16 @@ const std::string usage_frame =
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n";
 const std::string done_frame = "data: [DONE]\n\n";
 
-class OpenaiProvider : public test::coroutine_test {
+class HttpProvider : public test::coroutine_test {
 protected:
     model_outcome ask(scripted_answer answer) {
-        return ask(make_scripted_transport(
-            {std::move(answer)}, [this](const transport_request& sent) { requests.push_back(sent); }
-        ));
+        return ask(make_scripted_client({std::move(answer)}, [this](const transport_request& sent) {
+            requests.push_back(sent);
+        }));
     }
 
-    model_outcome ask(std::shared_ptr<model_transport> transport) {
-        const auto provider = make_openai_provider(std::move(transport), settings);
+    model_outcome ask(std::shared_ptr<http_client> transport) {
+        const auto provider = make_provider(std::move(transport));
         std::optional<model_outcome> outcome;
         // model_outcome has no default value, which a spawned coroutine's result needs.
         const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
@@ -64,7 +65,12 @@ protected:
         return answer;
     }
 
-    openai_settings settings;
+    std::unique_ptr<model_provider> make_provider(std::shared_ptr<http_client> client) {
+        return make_http_provider(std::move(client), make_openai_dialect(dialect), settings);
+    }
+
+    openai_settings dialect;
+    http_provider_settings settings;
     recording_model_sink sink;
     std::vector<transport_request> requests;
 
@@ -75,7 +81,7 @@ private:
     std::vector<tool_definition> tools_;
 };
 
-TEST_F(OpenaiProvider, HoldsNoHistoryOnceItIsSent) {
+TEST_F(HttpProvider, HoldsNoHistoryOnceItIsSent) {
     session::message said;
     said.id = "u1";
     said.content = "a long history";
@@ -88,8 +94,8 @@ TEST_F(OpenaiProvider, HoldsNoHistoryOnceItIsSent) {
     EXPECT_EQ(messages.capacity(), 0U);
 }
 
-TEST_F(OpenaiProvider, AsksAndPassesTheAnswerOn) {
-    settings.provider_name = "the-provider";
+TEST_F(HttpProvider, AsksAndPassesTheAnswerOn) {
+    dialect.provider_name = "the-provider";
 
     const model_outcome outcome =
         ask(answering(text_frame + stop_frame + usage_frame + done_frame));
@@ -102,10 +108,10 @@ TEST_F(OpenaiProvider, AsksAndPassesTheAnswerOn) {
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(requests[0].target, "/chat/completions");
-    EXPECT_EQ(requests[0].body, write_openai_request(request(), settings));
+    EXPECT_EQ(requests[0].body, write_openai_request(request(), dialect));
 }
 
-TEST_F(OpenaiProvider, SortsStatusesIntoFailures) {
+TEST_F(HttpProvider, SortsStatusesIntoFailures) {
     const std::vector<std::pair<int, kind>> expected = {
         {400, kind::rejected},    {401, kind::rejected},    {403, kind::rejected},
         {404, kind::rejected},    {408, kind::unavailable}, {413, kind::rejected},
@@ -123,14 +129,14 @@ TEST_F(OpenaiProvider, SortsStatusesIntoFailures) {
     EXPECT_TRUE(sink.lines.empty());
 }
 
-TEST_F(OpenaiProvider, KeepsOnlyTheBeginOfAnErrorBody) {
+TEST_F(HttpProvider, KeepsOnlyTheBeginOfAnErrorBody) {
     const model_outcome outcome = ask(answering(std::string(100'000, 'x'), 500));
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().upstream.size(), 2048U);
 }
 
-TEST_F(OpenaiProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
+TEST_F(HttpProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
     scripted_answer answer = answering("a\n\nb\n\n", 503);
     answer.drop_after_frames = 1;
 
@@ -141,7 +147,7 @@ TEST_F(OpenaiProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
     EXPECT_EQ(outcome.error().upstream, "a\n\n");
 }
 
-TEST_F(OpenaiProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
+TEST_F(HttpProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
     scripted_answer answer = answering(text_frame + stop_frame + done_frame);
     answer.drop_after_frames = 0;
     const model_outcome before = ask(answer);
@@ -158,7 +164,7 @@ TEST_F(OpenaiProvider, TellsALossBeforeTheFirstByteFromALossAfterIt) {
     EXPECT_EQ(never.error().status, 0);
 }
 
-TEST_F(OpenaiProvider, TakesAnAnswerThatIsCutAfterItsFinishReason) {
+TEST_F(HttpProvider, TakesAnAnswerThatIsCutAfterItsFinishReason) {
     scripted_answer answer = answering(text_frame + stop_frame + done_frame);
     answer.drop_after_frames = 2;
 
@@ -168,7 +174,7 @@ TEST_F(OpenaiProvider, TakesAnAnswerThatIsCutAfterItsFinishReason) {
     EXPECT_EQ(outcome->reason, finish_reason::stop);
 }
 
-TEST_F(OpenaiProvider, TakesAnAnswerThatHangsAfterItsFinishReason) {
+TEST_F(HttpProvider, TakesAnAnswerThatHangsAfterItsFinishReason) {
     scripted_answer answer = answering(text_frame + stop_frame);
     answer.stall_after_frames = 2;
     answer.idle = std::chrono::milliseconds(1);
@@ -176,7 +182,7 @@ TEST_F(OpenaiProvider, TakesAnAnswerThatHangsAfterItsFinishReason) {
     EXPECT_TRUE(ask(answer));
 }
 
-TEST_F(OpenaiProvider, DoesNotWaitLongForTheEndAfterDone) {
+TEST_F(HttpProvider, DoesNotWaitLongForTheEndAfterDone) {
     scripted_answer answer = answering(text_frame + stop_frame + done_frame);
     answer.stall_after_frames = 3;
     answer.idle = std::chrono::hours(1);
@@ -184,7 +190,7 @@ TEST_F(OpenaiProvider, DoesNotWaitLongForTheEndAfterDone) {
     EXPECT_TRUE(ask(answer));
 }
 
-TEST_F(OpenaiProvider, ReportsATimeout) {
+TEST_F(HttpProvider, ReportsATimeout) {
     scripted_answer answer = answering(text_frame + stop_frame);
     answer.stall_after_frames = 1;
     answer.idle = std::chrono::milliseconds(1);
@@ -196,17 +202,17 @@ TEST_F(OpenaiProvider, ReportsATimeout) {
     EXPECT_EQ(outcome.error().status, 200);
 }
 
-TEST_F(OpenaiProvider, ReportsABodyThatIsNoAnswer) {
+TEST_F(HttpProvider, ReportsABodyThatIsNoAnswer) {
     const model_outcome outcome = ask(answering("<html>It works!</html>"));
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().what, kind::unavailable);
 }
 
-TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
+TEST_F(HttpProvider, ReportsCancellationWhileItStreams) {
     scripted_answer answer = answering(text_frame + stop_frame + done_frame);
     answer.stall_after_frames = 1;
-    const auto provider = make_openai_provider(make_scripted_transport({answer}), settings);
+    const auto provider = make_provider(make_scripted_client({answer}));
     asio::cancellation_signal stop;
     std::optional<model_outcome> outcome;
     const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
@@ -229,10 +235,10 @@ TEST_F(OpenaiProvider, ReportsCancellationWhileItStreams) {
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
-TEST_F(OpenaiProvider, ReportsCancellationAfterTheFinishReason) {
+TEST_F(HttpProvider, ReportsCancellationAfterTheFinishReason) {
     scripted_answer answer = answering(text_frame + stop_frame + done_frame);
     answer.stall_after_frames = 2;
-    const auto provider = make_openai_provider(make_scripted_transport({answer}), settings);
+    const auto provider = make_provider(make_scripted_client({answer}));
     asio::cancellation_signal stop;
     std::optional<model_outcome> outcome;
     const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
@@ -283,10 +289,10 @@ private:
     bool full_ = false;
 };
 
-class OpenaiProviderWithoutRoom : public OpenaiProvider {
+class HttpProviderWithoutRoom : public HttpProvider {
 protected:
-    void begin(std::shared_ptr<model_transport> transport) {
-        provider_ = make_openai_provider(std::move(transport), settings);
+    void begin(std::shared_ptr<http_client> transport) {
+        provider_ = make_provider(std::move(transport));
         const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
                              std::optional<model_outcome>& result) -> asio::awaitable<void> {
             result.emplace(co_await from.ask(what, to));
@@ -310,8 +316,8 @@ private:
     std::unique_ptr<model_provider> provider_;
 };
 
-TEST_F(OpenaiProviderWithoutRoom, ReadsOnOnlyWhenThereIsRoom) {
-    begin(make_scripted_transport({answering(text_frame + text_frame + stop_frame + done_frame)}));
+TEST_F(HttpProviderWithoutRoom, ReadsOnOnlyWhenThereIsRoom) {
+    begin(make_scripted_client({answering(text_frame + text_frame + stop_frame + done_frame)}));
 
     EXPECT_EQ(narrow.lines, std::vector<std::string>{"text Hi"});
     narrow.give_room();
@@ -324,8 +330,8 @@ TEST_F(OpenaiProviderWithoutRoom, ReadsOnOnlyWhenThereIsRoom) {
     EXPECT_TRUE(*outcome);
 }
 
-TEST_F(OpenaiProviderWithoutRoom, CanBeCancelled) {
-    begin(make_scripted_transport({answering(text_frame + text_frame + stop_frame + done_frame)}));
+TEST_F(HttpProviderWithoutRoom, CanBeCancelled) {
+    begin(make_scripted_client({answering(text_frame + text_frame + stop_frame + done_frame)}));
 
     stop.emit(asio::cancellation_type::terminal);
     narrow.give_room(); // What waits looks again, and sees that it is cancelled.
@@ -337,7 +343,7 @@ TEST_F(OpenaiProviderWithoutRoom, CanBeCancelled) {
     EXPECT_EQ(narrow.lines, std::vector<std::string>{"text Hi"});
 }
 
-TEST_F(OpenaiProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
+TEST_F(HttpProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     test::http_test_server server(
         context(),
         [this](test::server_connection& peer) -> asio::awaitable<void> {
@@ -355,7 +361,7 @@ TEST_F(OpenaiProviderWithoutRoom, TheTimeWithoutRoomIsNotTheServers) {
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
     endpoint.idle_timeout = std::chrono::milliseconds(200);
-    begin(make_http_transport(endpoint).value());
+    begin(make_http_client(endpoint).value());
 
     // Longer than the idle time, however long this machine takes for it.
     asio::steady_timer later(context(), std::chrono::milliseconds(600));
@@ -387,11 +393,10 @@ public:
     int ended = 0;
 };
 
-TEST_F(OpenaiProvider, WhatAReadBringsIsABatchAlsoWhereTheSinkThrows) {
+TEST_F(HttpProvider, WhatAReadBringsIsABatchAlsoWhereTheSinkThrows) {
     const std::string bad_frame = "data: {\"choices\":[{\"delta\":{\"content\":\"throw\"}}]}\n\n";
-    const auto provider = make_openai_provider(
-        make_scripted_transport({answering(text_frame + bad_frame + stop_frame + done_frame)}),
-        settings
+    const auto provider = make_provider(
+        make_scripted_client({answering(text_frame + bad_frame + stop_frame + done_frame)})
     );
     batch_sink batches;
     const auto ask = [](model_provider& from, const model_request& what,
@@ -404,7 +409,7 @@ TEST_F(OpenaiProvider, WhatAReadBringsIsABatchAlsoWhereTheSinkThrows) {
     EXPECT_EQ(batches.ended, 2);
 }
 
-TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
+TEST_F(HttpProvider, ReusesTheConnectionAfterDone) {
     test::http_test_server server(
         context(),
         [](test::server_connection& peer) -> asio::awaitable<void> {
@@ -423,7 +428,7 @@ TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
     );
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
-    const auto transport = make_http_transport(endpoint).value();
+    const auto transport = make_http_client(endpoint).value();
 
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(ask(transport));
@@ -431,7 +436,7 @@ TEST_F(OpenaiProvider, ReusesTheConnectionAfterDone) {
     EXPECT_EQ(server.accepted(), 1);
 }
 
-TEST_F(OpenaiProvider, CutsTheKeyOutOfWhatTheServerSays) {
+TEST_F(HttpProvider, CutsTheKeyOutOfWhatTheServerSays) {
     settings.secrets = {"Bearer sk-12345"};
 
     const model_outcome status = ask(answering(R"({"error":"bad key sk-12345"})", 401));
@@ -460,13 +465,13 @@ test::http_test_server::script answering_and_holding(std::string body) {
     };
 }
 
-TEST_F(OpenaiProvider, WaitsForTheEndAfterTheFinishReasonOnlySoLong) {
+TEST_F(HttpProvider, WaitsForTheEndAfterTheFinishReasonOnlySoLong) {
     EXPECT_EQ(settings.end_wait, std::chrono::seconds(2));
     settings.end_wait = std::chrono::milliseconds(1);
     test::http_test_server server(context(), answering_and_holding(text_frame + stop_frame));
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
-    const auto transport = make_http_transport(endpoint).value();
+    const auto transport = make_http_client(endpoint).value();
 
     EXPECT_TRUE(ask(transport));
     EXPECT_TRUE(ask(transport));
@@ -474,7 +479,7 @@ TEST_F(OpenaiProvider, WaitsForTheEndAfterTheFinishReasonOnlySoLong) {
     EXPECT_EQ(server.accepted(), 2); // What the first would still have sent is nobody's answer.
 }
 
-TEST_F(OpenaiProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
+TEST_F(HttpProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
     settings.end_wait = std::chrono::hours(1);
     test::http_test_server server(
         context(), answering_and_holding(text_frame + stop_frame + usage_frame)
@@ -482,13 +487,13 @@ TEST_F(OpenaiProvider, TakesUsageAfterTheFinishReasonForTheEnd) {
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
 
-    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+    const model_outcome outcome = ask(make_http_client(endpoint).value());
 
     ASSERT_TRUE(outcome);
     EXPECT_TRUE(outcome->usage);
 }
 
-TEST_F(OpenaiProvider, CommentsDoNotOutliveTheIdleTime) {
+TEST_F(HttpProvider, CommentsDoNotOutliveTheIdleTime) {
     test::http_test_server server(
         context(),
         [](test::server_connection& peer) -> asio::awaitable<void> {
@@ -512,14 +517,95 @@ TEST_F(OpenaiProvider, CommentsDoNotOutliveTheIdleTime) {
     endpoint.base_url = server.url("/v1");
     endpoint.idle_timeout = std::chrono::milliseconds(500); // No pause of a busy machine.
 
-    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+    const model_outcome outcome = ask(make_http_client(endpoint).value());
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().what, kind::timeout);
     EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hi"});
 }
 
-TEST_F(OpenaiProvider, RefusesACompressedAnswer) {
+/// Nothing like OpenAI's: a GET, lines of plain text, "end" at the end.
+class line_dialect final : public model_dialect {
+public:
+    class decoder final : public answer_decoder {
+    public:
+        explicit decoder(model_sink& sink) : sink_(sink) {}
+        bool feed(std::string_view bytes) override {
+            kept_.append(bytes);
+            for (std::size_t end = 0; (end = kept_.find('\n')) != std::string::npos;) {
+                const std::string line = kept_.substr(0, end);
+                kept_.erase(0, end + 1);
+                ended_ = ended_ || line == "end";
+                if (!ended_ && !line.starts_with("#")) {
+                    ++chunks_;
+                    sink_.on_text(line);
+                }
+            }
+            return !ended_;
+        }
+        [[nodiscard]] bool ending() const noexcept override { return ended_; }
+        [[nodiscard]] bool complete() const noexcept override { return ended_; }
+        [[nodiscard]] bool failed() const noexcept override { return false; }
+        [[nodiscard]] bool whole() const noexcept override { return false; }
+        [[nodiscard]] std::size_t chunks() const noexcept override { return chunks_; }
+        [[nodiscard]] model_outcome finish() override {
+            if (ended_) {
+                return model_answer{};
+            }
+            return model_failure{.what = kind::lost, .status = 0, .detail = "no end"};
+        }
+
+    private:
+        model_sink& sink_;
+        std::string kept_;
+        std::size_t chunks_ = 0;
+        bool ended_ = false;
+    };
+
+    [[nodiscard]] transport_request write_request(const model_request& call) const override {
+        transport_request request;
+        request.method = http_method::get;
+        request.target = "/say?model=" + call.parameters.model;
+        request.headers.emplace_back("X-Dialect", "lines");
+        return request;
+    }
+    [[nodiscard]] std::unique_ptr<answer_decoder>
+    make_decoder(const model_parameters&, model_sink& sink) const override {
+        return std::make_unique<decoder>(sink);
+    }
+};
+
+TEST_F(HttpProvider, SpeaksAnyDialect) {
+    std::string asked;
+    test::http_test_server server(
+        context(),
+        [&asked](test::server_connection& peer) -> asio::awaitable<void> {
+            asked = co_await peer.read_request();
+            co_await peer.send(test::chunked_header + test::chunk("# hello\nHi\nyo"));
+            co_await peer.send(test::chunk("u\nend\n") + test::chunk(""));
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    const auto provider = make_http_provider(
+        make_http_client(endpoint).value(), std::make_unique<line_dialect>(), settings
+    );
+    std::optional<model_outcome> outcome;
+    const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
+                         std::optional<model_outcome>& result) -> asio::awaitable<void> {
+        result.emplace(co_await from.ask(what, to));
+    };
+    run(keep(*provider, request(), sink, outcome));
+
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(*outcome);
+    EXPECT_EQ(sink.lines, std::vector<std::string>{"text Hiyou"});
+    EXPECT_TRUE(asked.starts_with("GET /v1/say?model=the-model HTTP/1.1\r\n")) << asked;
+    EXPECT_NE(asked.find("X-Dialect: lines\r\n"), std::string::npos);
+    EXPECT_EQ(asked.find("Content-"), std::string::npos) << "it has no body";
+}
+
+TEST_F(HttpProvider, RefusesACompressedAnswer) {
     test::http_test_server server(
         context(),
         [](test::server_connection& peer) -> asio::awaitable<void> {
@@ -533,7 +619,7 @@ TEST_F(OpenaiProvider, RefusesACompressedAnswer) {
     http_endpoint endpoint;
     endpoint.base_url = server.url("/v1");
 
-    const model_outcome outcome = ask(make_http_transport(endpoint).value());
+    const model_outcome outcome = ask(make_http_client(endpoint).value());
 
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().what, kind::unavailable);

@@ -1,4 +1,4 @@
-#include "runner/http/model_transport.hpp"
+#include "runner/http/http_client.hpp"
 
 #include <boost/assert/source_location.hpp>
 

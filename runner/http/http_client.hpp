@@ -26,11 +26,14 @@ throw_exception_from_error(const transport_failure& error, const boost::source_l
 template <class T>
 using transport_result = boost::system::result<T, transport_failure>;
 
+enum class http_method { get, post, put, patch, delete_ };
+
 struct transport_request {
+    http_method method = http_method::post;
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
     /// Besides Host, lengths and Content-Type.
     std::vector<std::pair<std::string, std::string>> headers;
-    std::string body; ///< JSON.
+    std::string body; ///< JSON. A GET or DELETE has none, and then no Content-Type either.
 };
 
 /// One answer. Destroying it before its end closes the connection below; after its end the
@@ -47,15 +50,15 @@ public:
     virtual void was_idle() noexcept {}
 };
 
-/// Where requests to a model server go: a real one over HTTP, or a script.
-class model_transport {
+/// An HTTP client for one server: a real one, or a script.
+class http_client {
 public:
-    virtual ~model_transport() = default;
+    virtual ~http_client() = default;
     /// Sends the request and returns once the answer's header is there. `request` must outlive the
     /// await. Cancellation closes the connection and yields `cancelled`.
     [[nodiscard]] virtual boost::asio::awaitable<
         transport_result<std::unique_ptr<transport_response>>>
-    post(const transport_request& request) = 0;
+    send(const transport_request& request) = 0;
 };
 
 } // namespace agui::runner

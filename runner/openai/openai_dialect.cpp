@@ -1,0 +1,36 @@
+#include "runner/openai/openai_dialect.hpp"
+
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+class openai_dialect final : public model_dialect {
+public:
+    explicit openai_dialect(openai_settings settings) : settings_(std::move(settings)) {}
+
+    [[nodiscard]] transport_request write_request(const model_request& call) const override {
+        transport_request request;
+        request.target = "/chat/completions";
+        request.headers.emplace_back("Accept", "text/event-stream");
+        request.body = write_openai_request(call, settings_);
+        return request;
+    }
+
+    [[nodiscard]] std::unique_ptr<answer_decoder>
+    make_decoder(const model_parameters& asked, model_sink& sink) const override {
+        return std::make_unique<openai_decoder>(sink, asked.model, settings_.provider_name);
+    }
+
+private:
+    const openai_settings settings_;
+};
+
+} // namespace
+
+std::unique_ptr<model_dialect> make_openai_dialect(openai_settings settings) {
+    return std::make_unique<openai_dialect>(std::move(settings));
+}
+
+} // namespace agui::runner
