@@ -13,8 +13,9 @@
 namespace agui::gateway {
 namespace {
 
-std::shared_ptr<runner::http_client>
-make_client(const model_config& model, const server_options& options) {
+std::shared_ptr<runner::http_client> make_client(
+    const model_config& model, const runner::model_dialect& dialect, const server_options& options
+) {
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
             throw std::runtime_error(
@@ -27,8 +28,8 @@ make_client(const model_config& model, const server_options& options) {
     endpoint.base_url = model.base_url;
     endpoint.headers = model.headers;
     if (!model.api_key.value.empty()) {
-        // After the configured headers: of two Authorization the transport takes the first.
-        endpoint.headers.emplace_back("Authorization", "Bearer " + model.api_key.value);
+        // After the configured headers: of two of one name the transport takes the first.
+        endpoint.headers.push_back(dialect.key_header(model.api_key.value));
     }
     endpoint.connect_timeout = model.connect;
     endpoint.first_byte_timeout = model.first_byte;
@@ -161,9 +162,9 @@ make_provider(const config& all, const model_config& model, const server_options
     runner::http_provider_settings settings;
     settings.name = model.name;
     settings.secrets = secrets_of(model, all.tools);
-    return runner::make_http_provider(
-        make_client(model, options), make_dialect(model), std::move(settings)
-    );
+    auto dialect = make_dialect(model);
+    auto client = make_client(model, *dialect, options);
+    return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
 provider_map make_providers(const config& all, const server_options& options) {

@@ -25,7 +25,27 @@ std::string_view name_of(model_failure::kind kind) noexcept {
     return "unavailable";
 }
 
+void add_count(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& more) {
+    if (more) {
+        sum = sum.value_or(0) + *more;
+    }
+}
+
 } // namespace
+
+void add_usage(std::vector<token_usage>& all, const token_usage& more) {
+    for (token_usage& one : all) {
+        if (one.provider == more.provider && one.model == more.model) {
+            add_count(one.input_tokens, more.input_tokens);
+            add_count(one.output_tokens, more.output_tokens);
+            add_count(one.reasoning_tokens, more.reasoning_tokens);
+            add_count(one.cached_input_tokens, more.cached_input_tokens);
+            add_count(one.cache_write_input_tokens, more.cache_write_input_tokens);
+            return;
+        }
+    }
+    all.push_back(more);
+}
 
 void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
     (void)key;

@@ -94,6 +94,10 @@ struct token_usage {
     std::optional<std::int64_t> cache_write_input_tokens;
 };
 
+/// Adds it to what the same model of the same provider has used; a count that no call reported
+/// stays absent.
+void add_usage(std::vector<token_usage>& all, const token_usage& more);
+
 enum class finish_reason { stop, tool_calls, length, content_filter };
 
 /// How a complete answer ended.

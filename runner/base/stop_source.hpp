@@ -3,10 +3,16 @@
 #include "runner/base/stop_reason.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace agui::runner {
 
@@ -40,9 +46,32 @@ public:
     /// it.
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
+    /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). Only `what`:
+    /// the caller goes on, and what it awaits next is not cancelled. Nothing: a stop came before,
+    /// and `what` never began, or while it went on, whatever it returned. What it throws is passed
+    /// on. Not while something else is bound to slot().
+    template <class T>
+    [[nodiscard]] boost::asio::awaitable<std::optional<T>> run(boost::asio::awaitable<T> what);
+
 private:
     struct shared;
     std::shared_ptr<shared> shared_;
 };
+
+template <class T>
+boost::asio::awaitable<std::optional<T>> stop_source::run(boost::asio::awaitable<T> what) {
+    if (requested()) {
+        co_return std::nullopt;
+    }
+    const auto executor = co_await boost::asio::this_coro::executor;
+    T value = co_await boost::asio::co_spawn(
+        executor, std::move(what),
+        boost::asio::bind_cancellation_slot(slot(), boost::asio::use_awaitable)
+    );
+    if (requested()) {
+        co_return std::nullopt;
+    }
+    co_return std::optional<T>(std::move(value));
+}
 
 } // namespace agui::runner

@@ -33,7 +33,8 @@ struct transport_request {
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
     /// Besides Host, lengths and Content-Type.
     std::vector<std::pair<std::string, std::string>> headers;
-    std::string body; ///< JSON. A GET or DELETE has none, and then no Content-Type either.
+    /// JSON. An empty one of a GET or DELETE is none: without Content-Type and Content-Length.
+    std::string body;
 };
 
 /// One answer. Destroying it before its end closes the connection below; after its end the

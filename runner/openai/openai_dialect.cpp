@@ -1,5 +1,6 @@
 #include "runner/openai/openai_dialect.hpp"
 
+#include <string>
 #include <utility>
 
 namespace agui::runner {
@@ -16,6 +17,11 @@ public:
         request.headers.emplace_back("Accept", "text/event-stream");
         request.body = write_openai_request(call, settings_);
         return request;
+    }
+
+    [[nodiscard]] std::pair<std::string, std::string> key_header(std::string_view key
+    ) const override {
+        return {"Authorization", "Bearer " + std::string(key)};
     }
 
     [[nodiscard]] std::unique_ptr<answer_decoder>

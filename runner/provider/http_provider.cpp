@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::size_t error_body_bytes_max = 2048;
 
-// After `[DONE]` only the end of the body is missing. Waiting for it a moment lets the connection
-// be used again, which over TLS saves round trips; a server that holds it back must not hold the
-// run back.
+// After the answer's end mark only the end of the body is missing. Waiting for it a moment lets the
+// connection be used again, which over TLS saves round trips; a server that holds it back must not
+// hold the run back.
 constexpr std::chrono::milliseconds body_end_wait{100};
 constexpr std::size_t body_end_bytes_max = 4096;
 constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
@@ -193,7 +193,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     if (end.failed && (cancelled || !outcome)) {
         co_return without_secrets(from_transport(*end.failed, begun), status);
     }
-    // Cut after the finish_reason: nothing of the answer itself is missing.
+    // Cut after the model's last word: nothing of the answer itself is missing.
     if (!outcome) {
         co_return without_secrets(outcome.error(), status);
     }
@@ -240,7 +240,7 @@ asio::awaitable<body_end> http_provider::read_events(
                          .failed =
                              transport_failure{
                                  .what = transport_failure::kind::timeout,
-                                 .detail = "no end of the body after the finish_reason"
+                                 .detail = "no end of the body after the end of the answer"
                              }
                      };
 }

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::runner {
 
@@ -49,6 +51,11 @@ public:
     /// The method, target, headers and body for a call, without what the endpoint's configuration
     /// adds (base URL, keys). Deterministic: the same call gives the same bytes.
     [[nodiscard]] virtual transport_request write_request(const model_request& call) const = 0;
+
+    /// The header that carries an API key: its name and value. The endpoint's configuration adds
+    /// it.
+    [[nodiscard]] virtual std::pair<std::string, std::string> key_header(std::string_view key
+    ) const = 0;
 
     /// For the answer to one call. `sink` must outlive the decoder.
     [[nodiscard]] virtual std::unique_ptr<answer_decoder>

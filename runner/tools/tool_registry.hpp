@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,13 +44,11 @@ struct tool_outcome {
 /// What it connects to its cancellation slot by itself must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
-/// The tools that the server executes. Filled before the server starts, read-only afterwards.
-class tool_registry {
+/// Tools at one moment. Never changes; any thread.
+class tool_set {
 public:
-    /// Throws std::invalid_argument for a second tool of the same name.
-    void add(tool_definition definition, tool_function function);
-
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
+    /// Null: there is none of that name. Lives as long as the set.
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
 
     /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in
@@ -57,8 +57,32 @@ public:
     ) const;
 
 private:
+    friend class tool_registry;
     std::vector<tool_definition> definitions_;
     std::map<std::string, tool_function, std::less<>> functions_;
+};
+
+/// The tools that the server executes. May grow while runs are under way: each run works with the
+/// set that it found when it began. Any thread.
+class tool_registry {
+public:
+    tool_registry() : tools_(std::make_shared<tool_set>()) {}
+    tool_registry(const tool_registry& other) : tools_(other.snapshot()) {}
+    tool_registry& operator=(const tool_registry& other);
+    ~tool_registry() = default;
+
+    /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
+    /// occasional changes. Copies of the registry do not see it.
+    void add(tool_definition definition, tool_function function);
+
+    /// What is registered now; never null.
+    [[nodiscard]] std::shared_ptr<const tool_set> snapshot() const;
+    /// The same, for a single question.
+    [[nodiscard]] bool contains(std::string_view name) const { return snapshot()->contains(name); }
+
+private:
+    mutable std::mutex mutex_;
+    std::shared_ptr<const tool_set> tools_; ///< Replaced as a whole.
 };
 
 /// True if `name` equals `pattern`, or begins with what stands before its final `*`.

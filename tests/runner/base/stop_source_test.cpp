@@ -1,12 +1,17 @@
 #include "runner/base/stop_source.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace agui::runner {
 namespace {
@@ -55,6 +60,98 @@ TEST_F(StopSource, RefusesWhatComesOnceItIsClosed) {
     EXPECT_FALSE(stop->close());
     context.run();
     EXPECT_EQ(cancelled, 0);
+}
+
+class StopSourceRun : public StopSource {
+protected:
+    /// Runs `what` under the stop, then waits for one more thing; lets what is ready happen.
+    void begin(asio::awaitable<int> what) {
+        const auto caller = [](stop_source& by, asio::awaitable<int> inner,
+                               StopSourceRun& test) -> asio::awaitable<void> {
+            test.value = co_await by.run(std::move(inner));
+            test.returned = true;
+            asio::steady_timer next(test.context, asio::steady_timer::time_point::min());
+            co_await next.async_wait(asio::use_awaitable);
+            test.went_on = true;
+        };
+        asio::co_spawn(
+            context, caller(*stop, std::move(what), *this),
+            [this](const std::exception_ptr& error) { thrown = error; }
+        );
+        settle();
+    }
+    void settle() {
+        context.restart();
+        context.poll();
+    }
+    asio::awaitable<int> wait_forever() {
+        begun = true;
+        asio::steady_timer timer(context, asio::steady_timer::time_point::max());
+        boost::system::error_code ec;
+        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+        was_cancelled = ec == asio::error::operation_aborted;
+        co_return 1;
+    }
+    asio::awaitable<int> return_at_once() {
+        begun = true;
+        co_return 7;
+    }
+    asio::awaitable<int> throw_at_once() {
+        throw std::runtime_error("broken");
+        co_return 0;
+    }
+
+    std::optional<int> value = -1;
+    bool begun = false;
+    bool was_cancelled = false;
+    bool returned = false;
+    bool went_on = false;
+    std::exception_ptr thrown;
+};
+
+TEST_F(StopSourceRun, ReturnsWhatItAwaited) {
+    begin(return_at_once());
+
+    EXPECT_EQ(value, 7);
+    EXPECT_TRUE(went_on);
+}
+
+TEST_F(StopSourceRun, BeginsNothingAfterAStop) {
+    stop->request(stop_reason::cancelled);
+    begin(return_at_once());
+
+    EXPECT_FALSE(begun);
+    EXPECT_TRUE(returned);
+    EXPECT_EQ(value, std::nullopt);
+}
+
+TEST_F(StopSourceRun, AStopCancelsWhatIsAwaitedAndNotTheCaller) {
+    begin(wait_forever());
+    EXPECT_TRUE(begun);
+    EXPECT_FALSE(returned);
+
+    stop->request(stop_reason::cancelled);
+    settle();
+
+    EXPECT_TRUE(was_cancelled);
+    EXPECT_EQ(value, std::nullopt) << "whatever it returned";
+    EXPECT_TRUE(went_on);
+    EXPECT_FALSE(thrown);
+}
+
+TEST_F(StopSourceRun, PassesOnWhatIsThrown) {
+    begin(throw_at_once());
+
+    EXPECT_TRUE(thrown);
+    EXPECT_FALSE(returned);
+}
+
+TEST_F(StopSourceRun, AStopAfterItIsNotForIt) {
+    begin(return_at_once());
+    stop->request(stop_reason::cancelled);
+    settle();
+
+    EXPECT_EQ(value, 7);
 }
 
 TEST_F(StopSource, LetsNoExceptionOutOfItsExecutor) {

@@ -569,6 +569,10 @@ public:
         request.headers.emplace_back("X-Dialect", "lines");
         return request;
     }
+    [[nodiscard]] std::pair<std::string, std::string> key_header(std::string_view key
+    ) const override {
+        return {"X-Key", std::string(key)};
+    }
     [[nodiscard]] std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters&, model_sink& sink) const override {
         return std::make_unique<decoder>(sink);

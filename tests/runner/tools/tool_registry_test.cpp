@@ -45,28 +45,48 @@ TEST_F(ToolRegistry, FindsToolsByName) {
     EXPECT_TRUE(registry.contains("add"));
     EXPECT_FALSE(registry.contains("ad"));
     EXPECT_FALSE(registry.contains(""));
-    EXPECT_NE(registry.find("weather"), nullptr);
-    EXPECT_EQ(registry.find("Weather"), nullptr);
+    const auto tools = registry.snapshot();
+    EXPECT_NE(tools->find("weather"), nullptr);
+    EXPECT_EQ(tools->find("Weather"), nullptr);
 }
 
 TEST_F(ToolRegistry, RefusesASecondToolOfTheSameName) {
     EXPECT_THROW(registry.add(named("add"), function()), std::invalid_argument);
-    EXPECT_EQ(registry.definitions({}).size(), 4U);
+    EXPECT_EQ(registry.snapshot()->definitions({}).size(), 4U);
+}
+
+TEST_F(ToolRegistry, ASnapshotStaysAsItIs) {
+    const auto before = registry.snapshot();
+    registry.add(named("later"), function());
+
+    EXPECT_FALSE(before->contains("later"));
+    EXPECT_EQ(before->definitions({}).size(), 4U);
+    EXPECT_TRUE(registry.contains("later"));
+    EXPECT_TRUE(registry.snapshot()->contains("add"));
+}
+
+TEST_F(ToolRegistry, ACopyGrowsByItself) {
+    tool_registry copy = registry;
+    copy.add(named("later"), function());
+    EXPECT_FALSE(registry.contains("later"));
+
+    registry = copy;
+    EXPECT_TRUE(registry.contains("later"));
 }
 
 TEST_F(ToolRegistry, ListsAllToolsInOrderWithoutPatterns) {
     EXPECT_EQ(
-        names(registry.definitions({})),
+        names(registry.snapshot()->definitions({})),
         (list{"weather", "mcp__files__read", "add", "mcp__files__write"})
     );
 }
 
 TEST_F(ToolRegistry, ListsToolsThatMatchAnyPatternOnce) {
     EXPECT_EQ(
-        names(registry.definitions({"mcp__files__*", "weather", "mcp__files__read"})),
+        names(registry.snapshot()->definitions({"mcp__files__*", "weather", "mcp__files__read"})),
         (list{"weather", "mcp__files__read", "mcp__files__write"})
     );
-    EXPECT_EQ(names(registry.definitions({"nothing"})), list{});
+    EXPECT_EQ(names(registry.snapshot()->definitions({"nothing"})), list{});
 }
 
 TEST(ToolPattern, MatchesWholeNamesAndPrefixes) {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "runner/loop/agent_loop.hpp"
+#include "runner/loop/conversation.hpp"
+#include "runner/loop/run_tools.hpp"
+
+namespace agui::runner {
+
+/// What the steps of one run share; of its run, which outlives them.
+struct run_parts {
+    const run_request& request;
+    const loop_services& services;
+    run_sink& sink;
+    stop_source& stop;
+    conversation& thread;
+    const run_tools& tools;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,32 @@
+#include "runner/loop/run_tools.hpp"
+
+#include <utility>
+
+namespace agui::runner {
+
+run_tools::run_tools(
+    const tool_registry& registry, const std::vector<std::string>& patterns,
+    std::vector<tool_definition> external
+)
+    : server_(registry.snapshot()), offered_(server_->definitions(patterns)) {
+    for (const tool_definition& tool : offered_) {
+        server_names_.insert(tool.name);
+    }
+    for (tool_definition& tool : external) {
+        if (!server_names_.contains(tool.name)) {
+            external_names_.insert(tool.name);
+            offered_.push_back(std::move(tool));
+        }
+    }
+}
+
+session::call_owner run_tools::owner_of(std::string_view name) const noexcept {
+    return external_names_.contains(name) ? session::call_owner::external
+                                          : session::call_owner::server;
+}
+
+const tool_function* run_tools::function_of(std::string_view name) const noexcept {
+    return server_names_.contains(name) ? server_->find(name) : nullptr;
+}
+
+} // namespace agui::runner

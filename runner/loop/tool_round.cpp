@@ -1,0 +1,137 @@
+#include "runner/loop/tool_round.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace agui::runner {
+
+using session::call_owner;
+using session::call_record;
+using session::call_status;
+
+namespace {
+
+// Cancels a batch on every way out of a scope; nothing happens to one that is done.
+class batch_end {
+public:
+    explicit batch_end(tool_batch& batch) noexcept : batch_(batch) {}
+    ~batch_end() { batch_.cancel(); }
+    batch_end(const batch_end&) = delete;
+    batch_end& operator=(const batch_end&) = delete;
+
+private:
+    tool_batch& batch_;
+};
+
+} // namespace
+
+boost::asio::awaitable<std::optional<stop_reason>>
+tool_round::execute(const std::vector<model_turn::call>& calls) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    const auto batch = std::make_shared<tool_batch>(
+        executor, run_.stop, run_.request.agent.max_parallel_tools, run_.services.max_result_bytes,
+        run_.services.log
+    );
+    // However this is left, by a result that cannot be shown or stored as well, nothing of the
+    // batch goes on.
+    const batch_end end(*batch);
+    for (const model_turn::call& call : calls) {
+        batch->add(run_.tools.function_of(call.name), invocation(call));
+    }
+    batch->start();
+    bool handed_over = false;
+    while (!batch->done()) {
+        const bool stopped = co_await wait_for(*batch);
+        if (stopped) {
+            co_return run_.stop.reason();
+        }
+        std::vector<tool_batch::finished> finished = batch->take_finished();
+        if (finished.empty()) {
+            continue;
+        }
+        check_failpoint("loop.tools_finished");
+        const std::optional<stop_reason> failed = co_await store_results(finished, handed_over);
+        check_failpoint("loop.results_stored");
+        if (failed) {
+            co_return failed;
+        }
+    }
+    // Calls of the caller may stand beside the server's in this turn.
+    if (handed_over || !run_.thread.open_calls({}).empty()) {
+        co_return stop_reason::external_tool;
+    }
+    co_return std::nullopt;
+}
+
+// True if the run was stopped meanwhile.
+boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
+    if (run_.stop.requested()) {
+        co_return true;
+    }
+    run_.stop.slot().assign([&batch](boost::asio::cancellation_type) { batch.wake(); });
+    co_await batch.wait();
+    run_.stop.slot().clear();
+    co_return run_.stop.requested();
+}
+
+boost::asio::awaitable<std::optional<stop_reason>>
+tool_round::store_results(std::vector<tool_batch::finished>& finished, bool& handed_over) {
+    branch_growth growing = run_.thread.growth();
+    std::vector<session::message> results;
+    for (tool_batch::finished& one : finished) {
+        const call_record& call = run_.thread.own_call(one.call_id);
+        if (one.outcome.what == tool_outcome::kind::external) {
+            call_record changed = call;
+            changed.owner = call_owner::external;
+            growing.change.calls.push_back(std::move(changed));
+            handed_over = true;
+            continue;
+        }
+        conversation::set_status(growing.change, call, call_status::answered);
+        results.push_back(result_message(one));
+        run_.thread.append(growing, results.back());
+        run_.thread.add_event(
+            growing.change, "tool.response",
+            {{"toolCallId", one.call_id}, {"messageId", results.back().id}}
+        );
+    }
+    const bool stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
+    if (!stored) {
+        co_return stop_reason::store_unavailable;
+    }
+    for (const session::message& result : results) {
+        run_.sink.emit(
+            call_result{result.id, result.tool_call_id, &result.content, result.error.has_value()}
+        );
+    }
+    co_return std::nullopt;
+}
+
+session::message tool_round::result_message(tool_batch::finished& one) {
+    session::message result;
+    result.id = run_.services.ids.next("msg");
+    result.role = session::role::tool;
+    result.tool_call_id = one.call_id;
+    result.content = std::move(one.outcome.content);
+    if (one.outcome.what == tool_outcome::kind::error) {
+        result.error = session::text_of(result.content);
+    }
+    return result;
+}
+
+tool_invocation tool_round::invocation(const model_turn::call& call) const {
+    tool_invocation made;
+    made.name = call.name;
+    made.arguments_text = call.arguments;
+    made.call_id = call.id;
+    made.thread_id = run_.request.key.thread_id;
+    made.run_id = run_.request.run_id;
+    made.agent_id = run_.request.agent.id;
+    return made;
+}
+
+} // namespace agui::runner
