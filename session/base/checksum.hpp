@@ -6,8 +6,8 @@
 
 namespace agui::session {
 
-/// What stored bytes are checked with (session/sqlite/README.md, "Log bytes"): a 64-bit word at a
-/// time with a multiplication each. Finds damage, not forgery.
+/// The checksum of stored bytes (session/sqlite/README.md, "Log bytes"): one multiplication per
+/// 64-bit word. Detects damage, not forgery.
 class checksum {
 public:
     void add(std::uint64_t word) noexcept {
@@ -25,7 +25,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
-    /// Where four bytes have to do.
+    /// For places with room for four bytes only.
     [[nodiscard]] static std::uint32_t folded(std::uint64_t value) noexcept {
         return static_cast<std::uint32_t>(value ^ value >> 32U);
     }

@@ -19,7 +19,7 @@ public:
 /// The machine's clock. The object lives as long as the program.
 [[nodiscard]] const clock& system_clock();
 
-/// A clock that stands still until it is moved; for tests and for replayed fixtures.
+/// A clock that changes only when it is set; for tests and for replayed fixtures.
 class manual_clock final : public clock {
 public:
     explicit manual_clock(unix_ms start = 1'700'000'000'000) noexcept : now_(start) {}

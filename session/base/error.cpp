@@ -49,7 +49,7 @@ std::string_view to_string(errc code) noexcept {
 }
 
 void throw_exception_from_error(const failure& error, const boost::source_location& where) {
-    (void)where; // The text is for a log; the position of value() says nothing about the cause.
+    (void)where; // The text is for a log; where value() was called says nothing about the cause.
     throw std::runtime_error(std::string(to_string(error.code)) + ": " + error.detail);
 }
 

@@ -10,27 +10,27 @@
 
 namespace agui {
 
-/// Why a request, a run or a store operation could not be carried out because of its input or of
-/// the state it met. Infrastructure that is broken in a way nobody can answer for, and bugs, are
-/// exceptions instead. Each value is one `error.code` of the HTTP surface (design section 5).
+/// Why a request, a run or a store operation failed because of its input or of the state it found.
+/// Bugs, and infrastructure failures that no caller can handle, are exceptions instead. Each value
+/// is one `error.code` of the HTTP surface (design section 5).
 enum class errc {
     invalid_json,
     invalid_input,                ///< A known field has a wrong type or value; `path` names it.
     unsupported_protocol_version, ///< The peer declared a major version that is not served.
-    unknown_tool_call,            ///< Answer to a call that neither thread nor input holds.
-    tool_name_mismatch,           ///< Answer names another tool than its call.
-    partial_tool_answers,         ///< `tools.on_partial = "reject"` and not all calls answered.
-    pending_tool_calls,           ///< `tools.on_abandoned = "reject"` and calls are open.
-    tool_name_clash,              ///< Client tool named like a server tool, with "reject".
-    thread_busy,                  ///< Another run holds the thread; `active_run_id` names it.
-    run_id_reused,                ///< The runId was used with another body.
-    run_expired,                  ///< The run is known, its log is gone.
-    /// As run_expired, asked for by a cursor; `earliest` can be served.
+    unknown_tool_call,    ///< An answer to a call that neither the thread nor the input holds.
+    tool_name_mismatch,   ///< The answer names a tool other than its call's.
+    partial_tool_answers, ///< `tools.on_partial = "reject"` and not all calls answered.
+    pending_tool_calls,   ///< `tools.on_abandoned = "reject"` and calls are open.
+    tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
+    thread_busy,          ///< Another run holds the thread; `active_run_id` names it.
+    run_id_reused,        ///< The runId was used before with a different body.
+    run_expired,          ///< The run is known, but its log is gone.
+    /// The log no longer goes back to the cursor; `earliest` is the lowest that can be served.
     cursor_expired,
-    bad_cursor,     ///< A cursor after the end of a run, or none at all.
-    body_too_large, ///< The thread would have more than `session.max_thread_bytes`.
+    bad_cursor,     ///< A cursor after the end of a run, or no cursor at all.
+    body_too_large, ///< The thread would exceed `session.max_thread_bytes`.
     not_found,
-    overloaded,        ///< A bound of the process is reached; try again later.
+    overloaded,        ///< A limit of the process is reached; try again later.
     draining,          ///< The process is shutting down.
     store_unavailable, ///< The store cannot be read or written.
     internal,

@@ -19,7 +19,7 @@ namespace {
 
 enum class action { none, kill, error, delay };
 
-// Longer than a group window, a heartbeat of the tests and the pace of a token.
+// Longer than a group window, the heartbeat in tests and the time between two tokens.
 constexpr std::chrono::milliseconds delay_time{150};
 
 struct chosen_failpoint {
@@ -48,7 +48,7 @@ struct chosen_failpoint {
     }
 };
 
-// True: the caller is to fail.
+// True: the caller must fail.
 bool stumble(std::string_view name) noexcept {
     static chosen_failpoint chosen;
     if (chosen.what == action::none || name != chosen.name ||
@@ -71,7 +71,7 @@ bool stumble(std::string_view name) noexcept {
     return false;
 }
 
-// Held while a hook is called, so that it does not go meanwhile.
+// Held while a hook is called, so that it is not destroyed during the call.
 std::shared_mutex hook_mutex;
 std::function<void(std::string_view)> current_hook;
 

@@ -8,7 +8,8 @@
 
 namespace agui {
 
-/// Bytes of a threadId, runId, message or call id: they become keys, and each request repeats them.
+/// The most bytes of a threadId, runId, message or call id: ids become keys, and each request
+/// repeats them.
 inline constexpr std::size_t id_bytes_max = 512;
 
 /// True for an id that is not longer than `bytes_max` and holds nothing that could break a line or
@@ -16,8 +17,8 @@ inline constexpr std::size_t id_bytes_max = 512;
 /// U+2029, no U+202A to U+202E and U+2066 to U+2069 (direction of text).
 [[nodiscard]] bool is_sound_id(std::string_view id, std::size_t bytes_max = id_bytes_max) noexcept;
 
-/// Bytes of the character at the beginning of `text` (not empty) that an id must not hold and a
-/// line of the log must not show; 0: it is none of those.
+/// The length of the character at the start of `text` (not empty) if it is one that an id must not
+/// hold and a log line must not show; otherwise 0.
 [[nodiscard]] std::size_t unsound_character(std::string_view text) noexcept;
 
 /// Source of identifiers. Safe to call from any thread.
@@ -25,8 +26,8 @@ class id_source {
 public:
     virtual ~id_source() = default;
 
-    /// An id that no other call returns. `kind` says what it is for (`msg`, `call`); it need not
-    /// show.
+    /// An id that no other call returns. `kind` says what it is for (`msg`, `call`); the id need
+    /// not show it.
     [[nodiscard]] virtual std::string next(std::string_view kind) = 0;
 };
 

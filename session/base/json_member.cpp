@@ -10,7 +10,7 @@ namespace agui::session {
 
 namespace {
 
-// Writes the name in snake_case; returns its length, or 0 if it is longer than the room.
+// Writes the name in snake_case; returns its length, or 0 if it does not fit.
 std::size_t write_snake_case(std::string_view name, char* out, std::size_t room) noexcept {
     std::size_t length = 0;
     for (const char c : name) {

@@ -9,10 +9,10 @@ namespace agui {
 
 namespace {
 
-// Taken of the budget at a time.
+// How much is taken from the budget at a time.
 constexpr std::size_t step_bytes = 64U << 10U;
 
-// What an allocation costs: malloc's own word, rounded to its grain.
+// What an allocation costs: malloc's header included, rounded up to its granularity.
 std::size_t cost_of(std::size_t bytes) noexcept {
     constexpr std::size_t grain = 16;
     constexpr std::size_t least = 32;
@@ -35,8 +35,7 @@ void* json_memory::do_allocate(std::size_t bytes, [[maybe_unused]] std::size_t a
     return block;
 }
 
-// Boost.JSON 1.81 does not give a block back with the alignment that it asked for: strings ask
-// for 1.
+// Boost.JSON 1.81 does not free a block with the alignment it asked for: strings ask for 1.
 void json_memory::do_deallocate(void* block, std::size_t bytes, std::size_t /*alignment*/) {
     ::operator delete(block, bytes);
     used_ -= cost_of(bytes);

@@ -9,14 +9,15 @@
 
 namespace agui {
 
-/// Memory for JSON values that counts against a budget, with what the allocator adds, for as long
-/// as the values live. An allocation without room throws memory_refused. The values of one storage
-/// are used on one thread at a time; they may move to another together.
+/// Memory for JSON values that counts against a budget, allocator overhead included, for as long as
+/// the values live. An allocation that the budget has no room for throws memory_refused. The values
+/// of one storage are used on one thread at a time; all of them may move to another thread
+/// together.
 class json_memory final : public boost::json::memory_resource {
 public:
     explicit json_memory(memory_budget* budget, memory_use use = memory_use::ordinary) noexcept;
 
-    /// Bytes of the values that live, and the most there were at a time.
+    /// Bytes of the values that are alive now, and the highest number so far.
     [[nodiscard]] std::size_t used() const noexcept { return used_; }
     [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 
@@ -32,7 +33,7 @@ private:
     std::size_t peak_ = 0;
 };
 
-/// A storage of its own, shared by the values made with it. `budget` may be null.
+/// A new storage, shared by the values made with it. `budget` may be null.
 [[nodiscard]] boost::json::storage_ptr
 make_json_storage(memory_budget* budget, memory_use use = memory_use::ordinary);
 

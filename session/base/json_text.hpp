@@ -7,8 +7,8 @@
 
 namespace agui {
 
-/// A JSON document as text, which never changes and is shared: a copy costs a count, whatever its
-/// size, and writing it costs its bytes. For what is stored and sent on, but never looked into.
+/// An immutable JSON document as text, shared by its copies: a copy costs one reference count,
+/// whatever the size. For documents that are stored and sent on but never inspected.
 class json_text {
 public:
     /// null
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool is_null() const noexcept { return !text_; }
     [[nodiscard]] bool is_empty_object() const noexcept { return view() == "{}"; }
 
-    /// The same text: with its members in another order it is another document.
+    /// The same text: documents that differ only in the order of members are not equal.
     friend bool operator==(const json_text& left, const json_text& right) noexcept {
         return left.text_ == right.text_ || left.view() == right.view();
     }

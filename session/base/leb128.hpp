@@ -9,10 +9,10 @@ namespace agui::session {
 
 // Numbers as LEB128 (DWARF 5, section 7.6), unsigned.
 
-/// The most that a number takes.
+/// The most bytes a number takes.
 inline constexpr std::size_t leb128_bytes_max = 10;
 
-/// Writes the number, which there is room for; returns how many bytes it took.
+/// Writes the number; `to` must have room for it. Returns the number of bytes written.
 inline std::size_t write_leb128(char* to, std::uint64_t value) noexcept {
     std::size_t bytes = 0;
     while (value >= 0x80) {
@@ -28,7 +28,7 @@ inline void put_leb128(std::string& bytes, std::uint64_t value) {
     bytes.append(number, write_leb128(number, value));
 }
 
-/// Takes a number below 2^63 off the front of `bytes`. False: there is none.
+/// Reads a number below 2^63 and removes it from the front of `bytes`. False: there is none.
 [[nodiscard]] inline bool take_leb128(std::string_view& bytes, std::uint64_t& value) {
     value = 0;
     for (unsigned shift = 0; shift < 63 && !bytes.empty(); shift += 7) {

@@ -11,19 +11,19 @@
 namespace agui {
 
 /// critical: cannot serve. error: we failed a request or a run. warning: caused by a client or
-/// recovered from. info: lifecycle. debug: per event.
+/// recovered from. info: start, stop and the like. debug: one line per event.
 enum class log_level { debug, info, warning, error, critical, off };
 
 [[nodiscard]] std::string_view to_string(log_level level) noexcept;
 
-/// One `key=value` of a log line. Views live for the call only.
+/// One `key=value` of a log line. The views are valid during the call only.
 struct log_field {
     std::string_view key;
     std::string_view value;
 };
 
-/// Where log lines go. Implementations are safe to call from any thread. User content and secrets
-/// are never passed at any level above debug, secrets at none.
+/// Where log lines go. Implementations are safe to call from any thread. User content is passed at
+/// debug level only; secrets are never passed.
 class logger {
 public:
     explicit logger(log_level threshold) noexcept : threshold_(threshold) {}

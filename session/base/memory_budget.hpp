@@ -7,15 +7,15 @@
 
 namespace agui {
 
-/// What takes memory of a budget.
+/// Who takes memory from a budget.
 enum class memory_use {
     ordinary,
-    small, ///< May use the reserve as well, so that large takers never refuse small ones.
+    small, ///< May use the reserve too, so that large uses never crowd out small ones.
 };
 
-/// The bytes that the process lets requests, logs and replies take together
-/// (`server.max_memory_bytes`). It counts what its takers say; it allocates nothing. Any thread;
-/// outlives its shares.
+/// The bytes that requests, logs and replies may take together (`server.max_memory_bytes`). It only
+/// counts what its users report; it allocates nothing. Safe to call from any thread; must outlive
+/// its shares.
 class memory_budget {
 public:
     /// The last `reserve` of the `limit` bytes are for memory_use::small.
@@ -24,9 +24,9 @@ public:
     memory_budget(const memory_budget&) = delete;
     memory_budget& operator=(const memory_budget&) = delete;
 
-    /// False: there is no room, and nothing was taken.
+    /// False: there is not enough room, and nothing was taken.
     [[nodiscard]] bool take(std::size_t bytes, memory_use use) noexcept;
-    /// For what cannot be refused any more: counts above the limit, too.
+    /// For memory that can no longer be refused: may exceed the limit.
     void take_anyway(std::size_t bytes) noexcept {
         used_.fetch_add(bytes, std::memory_order_relaxed);
     }
@@ -48,12 +48,12 @@ private:
     std::atomic<std::size_t> used_{0};
 };
 
-/// One taker's part of a budget, given back with the object. Without a budget it counts and refuses
+/// One user's part of a budget, returned by the destructor. Without a budget it counts and refuses
 /// nothing. Used on one thread at a time.
 class memory_share {
 public:
     memory_share() = default;
-    /// What is taken is rounded up to multiples of `step` bytes: few changes of the shared number.
+    /// Takes multiples of `step` bytes, so that the shared counter changes rarely.
     explicit memory_share(
         memory_budget* budget, memory_use use = memory_use::ordinary, std::size_t step = 1
     ) noexcept
@@ -66,14 +66,14 @@ public:
           held_(std::exchange(other.held_, 0)) {}
     memory_share& operator=(memory_share&& other) noexcept;
 
-    /// Holds at least `bytes` from here on. False: there is no room, and it holds what it held.
-    /// Never gives back.
+    /// Holds at least `bytes` after this. False: there is not enough room, and nothing changes.
+    /// Never shrinks.
     [[nodiscard]] bool grow_to(std::size_t bytes) noexcept;
-    /// The same for what cannot be refused any more.
+    /// The same for memory that can no longer be refused.
     void grow_anyway_to(std::size_t bytes) noexcept;
-    /// Gives back what it holds above `bytes`.
+    /// Returns what it holds above `bytes`.
     void shrink_to(std::size_t bytes) noexcept;
-    /// From here on as of another use; what is held stays held.
+    /// Changes the use for later calls; what is held stays held.
     void set_use(memory_use use) noexcept { use_ = use; }
 
     [[nodiscard]] std::size_t held() const noexcept { return held_; }

@@ -16,11 +16,11 @@ namespace {
 json::parse_options options_of_stored() {
     json::parse_options options;
     options.allow_invalid_utf8 = true;
-    options.max_depth = 2000; // Of what a request may hold, 1024, and what a message adds.
+    options.max_depth = 2000; // A request may have 1024, and a message adds some.
     return options;
 }
 
-// What the parser calls where only its judgement is wanted.
+// A parser handler that builds nothing: only validity is asked for.
 struct nothing_built {
     using text_view = json::string_view;
     using error_code = json::error_code;

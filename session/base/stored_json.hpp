@@ -9,12 +9,12 @@
 
 namespace agui::session {
 
-/// Reads JSON that a store has written. What was accepted once must be readable again: a tool may
-/// have answered with bytes that are not UTF-8, and the limits on input are not this reader's.
+/// Reads JSON that a store has written. What was accepted once must stay readable: a tool may have
+/// answered with bytes that are not UTF-8, and the limits on input do not apply here.
 /// errc::invalid_json.
 [[nodiscard]] result<boost::json::value> parse_stored(std::string_view text);
 
-/// The same of what is kept as text, without building it.
+/// The same for JSON that is kept as text: checked, but not built.
 [[nodiscard]] result<json_text> read_stored_text(std::string_view text);
 
 } // namespace agui::session

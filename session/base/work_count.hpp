@@ -11,7 +11,7 @@ namespace agui {
 
 // What reading, planning, applying and storing a request costs, in steps instead of seconds: tests
 // compare the counts of a shape and of the same shape at twice the size. A step is one value read,
-// one message or call visited, one part normalised. Nothing but a comment in builds without
+// one message or call visited, one part normalised. Does nothing in builds without
 // AGUI_VERIFY_EVENTS.
 
 #ifdef AGUI_VERIFY_EVENTS

@@ -32,7 +32,8 @@ std::string_view modern_type(std::string_view mime_type) noexcept {
     return "document";
 }
 
-// The members that say something. Attachments have megabytes: what is left out is not copied first.
+// The members that count for comparison. Attachments have megabytes, so members left out are not
+// copied at all.
 json::object telling(const json::object& object, bool is_part) {
     json::object copy;
     for (const auto& [key, value] : object) {
@@ -44,7 +45,7 @@ json::object telling(const json::object& object, bool is_part) {
     return copy;
 }
 
-// A `binary` part in its modern form; an empty object if it only holds a provider's file id.
+// A `binary` part in its modern form; an empty object if it holds only a provider's file id.
 json::object upgraded(const json::object& part) {
     const std::string_view mime_type = string_member(part, "mimeType");
     const std::string_view data = string_member(part, "data");
@@ -60,7 +61,7 @@ json::object upgraded(const json::object& part) {
     return {{"type", modern_type(mime_type)}, {"source", std::move(source)}};
 }
 
-// What a modern part says, without its id and metadata.
+// A modern part without its id and metadata.
 json::object bare(const json::object& part) {
     json::object copy = telling(part, true);
     if (json::value* source = copy.if_contains("source");
@@ -114,7 +115,7 @@ bool is_binary(const json::object& part) noexcept {
     return string_member(part, "type") == "binary";
 }
 
-// What the modern parts of a content say: clients of the transition send a file in both forms.
+// The modern parts of a content: some clients send a file in both the old and the modern form.
 std::unordered_set<std::string> modern_parts(const json::array& parts) {
     std::unordered_set<std::string> modern;
     for (const json::value& part : parts) {
@@ -158,7 +159,7 @@ json::array normalised(const json::array& given) {
     return parts;
 }
 
-// A single text part without members of its own is what a string is.
+// A single text part without further members equals a string.
 bool is_plain_text(const json::array& parts) {
     return parts.size() == 1 && parts[0].is_object() && parts[0].get_object().size() == 2 &&
            string_member(parts[0].get_object(), "type") == "text" &&

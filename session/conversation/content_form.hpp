@@ -13,21 +13,21 @@ namespace agui::session {
 
 /// A content in the form that contents are compared in (design section 5, "Same content"): a string
 /// is one text part, legacy `binary` parts are upgraded to image, audio, video or document, ids and
-/// metadata of parts are left out. Made once for a content that is compared with many: making it
-/// costs the content's length, a comparison no more than the shorter one's.
+/// metadata of parts are left out. Making a form costs the content's length; a comparison costs at
+/// most the shorter one's length. So it is made once for a content that is compared with many.
 ///
-/// Keeps views of the content it is made of, which must outlive it.
+/// Holds views of the content, which must outlive it.
 class content_form {
 public:
     explicit content_form(const content& value);
 
-    /// Text that is the same for equal forms only, for look-ups.
+    /// A text that is equal only for equal forms, for look-ups.
     [[nodiscard]] std::string key() const;
 
     friend bool operator==(const content_form&, const content_form&) = default;
 
 private:
-    std::variant<std::string_view, boost::json::array> form_; // Parts unless there is only text.
+    std::variant<std::string_view, boost::json::array> form_; // Parts, unless there is only text.
 };
 
 /// Forms of messages that may be compared many times, each made once. The messages must outlive it

@@ -21,7 +21,7 @@ enum class role { developer, system, user, assistant, tool, activity, reasoning 
 [[nodiscard]] std::optional<role> role_from_string(std::string_view name) noexcept;
 
 /// Text, or content parts kept as the JSON objects they arrived as (`{"type":"text","text":…}`,
-/// image, audio, video, document): only what is acted on is looked into.
+/// image, audio, video, document): only the members we act on are inspected.
 using content = std::variant<std::string, boost::json::array>;
 
 /// A call as the model wrote it. `arguments` is the model's text, JSON or not.
@@ -47,12 +47,12 @@ struct message {
     std::optional<std::string> error;  ///< tool: the call failed, and how
     std::string activity_type;         ///< activity
     boost::json::object activity;      ///< activity: its content
-    std::string subagent_run_id;       ///< Delegation that the message belongs to; empty: none.
+    std::string subagent_run_id; ///< The subagent run that the message belongs to; empty: none.
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
-    /// assistant: of an answer that a model gave here, where there is more to say than text and
-    /// calls; null: nothing. Stored, never shown.
+    /// assistant: set if the answer of a model has more to keep than text and calls; otherwise
+    /// null. Stored, never shown to a client.
     std::shared_ptr<const turn_origin> origin;
 
     /// Origins are compared by value.

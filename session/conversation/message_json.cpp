@@ -61,7 +61,7 @@ public:
         return std::string(value->get_string());
     }
 
-    /// The first of two spellings that is there.
+    /// The member under the first of two spellings that is present.
     [[nodiscard]] std::optional<std::string> text(std::string_view key, std::string_view older) {
         std::optional<std::string> value = text(key);
         return value || error_ ? value : text(older);
@@ -143,7 +143,7 @@ read_content(const json::value* value, member_reader& message, std::optional<fai
             (void)part.required_text("text"); // Checked here, kept in the part.
         }
     }
-    // A plain copy would stay in the memory resource that the request was parsed into.
+    // A plain copy would stay in the memory resource of the parsed request.
     return json::array(parts, json::storage_ptr());
 }
 
@@ -205,7 +205,7 @@ json::object to_json(const message& value) {
     if (value.role == role::activity) {
         object.emplace("content", value.activity);
     } else if (const auto* text = std::get_if<std::string>(&value.content)) {
-        // Only an assistant may say nothing: for the other roles `content` is required.
+        // Only an assistant message may have no content: the other roles require it.
         if (!text->empty() || value.role != role::assistant) {
             object.emplace("content", *text);
         }

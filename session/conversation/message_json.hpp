@@ -12,11 +12,10 @@ namespace agui::session {
 /// The message in AG-UI's JSON form: members without a value are left out, never null.
 [[nodiscard]] boost::json::object to_json(const message& value);
 
-/// The message as stores keep it: to_json and, where it has one, its `origin`, which nobody else is
-/// shown.
+/// The message as stores keep it: to_json and, where it has one, its `origin`, which is shown to
+/// nobody else.
 [[nodiscard]] boost::json::object to_stored_json(const message& value);
-/// Reads what to_stored_json wrote, and what to_json wrote before there were origins. Failures as
-/// below.
+/// Reads what to_stored_json wrote, and what to_json writes. Failures as for message_from_json.
 [[nodiscard]] result<message> message_from_stored_json(const boost::json::value& value);
 
 /// Reads what to_json wrote, and any AG-UI message: null optionals count as absent, unknown members

@@ -11,9 +11,8 @@ namespace json = boost::json;
 
 namespace {
 
-// Adds up until it is more than what was asked for. Every value takes its quotes or brackets and
-// the comma or colon after it, except for the last one: what is counted is the least that is
-// written.
+// Adds up sizes and stops once above the limit. Every value counts its quotes or brackets and the
+// comma or colon after it, except for the last one: the sum is a lower bound of what is written.
 class size_sum {
 public:
     explicit size_sum(std::size_t most) : most_(most) {}

@@ -9,10 +9,10 @@
 
 namespace agui::session {
 
-/// About how many bytes a message takes as it is stored, in JSON, and never more than that: found
-/// without writing it. Looks no further once the result is above `most`.
+/// A lower bound, close to the truth, of the bytes a message takes as stored JSON; computed without
+/// writing it. Stops counting once the result is above `most`.
 [[nodiscard]] std::size_t stored_size(const message& value, std::size_t most = SIZE_MAX);
-/// The same of any JSON.
+/// The same for any JSON value.
 [[nodiscard]] std::size_t stored_size(const boost::json::value& value, std::size_t most = SIZE_MAX);
 [[nodiscard]] std::size_t stored_size(const boost::json::array& value, std::size_t most = SIZE_MAX);
 [[nodiscard]] std::size_t

@@ -29,8 +29,8 @@ struct stored_message {
 };
 
 /// The messages of a thread, by number. They never change, so copies of a thread share them: a copy
-/// is one of pointers, and costs no more for long messages. Copies may be used by different threads
-/// of execution.
+/// copies only pointers, however long the messages are. Different threads of execution may use
+/// different copies.
 class node_list {
     using pointers = std::vector<std::shared_ptr<const stored_message>>;
 

@@ -124,7 +124,7 @@ thread_size size_after(thread_size size, const changes& change) noexcept {
 
 namespace {
 
-// A request may bring thousands of calls to a thread that has thousands.
+// Both the request and the thread may have thousands of calls.
 void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>& changed) {
     constexpr std::size_t few = 4; // A run changes one call at a time: searching is cheaper then.
     count_work(calls.size() + changed.size());

@@ -17,9 +17,9 @@
 
 namespace agui::session {
 
-/// A conversation of one principal. Two principals may use the same thread id without meeting.
+/// A conversation of one principal. The same thread id of two principals names two threads.
 struct thread_key {
-    std::string principal; ///< Empty while the server knows only one (no auth, or one token).
+    std::string principal; ///< Empty if the server knows only one (no auth, or one token).
     std::string thread_id;
 
     friend auto operator<=>(const thread_key&, const thread_key&) = default;
@@ -37,11 +37,11 @@ enum class call_owner { server, external };
 
 /// Where a call stands (design section 4).
 enum class call_status {
-    open,      ///< Made by a run that is still going.
-    pending,   ///< External, left to the caller by a run that finished.
-    answered,  ///< A tool message for it is stored.
-    dead,      ///< Its run was stopped, cut, failed or lost.
-    abandoned, ///< The conversation went on without an answer.
+    open,      ///< Made by a run that has not ended.
+    pending,   ///< External; the run that made it finished and left it to the caller.
+    answered,  ///< Its tool message is stored.
+    dead,      ///< Its run was stopped, cut off, failed or was lost.
+    abandoned, ///< The conversation continued without its answer.
     denied,    ///< A server call that was not allowed to run.
 };
 
@@ -58,7 +58,7 @@ struct call_record {
     node_index made_in = no_node; ///< The assistant message that holds the call.
 };
 
-/// How much the documents of a thread take as they are stored, about.
+/// The approximate stored bytes of a thread's documents.
 struct document_sizes {
     std::uint64_t state = 0;
     std::uint64_t offered_tools = 0;
@@ -80,20 +80,19 @@ struct thread_record {
     unix_ms last_run_at = 0;
 
     node_list nodes;
-    std::uint64_t bytes = 0;  ///< About, of its messages and documents as they are stored.
-    document_sizes documents; ///< Of `bytes`.
+    std::uint64_t bytes = 0;  ///< Approximate stored bytes of its messages and documents.
+    document_sizes documents; ///< The documents' part of `bytes`.
     std::vector<branch> branches;
-    std::uint32_t head = 0;           ///< The branch that a delta goes on from, if there are any.
+    std::uint32_t head = 0;           ///< The branch that a delta continues, if there are branches.
     std::vector<call_record> calls;   ///< In the order made.
-    boost::json::array offered_tools; ///< The tools of the last request that had any to say.
-    /// What the application said about itself in this user turn: objects with `description` and
-    /// `value`.
+    boost::json::array offered_tools; ///< The tools of the last request that had a `tools` member.
+    /// The `context` entries of this user turn: objects with `description` and `value`.
     boost::json::array context;
-    /// The last one with a new user message came with earlier ones.
+    /// True if the last request with a new user message also held earlier messages.
     bool last_request_had_history = false;
     json_text state; ///< The AG-UI state document; null: none.
 
-    /// Message numbers from the first to `tip`, in order.
+    /// The message numbers from the first message to `tip`, in order.
     [[nodiscard]] std::vector<node_index> path(node_index tip) const;
     [[nodiscard]] const call_record* find_call(std::string_view id) const noexcept;
 };
@@ -109,12 +108,12 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    /// Of the request, to recognise a repeat (P6); chosen by the caller.
+    /// Digest of the request, to recognise a repeat (P6); computed by the caller.
     std::string input_digest;
-    std::string idempotency_key; ///< Another name of the run on its thread; empty: it has none.
-    std::string protocol;        ///< How its first reader is spoken to; chosen by the caller.
+    std::string idempotency_key; ///< Another name of the run within its thread; empty: none.
+    std::string protocol;        ///< The protocol of its first reader; chosen by the caller.
     run_status status = run_status::active;
-    std::string end_reason; ///< Stop reason or error code of the end; empty while active.
+    std::string end_reason; ///< The stop reason or error code it ended with; empty while active.
     unix_ms started_at = 0;
     unix_ms ended_at = 0;
     std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
@@ -128,7 +127,7 @@ struct session_event {
     std::string type;
     std::string run_id;
     unix_ms timestamp = 0;
-    boost::json::object data; ///< The ids it concerns, e.g. `toolCallId`, `messageId`.
+    boost::json::object data; ///< The ids concerned, e.g. `toolCallId`, `messageId`.
 };
 
 /// What one transaction does to a thread: all of it or nothing. Absent members change nothing.
@@ -141,7 +140,7 @@ struct changes {
     };
     std::vector<branch_change> branches;
     std::optional<std::uint32_t> head;
-    std::vector<call_record> calls; ///< Inserted, or replaced by id.
+    std::vector<call_record> calls; ///< Inserted, or replaced if the id exists.
     std::vector<session_event> events;
     std::optional<boost::json::array> offered_tools;
     std::optional<boost::json::array> context;
@@ -156,7 +155,7 @@ struct changes {
     std::optional<run_record> run; ///< Replaces the record of run.number (status, end, sequence).
 };
 
-/// How many messages and branches a thread has: what a change of it is checked against.
+/// How many messages and branches a thread has: what a change is checked against.
 struct thread_size {
     std::size_t messages = 0;
     std::size_t branches = 0;
@@ -168,18 +167,18 @@ struct thread_size {
     return {thread.nodes.size(), thread.branches.size()};
 }
 
-/// What the documents of a thread take after the change.
+/// The sizes of the documents after the change.
 [[nodiscard]] document_sizes sizes_after(document_sizes sizes, const changes& change);
 
-/// What the thread takes after the change: thread_record::bytes.
+/// thread_record::bytes after the change.
 [[nodiscard]] std::uint64_t bytes_after(const thread_record& thread, const changes& change);
 
-/// The number of the run that ends with the change; 0: none does.
+/// The number of the run that the change ends; 0: none.
 [[nodiscard]] inline std::int64_t ended_run(const changes& change) noexcept {
     return change.run && change.run->status != run_status::active ? change.run->number : 0;
 }
 
-/// Applies `change` as a store does, so that a run can go on with its own copy.
+/// Applies `change` as a store does, so that a run can keep working on its own copy.
 void apply(thread_record& thread, const changes& change);
 
 } // namespace agui::session

@@ -30,7 +30,7 @@ public:
             }
             const auto [known, is_first] = last_user_.try_emplace(messages_[i].id, i);
             if (!is_first) {
-                // A repeat leaves the first where it is; another content replaces it.
+                // A repeat leaves the first where it is; other content replaces it.
                 const bool is_repeat = same(messages_[known->second], messages_[i]);
                 dropped[is_repeat ? i : known->second] = true;
                 known->second = is_repeat ? known->second : i;

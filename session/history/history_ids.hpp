@@ -6,10 +6,10 @@
 
 namespace agui::session {
 
-/// Makes the ids of an input's messages differ, as those of a snapshot must. A message that is
-/// there twice counts once. Of two user messages with one id the last counts. Any other message
-/// with an id that an earlier one or a user message has gets an id of its own, the same for the
-/// same input. True if there was anything to do.
+/// Makes the message ids of an input unique, as a snapshot requires. A duplicate message counts
+/// once. Of two user messages with the same id, the last counts. Any other message whose id an
+/// earlier message or a user message has gets a new id, always the same one for the same input.
+/// True if anything changed.
 bool make_ids_distinct(std::vector<message>& messages);
 
 } // namespace agui::session

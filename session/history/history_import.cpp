@@ -12,8 +12,8 @@ namespace agui::session {
 
 namespace {
 
-// Shown to people, never to a model: clients send such messages back, change them, or leave them
-// out.
+// Messages shown to people, never to a model: clients may send them back, change them, or leave
+// them out.
 bool is_only_shown(const message& value) noexcept {
     return value.role == role::reasoning || value.role == role::activity ||
            !value.subagent_run_id.empty();
@@ -35,7 +35,7 @@ bool same_message(const message& stored, const message& given, const content_for
             content_form(stored.content) == said);
 }
 
-// The messages of a thread as a tree to walk down.
+// The messages of a thread as a tree that can be walked from parent to child.
 class message_tree {
 public:
     explicit message_tree(const thread_record& thread)
@@ -56,8 +56,8 @@ public:
         }
     }
 
-    // The message after `node` that is `given`, past messages that are only shown; of several the
-    // one on the head branch, or else the newest one.
+    // The message after `node` that equals `given`, skipping messages that are only shown. Of
+    // several, the one on the head branch, otherwise the newest.
     [[nodiscard]] node_index find_next(node_index node, const message& given) const {
         const content_form said(given.content);
         node_index found = no_node;
@@ -162,7 +162,8 @@ private:
         }
         const call_record* stored = record_of(call.id);
         const bool was_pending = stored != nullptr && stored->status == call_status::pending;
-        // Elsewhere the answer has had its effect, and a refusal would block the thread for good.
+        // Anywhere else the answer has already taken effect, and a refusal would block the thread
+        // for good.
         if ((was_pending || index >= calls_.trailing) && given.name && *given.name != call.name) {
             return other_tool_named(index);
         }
@@ -179,11 +180,11 @@ private:
             if (calls_.made.at(call.id).call != &call) {
                 out_.warn("a repeated tool call was dropped");
             } else if (!trusts(call.name)) {
-                out_.warn("a call of a server tool in given history was dropped");
+                out_.warn("a call of a server tool in the client's history was dropped");
             } else if (calls_.answers.contains(call.id) || keeps_unanswered(call, index)) {
                 assistant.tool_calls.push_back(call);
             } else {
-                out_.warn("an unanswered call at the end of given history was dropped");
+                out_.warn("an unanswered call at the end of the client's history was dropped");
             }
         }
         if (!assistant.tool_calls.empty() || !is_empty(assistant.content)) {
@@ -208,8 +209,8 @@ private:
                forms_.of(*known->second) == forms_.of(given);
     }
 
-    // Results of server tools cannot be told from forged ones; where the client holds the only copy
-    // of the conversation there is nothing else to go by.
+    // Results of server tools cannot be told from forged ones; but where the client holds the only
+    // copy of the conversation, there is nothing to check against.
     [[nodiscard]] bool trusts(std::string_view tool) const {
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
     }
@@ -241,8 +242,9 @@ private:
         return std::nullopt;
     }
 
-    // In client mode most of the history is stored already: only what differs is added, so that a
-    // conversation costs its length, not its square. Returns how many kept messages are stored.
+    // In client mode most of the history is stored already. Only what differs is added, so that the
+    // cost of a conversation is linear in its length, not quadratic. Returns how many of the kept
+    // messages are already stored.
     std::size_t find_base() {
         const message_tree tree(thread_);
         node_index base = no_node;
@@ -259,7 +261,7 @@ private:
         return known;
     }
 
-    // A branch that ends at `base` is continued, otherwise a new one begins.
+    // Continues the branch that ends at `base`, or starts a new one.
     void choose_branch(node_index base) {
         out_.start_at(base);
         branch_ = static_cast<std::uint32_t>(thread_.branches.size());
@@ -276,8 +278,7 @@ private:
         }
     }
 
-    // For each message whether it is `base` or follows it with nothing between but what is only
-    // shown.
+    // For each message: whether it is `base`, or follows it with only shown messages in between.
     [[nodiscard]] std::vector<bool> tails_of(node_index base) const {
         count_work(thread_.nodes.size());
         std::vector<bool> ends(thread_.nodes.size());
@@ -366,7 +367,7 @@ private:
 
     void abandon(const call_record& call) { set_status(call, call_status::abandoned); }
 
-    // A message that the client has changed is stored again, and its calls move with it.
+    // A message that the client has changed is stored again, and its calls move to the new copy.
     void set_status(const call_record& call, call_status status) {
         call_record changed = call;
         if (const auto moved = moved_.find(call.id); moved != moved_.end()) {

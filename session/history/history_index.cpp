@@ -62,7 +62,8 @@ branch_index::branch_index(const thread_record& thread, const std::vector<node_i
 std::optional<std::size_t> branch_index::find(const message& given) const {
     std::optional<std::size_t> last = look_up(by_id_, given.id);
     if (given.role == role::tool) {
-        // An answer that was not taken (its call is dead) still shows that the call was seen.
+        // An answer that took no effect (its call is dead) still shows that the client saw the
+        // call.
         last = std::max(last, look_up(results_, given.tool_call_id));
         last = std::max(last, look_up(calls_, given.tool_call_id));
     }
@@ -81,8 +82,8 @@ content_match match_by_content(
     for (const message* value : given) {
         wanted.emplace_back(value->content);
     }
-    // The longest row that begins with the first one given (Knuth, Morris and Pratt): for each of
-    // those given, how many of the first ones the row that ends there repeats.
+    // The prefix function of Knuth, Morris and Pratt: for each wanted element, the length of the
+    // longest prefix that is also a suffix ending there.
     std::vector<std::size_t> repeats(wanted.size());
     for (std::size_t i = 1, length = 0; i < wanted.size();) {
         count_work();

@@ -38,8 +38,8 @@ public:
     }
 
 private:
-    // The last user message that the thread holds, by id and content. What stands before it is
-    // not looked at: clients drop the attachments of old messages, which is no edit.
+    // The last user message that the thread holds, by id and content. Messages before it are not
+    // compared: clients drop the attachments of old messages, which is no edit.
     void find_last_known() {
         for (std::size_t i = input_.messages.size(); i > 0 && !out_.last_known; --i) {
             const message& given = input_.messages[i - 1];
@@ -158,8 +158,8 @@ private:
         }
     }
 
-    // A page that was reloaded, or a client that makes new ids, sends what the thread holds under
-    // ids that it does not: the branch's last messages are known by what they say.
+    // A reloaded page, or a client that makes new ids, sends messages that the thread has under
+    // other ids: those at the end of the branch are recognised by content.
     void know_by_content() {
         std::vector<const message*> given;
         for (const std::size_t i : out_.new_users) {
@@ -185,8 +185,8 @@ private:
         collect_new_users();
     }
 
-    // A message that comes alone and says what the last one said, which has its reply, is meant as
-    // a new one ("go on"): taken for a retry it would cost the model the reply.
+    // A single message with the same content as the last one, which already has its reply, is meant
+    // as a new one ("go on"): treated as a retry, it would drop the reply.
     [[nodiscard]] bool
     is_said_again(const content_match& match, const std::vector<std::size_t>& positions) const {
         if (out_.new_users.size() != 1 || out_.new_users.front() + 1 != input_.messages.size()) {
@@ -236,7 +236,7 @@ private:
         return after_known_answer().value_or(out_.tip);
     }
 
-    // Last message of the turn that the message at `position` of the branch belongs to.
+    // The last message of the turn that the message at `position` of the branch belongs to.
     [[nodiscard]] node_index end_of_turn(std::size_t position) const {
         std::size_t last = position;
         while (last + 1 < out_.path.size() && !is_user(thread_.nodes[out_.path[last + 1]].message)
@@ -247,7 +247,7 @@ private:
     }
 
     // A client that keeps the whole history and sends no known user message has edited the first
-    // one; what stands before that (a greeting) stays.
+    // one; messages before it (a greeting) stay.
     [[nodiscard]] node_index base_without_known_user() const {
         const std::size_t first = first_user();
         if (first == out_.path.size()) {
@@ -256,8 +256,8 @@ private:
         return after_known_answer().value_or(thread_.nodes[out_.path[first]].parent);
     }
 
-    // An answer of a later turn before the new message: the client has cut off the beginning
-    // of the history, and goes on after that turn.
+    // An answer of a later turn before the new message: the client has cut off the start of the
+    // history and continues after that turn.
     [[nodiscard]] std::optional<node_index> after_known_answer() const {
         const std::size_t first = first_user();
         const branch_index positions(thread_, out_.path);
@@ -285,7 +285,7 @@ private:
     const input_calls& calls_;
     const thread_index& index_;
     history_place out_;
-    std::vector<node_index> anchors_;   // The stored ones that are the last known user message.
+    std::vector<node_index> anchors_; // The stored messages that equal the last known user message.
     std::optional<std::size_t> anchor_; // Its position on the path.
 };
 

@@ -16,7 +16,7 @@ namespace agui::session {
 
 namespace {
 
-// A known thread: user messages decide where the run goes on, answers are found by call id.
+// A known thread: user messages decide where the run continues, answers are matched by call id.
 class continuation {
 public:
     continuation(
@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    // A user message is known by its id: it cannot have that of a message of another kind.
+    // A user message is identified by its id, so it cannot have that of another kind of message.
     [[nodiscard]] std::optional<failure> refuse_taken_ids() const {
         std::unordered_map<std::string_view, std::size_t> given;
         for (const std::size_t i : place_.new_users) {
@@ -78,7 +78,7 @@ private:
         return std::nullopt;
     }
 
-    // Stores a message that is not a user's, under another id where the thread has one of its id.
+    // Stores a message that is not a user message, under a new id if the thread already has its id.
     std::string append_other(message value) {
         const std::string given = value.id;
         for (std::size_t count = 1;
@@ -94,8 +94,8 @@ private:
         return node < on_base_path_.size() && on_base_path_[node];
     }
 
-    // Sorts the tool messages of the input: answers that take effect, results of the client's own
-    // calls, and what is left out.
+    // Sorts the tool messages of the input into answers that take effect, results of the client's
+    // own calls, and those that are left out.
     std::optional<failure> read_answers() {
         for (std::size_t i = 0; i < input_.messages.size(); ++i) {
             const message& given = input_.messages[i];
@@ -127,7 +127,7 @@ private:
 
     void warn_if_different(const message& first, const message& other) {
         if (first.error != other.error || forms_.of(first) != forms_.of(other)) {
-            out_.warn("another answer to a call that is answered already was ignored");
+            out_.warn("a different answer to an already answered call was ignored");
         }
     }
 
@@ -150,8 +150,8 @@ private:
         return std::nullopt;
     }
 
-    // A call and its result that the client made itself. Before the last known user message an
-    // earlier request has brought them, and has decided.
+    // A call and its result that the client made itself. Those before the last known user message
+    // came with an earlier request, which decided about them.
     std::optional<failure> read_own_result(std::size_t index) {
         const message& given = input_.messages[index];
         const auto& [call, made_by] = calls_.made.at(given.tool_call_id);
@@ -200,8 +200,8 @@ private:
         return std::nullopt;
     }
 
-    // Answers stand next to their call, so they come first: an edit of what came with them keeps
-    // them. The rest keeps the order of the input.
+    // Answers belong next to their call, so they come first: editing a message that came with them
+    // then keeps them. The rest keeps the order of the input.
     void append_all() {
         for (const message* answer : answers_) {
             out_.set_status(*index_.find_call(answer->tool_call_id), call_status::answered);
@@ -235,7 +235,7 @@ private:
         if (own.tool_calls.empty()) {
             return;
         }
-        // A re-shaped message holds calls and text of the server too: only the client's calls are
+        // A reshaped message also holds the server's calls and text: only the client's calls are
         // new.
         if (holds_known_call || index_.ids.contains(given.id)) {
             own.id = given.id + ":" + own.tool_calls.front().id;
@@ -260,8 +260,8 @@ private:
         }
     }
 
-    // Clients send their system text with every request, some under a new id each time: it is taken
-    // in where the branch does not hold it yet.
+    // Clients send their system text with every request, some under a new id each time: it is
+    // stored only if the branch does not hold it yet.
     void append_system(const message& given) {
         if (!policy_.accept_client_system) {
             out_.warn("a system message of the client was dropped");
@@ -295,8 +295,8 @@ private:
         if (index != thread_.head) {
             plan_.change.head = index;
         }
-        // Only a new user message shows what the client sends: a retry of a delta looks like
-        // history when a tool answer came with it.
+        // Only a new user message shows whether the client sends history: a retry of a delta looks
+        // like history if a tool answer came with it.
         if (!place_.new_users.empty()) {
             plan_.change.last_request_had_history = place_.had_history;
         }
@@ -315,7 +315,7 @@ private:
             const message* last = last_spoken();
             const bool user = last != nullptr && last->role == role::user;
             const bool result = last != nullptr && last->role == role::tool;
-            // The model call that the branch's end asks for was lost to a failure.
+            // The branch ends in something the model has not answered: that model call failed.
             plan_.next = user || result ? next_step::call_model : next_step::nothing;
             plan_.new_user_turn = user;
         }
@@ -335,7 +335,7 @@ private:
         return nullptr;
     }
 
-    // True if the branch goes on after the last message of the input that it holds.
+    // True if the branch has messages after the last one that the input also holds.
     [[nodiscard]] bool misses_messages() const {
         const branch_index positions(thread_, place_.path);
         for (auto given = input_.messages.rbegin(); given != input_.messages.rend(); ++given) {
@@ -359,8 +359,9 @@ private:
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
     std::vector<bool> on_base_path_;
-    std::unordered_set<std::string> appended_;     // Ids.
-    std::unordered_set<std::string> system_texts_; // Of the branch, and of what is appended.
+    std::unordered_set<std::string> appended_; // Ids.
+    std::unordered_set<std::string>
+        system_texts_; // Texts on the branch and among the appended messages.
 
     std::vector<const message*> answers_;
     std::unordered_set<std::string_view> answered_;

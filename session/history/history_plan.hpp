@@ -16,12 +16,12 @@ enum class on_partial { automatic, wait, proceed, reject };
 /// `tools.on_abandoned`: a user message arrives while calls are pending.
 enum class on_abandoned { answer, reject };
 /// `session.client_history`, of an agent or of the header X-Client-History: what a client sends
-/// each time. It decides about an input none of whose user messages is known by its id.
+/// with each request. It matters only for an input none of whose user messages is known by id.
 enum class client_history {
-    /// What the branch holds already, by content, is known; one message is new, several are an
-    /// edit.
+    /// Messages that match the branch by content are known; one unknown message is new, several are
+    /// an edit.
     automatic,
-    full,  ///< Always everything: an unknown message is an edit of the first one.
+    full,  ///< Always the whole history: an unknown message is an edit of the first one.
     delta, ///< Only what is new: never an edit.
 };
 
@@ -38,7 +38,7 @@ struct history_policy {
     bool accept_client_system = false;
 };
 
-/// The part of a request that the history rule looks at.
+/// The part of a request that the history rule uses.
 struct history_input {
     /// As given, ids filled in by the caller where they were missing, and made distinct
     /// (history_ids.hpp).
@@ -55,7 +55,7 @@ struct history_input {
 enum class next_step {
     call_model,
     wait_for_answers, ///< Answers stored, others still pending: finish without a model call.
-    nothing,          ///< Nothing new and nothing to go on with: finish without a model call.
+    nothing,          ///< Nothing new and nothing unanswered: finish without a model call.
 };
 
 /// An answer that takes effect.
@@ -71,15 +71,15 @@ struct history_plan {
     changes change;
     std::vector<taken_answer> answers;          ///< One `tool.response` each.
     std::vector<std::string> new_user_messages; ///< Ids; one `user.message` each.
-    bool snapshot = false;      ///< `nothing`: the client misses messages of the branch; send them.
+    bool snapshot = false; ///< With `nothing`: the client lacks messages of the branch; send them.
     bool new_user_turn = false; ///< `tool_choice` applies to the first model call of a user turn.
     std::vector<std::string> warnings; ///< One sentence each, without content; for the log.
 };
 
-/// Decides what of `input` is new to `thread` and where the conversation goes on. Pure: same
+/// Decides what of `input` is new to `thread` and where the conversation continues. Pure: same
 /// arguments, same plan. `thread` may be empty (no nodes): a thread never seen. Failures:
-/// unknown_tool_call, tool_name_mismatch, partial_tool_answers, pending_tool_calls; nothing is to
-/// be stored then.
+/// unknown_tool_call, tool_name_mismatch, partial_tool_answers, pending_tool_calls; then nothing
+/// may be stored.
 [[nodiscard]] result<history_plan>
 plan_history(const thread_record& thread, const history_input& input, const history_policy& policy);
 

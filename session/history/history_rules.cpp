@@ -84,7 +84,7 @@ result<open_call_verdict> judge_open_calls(
         if (policy.on_abandoned == on_abandoned::reject) {
             return failure{
                 errc::pending_tool_calls,
-                "this thread has tool calls that wait for an answer",
+                "this thread has tool calls that are waiting for an answer",
                 {},
                 {}
             };

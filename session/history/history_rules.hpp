@@ -15,10 +15,10 @@ namespace agui::session {
 
 [[nodiscard]] bool is_system(const message& value) noexcept;
 
-/// A user message of the conversation itself, not of a delegation.
+/// A user message of the conversation itself, not of a subagent run.
 [[nodiscard]] bool is_user(const message& value) noexcept;
 
-/// What the input says about calls, by call id; the first one counts.
+/// The calls and answers in the input, by call id; the first one counts.
 struct input_calls {
     struct given_call {
         const tool_call* call;
@@ -29,7 +29,7 @@ struct input_calls {
 
     std::unordered_map<std::string_view, given_call> made;
     std::unordered_map<std::string_view, const message*> answers;
-    std::size_t trailing = 0; ///< From this index on there is nothing but tool messages.
+    std::size_t trailing = 0; ///< From this index on there are only tool messages.
 };
 
 [[nodiscard]] failure unknown_call(std::size_t index);
@@ -40,9 +40,9 @@ struct input_calls {
 [[nodiscard]] bool
 is_offered(const thread_record& thread, const history_input& input, std::string_view tool);
 
-/// What a request brings while calls are pending.
+/// What a request holds while calls are pending.
 struct open_call_case {
-    bool goes_on = false;         ///< A user message, or a turn asked for again.
+    bool goes_on = false;         ///< A user message, or a turn to be regenerated.
     bool answered = false;        ///< It answers some of the pending calls.
     bool own_pair_at_end = false; ///< It ends in the result of a call that the client made itself.
     bool whole_history = false;   ///< It came with history (form 2).
@@ -62,18 +62,18 @@ class plan_writer {
 public:
     plan_writer(const thread_record& thread, history_plan& plan) : thread_(thread), plan_(plan) {}
 
-    /// Messages that follow are appended after `base`.
+    /// The next messages are appended after `base`.
     void start_at(node_index base) noexcept { tip_ = base; }
     [[nodiscard]] node_index tip() const noexcept { return tip_; }
     /// The number that the next appended message gets.
     [[nodiscard]] node_index next_node() const noexcept;
     void append(message value);
 
-    /// Stores a call record; of several with one id the last counts.
+    /// Stores a call record; of several with the same id, the last counts.
     void set_call(call_record record);
     void set_status(const call_record& call, call_status status);
 
-    /// One warning of a kind is enough: clients send the same history again and again.
+    /// Repeats of a warning are dropped: clients send the same history with every request.
     void warn(std::string_view text);
 
 private:

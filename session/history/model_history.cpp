@@ -12,7 +12,7 @@ namespace agui::session {
 
 namespace {
 
-// A call without a stored answer is answered with what is known, never with a success.
+// A call without a stored answer gets a result that says what is known, never a success.
 std::string_view missing_answer(const call_record* call) noexcept {
     if (call == nullptr) {
         return "There is no result for this call.";
@@ -57,7 +57,7 @@ class builder {
 public:
     builder(const thread_record& thread, node_index tip)
         : thread_(thread), path_(thread.path(tip)) {
-        // A call that a later message repeats is closed: what follows answers the repeat.
+        // A call that a later message repeats is finished: later results answer the repeat.
         std::unordered_map<std::string_view, const message*> made_in;
         std::unordered_set<std::string_view> closed;
         for (const node_index node : path_) {

@@ -9,16 +9,16 @@
 
 namespace agui::session {
 
-/// Characters of a title that is made of a message: a line of a list.
+/// The most characters of a title made from a message: it has to fit on a line of a list.
 inline constexpr std::size_t title_characters_max = 80;
 
-/// The beginning of `text` as one line: whole characters, white space as single spaces, without
-/// control characters and those that change the direction of text.
+/// The start of `text` as one line: whole characters, white space as single spaces, without control
+/// characters and those that change the direction of text.
 [[nodiscard]] std::string
 title_line(std::string_view text, std::size_t characters_max = title_characters_max);
 
-/// The title that `change` gives to `thread`: of the first user message with a text, if it comes
-/// with the change and the thread has no title. Nothing: the title stays as it is.
+/// The title that `change` gives to `thread`: made from the first user message that has text, if it
+/// comes with the change and the thread has no title. nullopt: the title does not change.
 [[nodiscard]] std::optional<std::string>
 title_of_change(const thread_record& thread, const changes& change);
 

@@ -12,7 +12,7 @@ namespace agui::session {
 disk_reserve::disk_reserve(std::string path, agui::logger& log) : path_(std::move(path)) {
     if (!restore()) {
         log.log(
-            log_level::warning, "no room is kept for removing threads from a full disk",
+            log_level::warning, "no disk space is reserved for removing threads from a full disk",
             {{"file", path_}}
         );
     }
@@ -37,9 +37,9 @@ bool disk_reserve::restore() noexcept {
         return false;
     }
     is_held_ = ::posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
-    (void)::close(file); // Nothing was written to it.
+    (void)::close(file); // Nothing was written to this file.
     if (!is_held_) {
-        (void)::unlink(path_.c_str()); // A part of it is of no use.
+        (void)::unlink(path_.c_str()); // A partial reserve is useless.
     }
     return is_held_;
 }

@@ -8,21 +8,21 @@
 
 namespace agui::session {
 
-/// Room on the disk that is kept for one purpose: on a full one, removing something takes room
-/// first. A file of that size beside the store; it stays when the store is closed, because the disk
-/// may fill up meanwhile. May be used from any thread.
+/// Reserved disk space: on a full disk, removing something first needs space. A file of that size
+/// next to the store; it stays when the store is closed, because the disk may fill up in the
+/// meantime. Safe to use from any thread.
 class disk_reserve {
 public:
-    /// What a removal takes: all commits that wait in the ring (1 MB), with what SQLite writes
+    /// The space a removal needs: all commits waiting in the ring (1 MB), and what SQLite writes
     /// around them.
     static constexpr std::size_t bytes = 4U << 20U;
 
-    /// `path` is the file's. Logs a warning if there is no room for it.
+    /// `path` names the file. Logs a warning if there is no space for it.
     disk_reserve(std::string path, agui::logger& log);
 
-    /// Gives the room to whoever comes first. False: there is none.
+    /// Frees the reserved space. False: none was reserved.
     [[nodiscard]] bool release() noexcept;
-    /// Takes it again. False: the disk is too full, or cannot do it.
+    /// Reserves it again. False: the disk is too full, or does not support it.
     bool restore() noexcept;
 
 private:

@@ -11,8 +11,8 @@ namespace agui::session {
 
 namespace {
 
-// What deltas share is a type and an id or two; a state or a history in between costs no more
-// memory.
+// Deltas share only a type and an id or two; with this limit, a state or a history between them
+// costs no more memory.
 constexpr std::size_t compared_bytes_max = 512;
 
 // Flags below the number of shared bytes.

@@ -14,10 +14,10 @@ namespace agui::session {
 
 namespace {
 
-// What is larger gains nothing, and fills the ring.
+// Larger records gain nothing and fill the ring.
 constexpr std::size_t record_bytes_max = 16U << 10U;
 
-// Found out before it is written: a large document takes milliseconds of the run's thread.
+// Checked before it is written: a large document takes milliseconds of the run's thread.
 bool has_large_document(const changes& change) {
     const auto is_large = [](const auto& document) {
         return document && stored_size(*document, record_bytes_max) > record_bytes_max;
@@ -34,7 +34,7 @@ std::string bytes_of(redo_record& record) {
     }
     std::size_t size = 0;
     for (const stored_message& added : record.change.messages) {
-        // As above, for an attachment.
+        // The same for an attachment.
         if (size + stored_size(added.message, record_bytes_max) > record_bytes_max) {
             return {};
         }
@@ -128,7 +128,7 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
 template <class Append>
 live_logs::outcome live_logs::take_record(redo_record& record, Append append) {
     const log_ring::place before = ring_.end();
-    held_record& held = records_.emplace_back(); // What can throw comes first.
+    held_record& held = records_.emplace_back(); // Operations that can throw come first.
     bool taken = false;
     try {
         taken = append();
@@ -190,7 +190,7 @@ live_logs::outcome live_logs::commit(redo_record& record, const std::optional<lo
     record.run_number = of->run_number;
     record.before = of->size;
     check_change(record.before, record.change);
-    const std::string bytes = bytes_of(record); // Without the lock, because it takes a while.
+    const std::string bytes = bytes_of(record); // Without the lock, because it is slow.
     if (bytes.empty()) {
         return outcome::refused;
     }

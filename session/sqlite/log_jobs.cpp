@@ -4,7 +4,7 @@ namespace agui::session {
 
 namespace {
 
-// Logs are dropped in portions, so that other calls come between.
+// Logs are dropped in portions, so that other calls can run in between.
 constexpr std::size_t dropped_at_once = 64;
 constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // About.
 
@@ -22,7 +22,7 @@ bool log_jobs::drop_some(const store::log_limits& limits) {
     if (runs.empty() && limits.max_bytes != 0) {
         runs = first_ended_beyond(limits.max_bytes);
     }
-    // Bounded: every stream waits for this transaction.
+    // Limited, because every stream waits for this transaction.
     std::uint64_t bytes = 0;
     std::size_t count = 0;
     while (count < runs.size() && bytes < dropped_bytes_at_once) {
@@ -35,8 +35,8 @@ bool log_jobs::drop_some(const store::log_limits& limits) {
     return !runs.empty();
 }
 
-// Those that ended first and have to go until `max_bytes` are left, or some of them. What is not
-// folded yet does not count, and stays.
+// The oldest logs that must be dropped until `max_bytes` are left, or some of them. Entries not yet
+// folded do not count, and stay.
 std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
     std::uint64_t left = tables_.log.row_bytes();
@@ -50,9 +50,7 @@ std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) 
         }
     }
     if (runs.empty()) {
-        logger_.log(
-            log_level::warning, "logs that cannot be dropped are beyond session.log_max_bytes"
-        );
+        logger_.log(log_level::warning, "logs that cannot be dropped exceed session.log_max_bytes");
     }
     return runs;
 }

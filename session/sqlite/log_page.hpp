@@ -12,8 +12,8 @@
 namespace agui::session {
 
 // The byte formats of the durable log (session/sqlite/README.md, "Log bytes"). Pure functions and a
-// buffer; all numbers are little-endian. A reader trusts nothing: bytes that were damaged are
-// recognised by their checksum, and a length that cannot be is refused.
+// buffer; all numbers are little-endian. A reader trusts nothing: damaged bytes are recognised by
+// their checksum, and an impossible length is refused.
 
 /// The last sequence of a slice; the one before its first if it has no entries.
 [[nodiscard]] std::uint64_t last_sequence(const log_slice& slice) noexcept;
@@ -21,7 +21,7 @@ namespace agui::session {
 /// Appends the entries of `next`, which must follow those of `slice`.
 void append_entries(log_slice& slice, const log_slice& next);
 
-/// Entries of one run that follow each other, as an entry_chain encodes them.
+/// Consecutive entries of one run, as an entry_chain encodes them.
 struct encoded_slice {
     std::int64_t run_number = 0;
     std::uint64_t first_sequence = 0;
@@ -29,11 +29,11 @@ struct encoded_slice {
     std::string_view bytes;
 };
 
-/// Over the bytes and what they belong to, so that bytes of another run do not pass either.
+/// Covers the bytes and where they belong, so that bytes of another run fail as well.
 [[nodiscard]] std::uint64_t checksum_of(const encoded_slice& slice) noexcept;
 
-/// Builds a page: the slices that one commit makes durable. Reused, so that a steady state does not
-/// allocate.
+/// Builds a page: the slices that one commit makes durable. Reused, so that the steady state does
+/// not allocate.
 class log_page_writer {
 public:
     void add(const encoded_slice& slice);
@@ -58,11 +58,11 @@ private:
 
 /// A slice of a page as read back.
 struct page_slice {
-    encoded_slice slice; ///< Its bytes are those of the page.
+    encoded_slice slice; ///< Its bytes point into the page.
     bool damaged = false;
 };
 
-/// Nullopt: the page does not say whose slices it holds.
+/// Nullopt: the slices in the page cannot be identified.
 [[nodiscard]] std::optional<std::vector<page_slice>> read_log_page(std::string_view page);
 
 } // namespace agui::session

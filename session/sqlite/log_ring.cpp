@@ -23,7 +23,7 @@ constexpr std::size_t file_bytes = log_ring::segment_bytes * log_ring::segment_c
 
 constexpr std::uint32_t segment_magic = 0x32524741; // "AGR2"
 
-// What a segment begins with.
+// The head of a segment.
 struct segment_head {
     std::uint32_t magic;
     std::uint32_t unused;
@@ -40,8 +40,8 @@ struct segment_head {
 };
 static_assert(sizeof(segment_head) == 32);
 
-// What a record begins with. Then in LEB128: run; first sequence; count, times two, and one if
-// there is a commit; if there are both, how many bytes the entries take. The entries; the commit.
+// The head of a record. After it in LEB128: run; first sequence; twice the count, plus one if there
+// is a commit; if there are both, the size of the entries. Then the entries and the commit.
 struct record_head {
     std::uint32_t bytes; ///< Of the whole record; 0: there is none.
     std::uint32_t head_sum;
@@ -100,7 +100,7 @@ Value load(const char* from) noexcept {
     return value;
 }
 
-// The record of which `bytes` are everything after its head.
+// The record whose bytes after the head are `bytes`.
 std::optional<log_ring::record> parse(std::string_view bytes) {
     std::uint64_t run_number = 0;
     std::uint64_t first_sequence = 0;
@@ -128,16 +128,16 @@ std::optional<log_ring::record> parse(std::string_view bytes) {
 
 enum class segment_end {
     blank,  ///< Nothing follows the last record.
-    torn,   ///< What a killed process was appending.
-    unsound ///< Something else.
+    torn,   ///< A record that a killed process was appending.
+    unsound ///< Anything else.
 };
 
 struct found_record {
     log_ring::record content;
-    bool damaged = false; ///< Behind its numbers.
+    bool damaged = false; ///< The part after its numbers is damaged.
 };
 
-// The record at `offset`; nullopt: there is none that is sound up to its numbers.
+// The record at `offset`; nullopt: none whose part up to the numbers is intact.
 std::optional<found_record> record_at(const char* segment, std::size_t offset, record_head& head) {
     head = load<record_head>(segment + offset);
     if (head.bytes < sizeof head || head.bytes > log_ring::segment_bytes - offset) {
@@ -150,7 +150,7 @@ std::optional<found_record> record_at(const char* segment, std::size_t offset, r
     return found_record{*record, body_sum_of(*record) != head.body_sum};
 }
 
-// Appends what is in a segment, as far as it can be read.
+// Appends the records of a segment, as far as they can be read.
 segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::contents& found) {
     std::size_t offset = sizeof(segment_head);
     record_head head{};
@@ -175,7 +175,7 @@ segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::co
     if (offset + sizeof head > log_ring::segment_bytes || load<std::uint32_t>(rest) != 0) {
         return segment_end::unsound;
     }
-    // What a killed process was appending has no length, and nothing after it.
+    // A record that a killed process was appending has no length and nothing after it.
     for (; offset + sizeof head <= log_ring::segment_bytes; offset += record_alignment) {
         if (record_at(segment, offset, head)) {
             return segment_end::unsound;
@@ -184,7 +184,7 @@ segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::co
     return segment_end::torn;
 }
 
-// The bytes of the file, as many as a ring has; nullopt: there is no file, or a shorter one.
+// The bytes of the file, as many as a ring has; nullopt: the file is missing or shorter.
 std::optional<std::string> read_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0 && errno == ENOENT) {
@@ -230,7 +230,7 @@ log_ring::recover(const std::string& path, std::uint64_t identity) {
                               head.serial % segment_count == slot;
         if (is_sound) {
             segments.emplace_back(head.serial, segment);
-        } else if (head.magic != 0) { // Not released, either.
+        } else if (head.magic != 0) { // Not released either.
             found.unreadable = true;
         }
     }
@@ -261,8 +261,8 @@ log_ring::log_ring(const std::string& path, std::uint64_t identity)
     if (file_ < 0) {
         fail(path);
     }
-    // The blocks are there before anything is written to the mapping, where a full disk would be a
-    // signal.
+    // Allocates the blocks before anything is written to the mapping, where a full disk would raise
+    // a signal.
     const int error = ::posix_fallocate(file_, 0, file_bytes);
     void* const mapped =
         error != 0 ? MAP_FAILED
@@ -307,7 +307,7 @@ bool log_ring::append(const record& given) noexcept {
     if (aligned(bytes) > segment_bytes - sizeof(segment_head)) {
         return false;
     }
-    if (offset_of(at) == 0) { // Behind a full segment.
+    if (offset_of(at) == 0) { // After a full segment.
         at = begin_of(serial_of(at));
     } else if (offset_of(at) + aligned(bytes) > segment_bytes) {
         at = begin_of(serial_of(at) + 1);
@@ -324,7 +324,7 @@ bool log_ring::append(const record& given) noexcept {
     std::ranges::copy(given.commit, record + commit_at);
     std::memcpy(record + sizeof head.bytes, &head.head_sum, sizeof head - sizeof head.bytes);
     pass_failpoint("ring.written");
-    // Last, so that a record is there as a whole or not at all, whenever the process is killed.
+    // Last, so that the record is there completely or not at all, whenever the process is killed.
     std::atomic_ref(*reinterpret_cast<std::uint32_t*>(record))
         .store(head.bytes, std::memory_order_release);
     end_.store(at + aligned(bytes), std::memory_order_release);
@@ -343,14 +343,14 @@ std::optional<log_ring::record> log_ring::next(place& from, place until) const {
                 return parse({record + sizeof head, head.bytes - sizeof head});
             }
         }
-        // After a full segment is the start of the next one.
+        // The end of a full segment is the start of the next one.
         from = begin_of(offset == 0 ? serial_of(from) : serial_of(from) + 1);
     }
     return std::nullopt;
 }
 
 void log_ring::release(place until) noexcept {
-    // One sound head stays, so that the file is known.
+    // One valid head stays, so that the file can be recognised.
     const std::uint64_t kept =
         std::min(serial_of(until), ready_serial_.load(std::memory_order_relaxed) - 1);
     for (; first_serial_ < kept; ++first_serial_) {
@@ -372,7 +372,7 @@ void log_ring::prepare() {
     check_failpoint("ring.prepare");
     const std::uint64_t serial = ready_serial_.load(std::memory_order_relaxed);
     char* const segment = segment_at(serial);
-    // Not through the mapping, where an error would be a signal.
+    // Not through the mapping, where an error would raise a signal.
     for (std::size_t done = 0; done < segment_bytes;) {
         const ssize_t written = ::pwrite(
             file_, zeros.data(), segment_bytes - done,
@@ -383,7 +383,7 @@ void log_ring::prepare() {
         }
         done += written > 0 ? static_cast<std::size_t>(written) : 0;
     }
-    // Where the kernel does not know this, who appends first to a page waits for it.
+    // If the kernel does not support this, the first append to a page waits for it.
     (void)::madvise(segment, segment_bytes, MADV_POPULATE_WRITE);
     segment_head head{0, 0, identity_, serial, 0};
     head.sum = head.expected_sum();

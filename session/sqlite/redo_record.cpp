@@ -17,8 +17,8 @@ namespace json = boost::json;
 
 namespace {
 
-// The members of each value in their order, for a writer and for a reader, which takes what it
-// cannot keep const.
+// The members of each value in order, for both the writer and the reader; the reader needs them not
+// const.
 
 template <class Value, class Of>
 concept any_const = std::is_same_v<std::remove_const_t<Value>, Of>;
@@ -101,7 +101,7 @@ class writer {
 public:
     explicit writer(std::size_t most) : most_(most) {}
 
-    /// Empty if they are too many.
+    /// Empty if there are too many bytes.
     [[nodiscard]] std::string take() && {
         return bytes_.size() > most_ ? std::string() : std::move(bytes_);
     }
@@ -109,7 +109,7 @@ public:
     void operator()(bool value) { put_leb128(bytes_, value ? 1 : 0); }
     void operator()(std::uint32_t value) { put_leb128(bytes_, value); }
     void operator()(std::uint64_t value) { put_leb128(bytes_, value); }
-    // Times and numbers of runs, which are not negative.
+    // Times and run numbers, which are never negative.
     void operator()(std::int64_t value) { put_leb128(bytes_, static_cast<std::uint64_t>(value)); }
     void operator()(std::string_view text) {
         put_leb128(bytes_, text.size());
@@ -148,8 +148,7 @@ public:
         members(*this, value);
     }
 
-    /// Something that stands at the end where it is there: records of before it was known have
-    /// none.
+    /// An optional last member: records written before it existed lack it.
     template <class Value>
     void last(const std::optional<Value>& value) {
         if (value) {
@@ -159,7 +158,7 @@ public:
 
 private:
     void put_json(const auto& value) {
-        if (bytes_.size() <= most_) { // Otherwise it is for nothing.
+        if (bytes_.size() <= most_) { // Otherwise the result is discarded.
             (*this)(json::serialize(value));
         }
     }
@@ -168,8 +167,8 @@ private:
     std::string bytes_;
 };
 
-// Takes values off the front; once something is not as a writer leaves it, this is not sound any
-// more, and what it gives is of no use.
+// Reads values from the front. After the first invalid one the reader has failed, and what it
+// returns is meaningless.
 class reader {
 public:
     explicit reader(std::string_view bytes) : rest_(bytes) {}
@@ -264,7 +263,7 @@ private:
         return sound_ ? value : 0;
     }
 
-    // Of things that take a byte each at least.
+    // A count of elements that take at least one byte each.
     std::size_t count() {
         const std::uint64_t value = number();
         expect(value <= rest_.size());

@@ -34,7 +34,7 @@ bool ring_file::recover() {
         tables_.redo.recover(left->commits);
     }
     tables_.log.recover(left ? &*left : nullptr, !left);
-    // Before anything is written that could be taken for what is there.
+    // Before anything is written that could be mistaken for earlier data.
     is_needed_ = !tables_.redo.fold_all();
     if (!is_needed_) {
         remove();
@@ -46,7 +46,7 @@ std::unique_ptr<live_logs> ring_file::open() {
     try {
         const std::uint64_t identity = random_identity();
         auto live = std::make_unique<live_logs>(path_, identity, tables_.runs.last_number());
-        live->ring().prepare(); // So that the file is known.
+        live->ring().prepare(); // So that the file can be recognised.
         set_identity(identity);
         tables_.log.use(live->ring());
         tables_.redo.use(*live);
@@ -69,7 +69,7 @@ void ring_file::close() noexcept {
         remove();
     } catch (const sqlite_error& error) {
         logger_.log(
-            log_level::warning, "the file of the latest log entries stays",
+            log_level::warning, "the file with the latest log entries was kept",
             {{"reason", error.what()}}
         );
     }
@@ -82,7 +82,7 @@ void ring_file::set_identity(std::optional<std::uint64_t> identity) {
 
 void ring_file::remove() {
     set_identity(std::nullopt);
-    std::error_code ignored; // A file that is left belongs to no store.
+    std::error_code ignored; // A file left behind belongs to no store.
     std::filesystem::remove(path_, ignored);
 }
 

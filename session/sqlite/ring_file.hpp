@@ -12,21 +12,21 @@
 
 namespace agui::session {
 
-/// The file of the ring (log_ring), from the opening of the store to its clean end: each process
-/// has its own, and the tables say which file belongs to them. Used by one thread, which is not the
-/// store's: before that begins and after it has ended.
+/// The file of the ring (log_ring), from the opening of the store to its clean shutdown. Each
+/// process has its own file, and the tables record which one belongs to them. Used by one thread
+/// other than the store's, before that starts and after it has ended.
 class ring_file {
 public:
-    /// What is given must outlive this.
+    /// The arguments must outlive this.
     ring_file(sqlite_tables& tables, std::string path, agui::logger& logger);
 
-    /// Brings what a former process has left into the tables; to be called once, first of all.
-    /// False: they cannot take it, and its file is still needed. Throws sqlite_error.
+    /// Brings what an earlier process left into the tables; to be called once, before anything
+    /// else. False: the tables cannot take it, and the file is still needed. Throws sqlite_error.
     [[nodiscard]] bool recover();
-    /// The way past the queue, with a new file. Null, with a warning, if there can be none.
+    /// Opens the way past the queue, with a new file. Null, with a warning, if that fails.
     [[nodiscard]] std::unique_ptr<live_logs> open();
-    /// Brings what is in the ring into the tables and removes the file; it stays if they cannot
-    /// take it.
+    /// Brings the ring's contents into the tables and removes the file; keeps it if the tables
+    /// cannot take them.
     void close() noexcept;
 
 private:
@@ -36,7 +36,7 @@ private:
     sqlite_tables& tables_;
     const std::string path_;
     agui::logger& logger_;
-    bool is_needed_ = false; ///< There is something in it that is not in the tables.
+    bool is_needed_ = false; ///< The file holds something that is not in the tables.
 };
 
 } // namespace agui::session

@@ -45,7 +45,7 @@ result<void> run_jobs::commit(
     if (change.run && !tables_.runs.update(at->thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    // Last, because what is staged is not undone with the savepoint.
+    // Last, because staging is not undone with the savepoint.
     if (has_entries && !tables_.log.stage(*log)) {
         return failure{errc::store_unavailable, "entries of the run's log before these were lost"};
     }
@@ -73,8 +73,8 @@ std::optional<run_record> run_jobs::latest(const thread_key& key) {
 }
 
 std::vector<store::orphan> run_jobs::orphans(const std::optional<thread_key>& thread) {
-    // Who holds a thread is asked first: a run that ends in between gives its thread back when its
-    // end is there to be read. And once more, for one that has begun in between.
+    // The holders are read first: a run that ends in between releases its thread only when its end
+    // can be read. They are read once more for runs that began in between.
     const std::map<thread_key, std::string> holders = leases_.all();
     pass_failpoint("store.leases_read");
     tables_.redo.show_all();

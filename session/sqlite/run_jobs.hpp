@@ -11,15 +11,15 @@
 
 namespace agui::session {
 
-/// What is asked of runs, as it is done on the store's thread: their begin, their commits, and
-/// reads of their records. A read sees what was durable before it. Throws sqlite_error, and
+/// The jobs on runs, executed on the store's thread: their start, their commits, and reads of their
+/// records. A read sees everything that was durable before. Throws sqlite_error, and
 /// std::logic_error where store does.
 class run_jobs {
 public:
-    /// What is given must outlive this.
+    /// The arguments must outlive this.
     run_jobs(sqlite_tables& tables, const lease_table& leases) : tables_(tables), leases_(leases) {}
 
-    /// A run as it has begun, and what its thread is then.
+    /// A run that has begun, and its thread at that moment.
     struct begun_thread {
         std::int64_t run_number = 0;
         thread_size size;

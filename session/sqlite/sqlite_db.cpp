@@ -19,7 +19,7 @@ namespace {
     throw sqlite_error(code, what);
 }
 
-// Conversations are nobody else's business. SQLite gives the files beside it the same mode.
+// Conversations are private. SQLite gives its other files the same mode.
 void create_private_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0) {
@@ -109,7 +109,7 @@ bool statement::step() {
 }
 
 void statement::reset() noexcept {
-    // The code is that of the last step, which has been reported already.
+    // This returns the error of the last step, which is already reported.
     (void)sqlite3_reset(handle_);
     (void)sqlite3_clear_bindings(handle_);
 }
@@ -162,7 +162,7 @@ bool statement::rows::is_null(int column) const noexcept {
 }
 
 std::string_view statement::rows::text(int column) const {
-    // The bytes of a text are its UTF-8: nothing is converted.
+    // A text's bytes are UTF-8 already: nothing is converted.
     return blob(column);
 }
 

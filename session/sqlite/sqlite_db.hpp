@@ -35,13 +35,13 @@ public:
     database(const database&) = delete;
     database& operator=(const database&) = delete;
 
-    /// Runs statements that take no arguments and whose rows nobody wants.
+    /// Runs statements without arguments and ignores their rows.
     void execute(const std::string& sql);
 
-    /// Transactions are begun so often that their statements are kept; use `transaction`.
+    /// Uses prepared statements, because transactions are frequent; use `transaction`.
     void begin();
     void commit();
-    /// Does nothing where SQLite rolled back by itself.
+    /// Does nothing if SQLite has rolled back by itself.
     void rollback() noexcept;
 
     /// The first column of the first row, as a number.
@@ -83,7 +83,7 @@ private:
     bool open_ = true;
 };
 
-/// What is written from its begin on is kept or undone; the transaction around it goes on.
+/// Writes since its start are kept or undone; the enclosing transaction continues.
 class savepoint {
 public:
     explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT part"); }
@@ -107,9 +107,9 @@ public:
     statement(const statement&) = delete;
     statement& operator=(const statement&) = delete;
 
-    /// The rows of one use: next() steps to the first, then to each further one. The statement is
-    /// free for its next use when this goes out of scope; texts and blobs of a row live until then
-    /// or until the next call of next().
+    /// The rows of one use: next() steps to the first, then to each further one. The statement can
+    /// be used again when this goes out of scope; texts and blobs of a row are valid until then or
+    /// until the next call of next().
     class rows {
     public:
         explicit rows(statement& owner) noexcept : owner_(owner) {}

@@ -10,16 +10,16 @@ namespace agui::session {
 
 namespace {
 
-// Of all tails together, before they are folded: the memory, the pages on disk and the time to open
-// after a crash grow with it.
+// The limit of all tails together before they are folded: memory, pages on disk and the time to
+// open after a crash grow with it.
 constexpr std::size_t fold_bytes = 256U << 10U;
-// One step of folding, so that commits wait for a few milliseconds at most.
+// Rows per step of folding, so that commits wait for a few milliseconds at most.
 constexpr std::size_t fold_step_rows = 32;
 constexpr std::int64_t fold_step_pages = 128;
 // A page is one BLOB, which SQLite limits to 10^9 bytes.
 constexpr std::size_t page_bytes_max = 16U << 20U;
 
-// Appends the entries with a sequence above `after`, until there are `limit`. False: damaged.
+// Appends the entries with a sequence above `after`, up to `limit` in all. False: damaged.
 bool copy_entries(
     const encoded_slice& slice, std::uint64_t after, std::size_t limit,
     std::vector<log_entry>& entries
@@ -72,7 +72,7 @@ void sqlite_log::take_live(log_ring::place until) {
     while (const auto record = ring_->next(behind, until)) {
         const encoded_slice& slice = record->slice;
         tail* const target = slice.count == 0 ? nullptr : tail_of(slice.run_number);
-        // Otherwise the run was removed meanwhile.
+        // Otherwise the run was removed in the meantime.
         if (target != nullptr && slice.first_sequence == target->end + 1) {
             keep(*target, slice);
             target->staged = target->end;
@@ -117,7 +117,7 @@ std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
             return known->second.end;
         }
     }
-    // The record outlives the log: numbers go on after what was dropped.
+    // The record outlives the log: numbering continues after what was dropped.
     const std::uint64_t end = end_of_rows(run_number);
     const auto position = runs_.log_of(run_number);
     return position ? std::max(end, position->last_sequence) : end;
@@ -137,7 +137,7 @@ bool sqlite_log::stage(const log_slice& slice) {
         target->chain.restart();
         target->open_bytes = 0;
     }
-    // First of all, so that rolled_back() finds the run whatever fails.
+    // First, so that rolled_back() finds the run whatever fails.
     staged_slice& staged = staged_.emplace_back();
     staged.slice.run_number = slice.run_number;
     staged.slice.first_sequence = slice.first_sequence;
@@ -186,7 +186,7 @@ void sqlite_log::keep(tail& target, const encoded_slice& slice) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
     }
     chunk& last = target.chunks.back();
-    lean_append(last.bytes, slice.bytes); // What can throw comes first.
+    lean_append(last.bytes, slice.bytes); // Operations that can throw come first.
     last.count += slice.count;
     target.end = slice.first_sequence + slice.count - 1;
     tail_bytes_ += slice.bytes.size();
@@ -199,7 +199,7 @@ void sqlite_log::committed() noexcept {
     }
     staged_bytes_.clear();
     if (staged_bytes_.capacity() > page_bytes_max) {
-        std::string().swap(staged_bytes_); // A disk had stood still.
+        std::string().swap(staged_bytes_); // It had grown while the disk was stalled.
     }
     staged_.clear();
     for (const std::int64_t run_number : erased_) {
@@ -342,14 +342,13 @@ bool sqlite_log::fold_all() noexcept {
     fold_wanted_ = true;
     fold_rests_ = false;
     while (!fold_rests_ && (is_folding() || fold_is_due())) {
-        fold_step(true); // Nothing comes any more.
+        fold_step(true); // No more entries will come.
     }
     return !fold_rests_;
 }
 
 void sqlite_log::fold_tails() {
-    // What a tail has folded counts from the commit on: until then nothing is changed but
-    // `progress`.
+    // A tail's folding takes effect with the commit: until then only `progress` changes.
     std::vector<std::pair<std::int64_t, std::size_t>> progress;
     std::size_t bytes = 0;
     transaction change(db_);

@@ -1,4 +1,4 @@
-// How sqlite_log finds, once, what a former process has left.
+// How sqlite_log recovers, once, what an earlier process left.
 
 #include "session/sqlite/sqlite_log.hpp"
 
@@ -81,7 +81,7 @@ void sqlite_log::read_pages(std::unordered_map<std::int64_t, std::vector<page_sl
     }
 }
 
-// A run's entries are in the ring in order, and so are those in pages, but not both together.
+// A run's entries in the ring are in order, and so are those in pages, but not the two together.
 void sqlite_log::recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring) {
     const auto end = std::ranges::find_if(from_ring, [sequence](const page_slice& held) {
         return held.slice.first_sequence >= sequence;
@@ -116,16 +116,16 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     // A log that was dropped may begin anywhere.
     const std::uint64_t next = target.end == 0 ? slice.first_sequence : target.end + 1;
     if (target.end == 0 && !entry_chain::begins_with_whole_entry(slice.bytes)) {
-        return true; // The rest of what was dropped.
+        return true; // The rest of a dropped log.
     }
-    // A process that ended while it was folding leaves entries both in a row and in a page.
+    // A process that ended during a fold leaves entries both in a row and in a page.
     if (slice.first_sequence + slice.count <= next) {
         return true;
     }
     if (slice.first_sequence != next) {
         return false;
     }
-    // The next slice of the run goes on with the chain.
+    // The run's next slice continues the chain.
     std::string_view rest = slice.bytes;
     log_entry entry;
     for (std::uint32_t i = 0; i < slice.count; ++i) {

@@ -16,7 +16,7 @@ std::string explain(const sqlite_error& error) {
     switch (error.code() & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return "is in use by another process: a store belongs to one process alone";
+        return "is in use by another process: only one process can use a store";
     case SQLITE_NOTADB:
         return "is not an SQLite database";
     default:

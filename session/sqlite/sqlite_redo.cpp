@@ -14,7 +14,7 @@ namespace agui::session {
 
 namespace {
 
-// Never for lack of space or for a disk that fails.
+// Not true for lack of space or a failing disk.
 bool is_fault_of_record(const std::exception& error) noexcept {
     const auto* const of_sqlite = dynamic_cast<const sqlite_error*>(&error);
     return of_sqlite != nullptr ? (of_sqlite->code() & 0xff) == SQLITE_CONSTRAINT
@@ -74,7 +74,7 @@ void sqlite_redo::take(chains how) {
     if (held_.size() >= live_logs::records_at_once && !fails_) {
         due_ = now;
     }
-    // First, because their entries come behind them.
+    // First, because their entries come after them.
     for (std::size_t i = before; i < held_.size(); ++i) {
         if (held_[i].record.begins) {
             log_.run_begun(held_[i].record.run_number);
@@ -111,9 +111,9 @@ void sqlite_redo::apply_one(const redo_record& record) {
         const auto at = threads_.find(record.key);
         if (at.has_value() != record.thread_exists) {
             if (!at) {
-                return; // It was removed meanwhile.
+                return; // It was removed in the meantime.
             }
-            throw std::logic_error("a new thread is there already");
+            throw std::logic_error("a new thread exists already");
         }
         std::int64_t thread = 0;
         if (!at) {
@@ -125,17 +125,17 @@ void sqlite_redo::apply_one(const redo_record& record) {
             thread = at->thread;
             threads_.apply(*at, record.change, record.begins->started_at, record.message_texts);
         } else {
-            throw std::logic_error("a run begins on a thread that is not as it was");
+            throw std::logic_error("a run begins on a thread that has changed");
         }
         (void)runs_.add(thread, *record.begins);
         return;
     }
     const auto at = threads_.find_of_run(record.run_number);
     if (!at) {
-        return; // Its thread was removed meanwhile.
+        return; // Its thread was removed in the meantime.
     }
     if (at->size != record.before) {
-        throw std::logic_error("a thread is not as its run has left it");
+        throw std::logic_error("a thread is not as its run left it");
     }
     threads_.apply(*at, record.change, std::nullopt, record.message_texts);
     if (record.change.run && !runs_.update(at->thread, *record.change.run)) {
@@ -143,8 +143,8 @@ void sqlite_redo::apply_one(const redo_record& record) {
     }
 }
 
-// A record that does not fit must not keep the others from the tables. After a power cut there may
-// be some; otherwise it is a bug.
+// A record that does not fit must not keep the others out of the tables. After a power cut this can
+// happen; otherwise it is a bug.
 void sqlite_redo::apply_or_leave_out(const redo_record& record) {
     savepoint own(db_);
     try {
@@ -185,7 +185,7 @@ void sqlite_redo::committed() noexcept {
     }
     if (live_ != nullptr) {
         live_->refuse_begins(false);
-        // Some may have come meanwhile, and asked nobody.
+        // Some may have come in the meantime without asking to be taken.
         take_wanted_ = held_.empty() && !live_->ask_for_next();
     }
 }
@@ -194,7 +194,7 @@ void sqlite_redo::rolled_back() noexcept { applied_ = 0; }
 
 void sqlite_redo::failed(const std::exception& error) noexcept {
     if (one_by_one_ && is_fault_of_record(error)) {
-        return; // It is found out, and left out.
+        return; // The record at fault is found and left out.
     }
     if (!std::exchange(fails_, true)) {
         logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
@@ -264,8 +264,8 @@ void sqlite_redo::end_read() noexcept {
 }
 
 void sqlite_redo::read_done() noexcept {
-    // A disk that could take nothing a moment ago is tried by step(). Meanwhile the transaction
-    // stays: doing all records to the tables again takes up to a tenth of a second.
+    // step() retries a disk that was full a moment ago. Until then the transaction stays open:
+    // applying all records again takes up to a tenth of a second.
     if (!read_ || fails_) {
         return;
     }
@@ -302,8 +302,7 @@ void sqlite_redo::step() noexcept {
         (void)apply_now(chains::go_on);
         return;
     }
-    // Asked once: what is appended meanwhile may change it, and the ring must not be released
-    // after records.
+    // Asked once: appends may change the answer, and the ring must not be released past records.
     const bool starts = log_.fold_starts();
     if (starts && !apply_now(chains::restart)) {
         log_.rest();

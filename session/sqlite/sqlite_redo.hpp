@@ -19,15 +19,14 @@
 
 namespace agui::session {
 
-/// Brings what came past the queue (live_logs) to where it stays: log entries to sqlite_log,
-/// records to the tables. A record is durable, and its caller was told, before this sees it; so
-/// none is given up because the disk is full, and none is shown to nobody: what is read of a thread
-/// has the thread's records in it.
+/// Moves what bypassed the queue (live_logs) to its final place: log entries to sqlite_log, records
+/// to the tables. A record is durable, and its caller was told, before this sees it. So no record
+/// is dropped because the disk is full, and every read of a thread sees the thread's records.
 ///
 /// Records wait, so that many become one transaction. Each transaction begins with all of them, and
 /// so does a read that they concern.
 ///
-/// Runs on the store's thread. Throws sqlite_error where nothing else is said.
+/// Runs on the store's thread. Throws sqlite_error unless stated otherwise.
 class sqlite_redo {
 public:
     sqlite_redo(
@@ -35,48 +34,48 @@ public:
         std::chrono::milliseconds apply_window, agui::logger& logger
     );
 
-    /// Does what of a former process's commits is not in the tables, in one transaction. Before the
-    /// log is recovered.
+    /// Applies an earlier process's commits that are not in the tables, in one transaction. To be
+    /// called before the log is recovered.
     void recover(const std::vector<log_ring::contents::commit>& commits);
 
-    /// From here on there is something to take. Without it this has nothing to do but fold.
+    /// From here on there may be records to take. Without this call, only folding is done.
     void use(live_logs& live);
 
-    /// Takes everything and does it to the tables: the start of each transaction. To be followed by
-    /// committed() or rolled_back().
+    /// Takes everything and applies it to the tables: the start of each transaction. Must be
+    /// followed by committed() or rolled_back().
     void apply();
     void committed() noexcept;
     void rolled_back() noexcept;
-    /// A transaction could not be written; the next that can is told to the log.
+    /// A transaction could not be written; the next success is logged.
     void failed(const std::exception& error) noexcept;
 
-    /// Within a read, before the tables are read: they have what was durable before. They keep it
-    /// if the disk can take it; otherwise the reads that follow have it as well, until end_read().
+    /// Within a read, before the tables are read: brings what was durable before into the tables.
+    /// It stays there if the disk can take it; otherwise later reads see it too, until end_read().
     /// read_done() ends the read.
     void show(const thread_key& key);
     void show_run(std::int64_t run_number);
     void show_all();
     void read_done() noexcept;
-    /// Before any other transaction: what reads have seen of records that the disk could not take
-    /// is to be done to the tables once more.
+    /// Before any other transaction: records that were applied only for reads, because the disk was
+    /// full, must be applied to the tables again.
     void end_read() noexcept;
 
     /// How many records were taken.
     [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
 
-    /// Takes what has come together.
+    /// Takes what has gathered.
     void take_live() noexcept;
-    /// When there is something to do for step() at the latest; nullopt: nothing waits.
+    /// The time by which step() must be called; nullopt: nothing waits.
     [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> due() const noexcept;
     /// True while step() has something to do.
     [[nodiscard]] bool has_work() const noexcept;
-    /// Does the records to the tables if there are many or they have waited long enough, or takes a
-    /// step of folding; each in a transaction of its own. Does not throw: what failed is tried
-    /// again after the window, folding when a commit succeeds.
+    /// Applies the records to the tables if there are many or they have waited long enough, or does
+    /// a step of folding; each in its own transaction. Does not throw: failed records are retried
+    /// after the window, folding when a commit succeeds.
     void step() noexcept;
-    /// Until has_work() says that there is nothing to do, or a step fails.
+    /// Steps until has_work() is false or a step fails.
     void take_all_steps() noexcept;
-    /// Folds everything. False: it could not, and what is in the ring is still needed.
+    /// Folds everything. False: it failed, and the ring's contents are still needed.
     [[nodiscard]] bool fold_all() noexcept;
 
 private:
@@ -101,13 +100,13 @@ private:
     live_logs* live_ = nullptr;
 
     std::vector<live_logs::held_record> held_;  ///< Not in the tables yet, oldest first.
-    std::chrono::steady_clock::time_point due_; ///< If there are any: at once if there are many.
-    std::size_t applied_ = 0; ///< So many of them the transaction that is going on has done.
-    std::optional<transaction> read_; ///< Records were done to the tables for a read.
+    std::chrono::steady_clock::time_point due_; ///< If there are any: now if there are many.
+    std::size_t applied_ = 0;         ///< How many of them the current transaction has applied.
+    std::optional<transaction> read_; ///< Records were applied to the tables for a read.
     std::uint64_t taken_ = 0;
     bool take_wanted_ = false;
-    bool one_by_one_ = false; ///< One of them does not fit: which is found out.
-    bool fails_ = false;      ///< The last transaction did: logged once.
+    bool one_by_one_ = false; ///< One of them does not fit; applying them one by one finds it.
+    bool fails_ = false;      ///< The last transaction failed; logged once.
 };
 
 } // namespace agui::session

@@ -8,9 +8,9 @@ namespace agui::session {
 
 namespace {
 
-// Of one transaction, which every run waits for: some milliseconds.
+// Limits of one transaction, for which every run waits: some milliseconds.
 constexpr std::uint64_t rows_at_once = 500;
-constexpr std::uint64_t bytes_at_once = 2U << 20U; // About: one row or log at the least.
+constexpr std::uint64_t bytes_at_once = 2U << 20U; // Approximate: at least one row or log.
 
 } // namespace
 
@@ -63,7 +63,7 @@ bool sqlite_removal::erase_some() {
     return true;
 }
 
-// Each of them: false: there was none.
+// Each returns false if there was none.
 
 bool sqlite_removal::erase_runs(std::int64_t thread) {
     std::vector<std::int64_t> numbers;

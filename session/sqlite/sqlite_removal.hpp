@@ -7,9 +7,9 @@
 
 namespace agui::session {
 
-/// How a thread leaves the tables: at once for everybody (mark), its rows later, a bounded number
-/// at a time, so that the removal of a long thread holds nobody up. What a killed process has left
-/// undone, the next one does.
+/// How a thread is removed from the tables: first it becomes invisible (mark), then its rows are
+/// deleted, a limited number at a time, so that removing a long thread delays no other call. The
+/// next process finishes what a killed one left undone.
 ///
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {
@@ -17,7 +17,7 @@ public:
     sqlite_removal(database& db, sqlite_log& log);
 
     void mark(std::int64_t thread);
-    /// Erases some rows of what was marked. False: nothing is left.
+    /// Erases some rows of marked threads. False: none are left.
     [[nodiscard]] bool erase_some();
     /// How many threads were marked.
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }

@@ -14,7 +14,7 @@ namespace agui::session {
 enum class log_state {
     kept,
     dropped, ///< By drop_logs.
-    damaged, ///< Bytes of it are lost: nothing of it is served.
+    damaged, ///< Some of its bytes are lost, so none of it is served.
 };
 
 /// The table of runs. Runs on the store's thread; functions that write expect a transaction. Throws
@@ -23,21 +23,21 @@ class sqlite_runs {
 public:
     explicit sqlite_runs(database& db);
 
-    /// The largest number that was ever used.
+    /// The largest number ever used.
     [[nodiscard]] std::int64_t last_number();
     /// True if the thread has a run of that id or idempotency key.
     [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
-    /// The number that the run gets: its own, or without one the next that was never used.
+    /// Returns the run's number: its own or, without one, the next unused.
     std::int64_t add(std::int64_t thread, const run_record& run);
-    /// False: the thread has no run of that number. An empty digest keeps the one that is stored. A
-    /// run that is active again writes a log again.
+    /// False: the thread has no run of that number. An empty digest keeps the stored one. A run
+    /// that becomes active again writes a log again.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
-    /// Active runs, of one thread or of all, in order of begin.
+    /// Active runs, of one thread or of all, in the order in which they began.
     [[nodiscard]] std::vector<store::orphan> active(const std::optional<thread_key>& thread);
 
     [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);
@@ -50,12 +50,12 @@ public:
     /// Nullopt: no such run.
     [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
     void set_log_state(std::int64_t number, log_state state);
-    /// For a loss that cannot be attributed: each active run may be concerned.
+    /// For a loss that cannot be attributed: any active run may be affected.
     void mark_active_damaged();
-    /// At most `limit` runs that ended before and whose logs are not dropped yet, first ended
-    /// first.
+    /// At most `limit` runs that ended before that time and whose logs are not dropped yet, oldest
+    /// end first.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
-    /// At most `limit` ended runs of whose logs there are rows, first ended first.
+    /// At most `limit` ended runs whose logs have rows, oldest end first.
     [[nodiscard]] std::vector<std::int64_t> with_rows(std::size_t limit);
 
 private:

@@ -8,7 +8,7 @@ namespace agui::session {
 namespace {
 
 // Rows that grow with a conversation are clustered by thread (WITHOUT ROWID), so that loading one
-// is a range scan. What is large and seldom changes has tables of its own: SQLite rewrites whole
+// is a range scan. Large data that seldom changes is in separate tables: SQLite rewrites whole
 // rows.
 constexpr const char* schema_1 = R"sql(
 CREATE TABLE threads (
@@ -116,8 +116,8 @@ CREATE TABLE run_logs (
 
 void create_version_1(database& db) { db.execute(schema_1); }
 
-// What was asked is recognised by its digest alone. Requests stored before have none: a repeat of
-// one is told that its runId is taken.
+// A request is recognised by its digest alone. Requests stored by version 1 have none: repeating
+// one gives the error that its runId is taken.
 void create_version_2(database& db) {
     db.execute("ALTER TABLE runs ADD COLUMN input_digest TEXT NOT NULL DEFAULT ''");
     db.execute("ALTER TABLE runs ADD COLUMN idempotency_key TEXT");
@@ -127,16 +127,15 @@ void create_version_2(database& db) {
     db.execute("DROP TABLE run_inputs");
 }
 
-// Logs are written in another form, and those of the old one go: who reads such a run again is told
-// that its events are gone, and a run that was active when its process ended loses its partial
-// text.
+// Logs have a new form, and old logs are dropped: reading such a run again gives the error that its
+// events are gone, and a run that was active when its process ended loses its partial text.
 void create_version_3(database& db) {
     db.execute("DELETE FROM log_pages");
     db.execute("DROP TABLE run_logs");
     db.execute("CREATE TABLE run_logs (run INTEGER NOT NULL, first_sequence INTEGER NOT NULL, "
                "last_sequence INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, "
                "payload BLOB NOT NULL)");
-    // Holds all that tells what a log takes, so that no payload is read for it.
+    // Covers everything needed to compute a log's size, so that no payload is read.
     db.execute("CREATE UNIQUE INDEX run_logs_by_run ON run_logs (run, first_sequence, bytes)");
     db.execute("UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END");
 }
@@ -148,14 +147,13 @@ void create_version_4(database& db) {
     db.execute("INSERT INTO log_ring VALUES (NULL)");
 }
 
-// Up to where the ring's commits are in the tables (log_ring::place). The ring of version 4 is not
-// read: what it holds is lost, as if the file were missing.
+// How far the ring's commits are in the tables (log_ring::place). The ring of version 4 is not
+// read: its contents are lost, as if the file were missing.
 void create_version_5(database& db) {
     db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
 }
 
-// How much the messages of a thread take; and the threads that are gone, of which there are rows
-// left (sqlite_removal).
+// The size of a thread's messages; and the removed threads that still have rows (sqlite_removal).
 void create_version_6(database& db) {
     db.execute("ALTER TABLE threads ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0");
     db.execute("UPDATE threads SET bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) "
@@ -163,12 +161,12 @@ void create_version_6(database& db) {
     db.execute("CREATE TABLE removed_threads (thread INTEGER PRIMARY KEY)");
 }
 
-// What the application said about itself in the thread's last user turn.
+// The `context` entries of the thread's last user turn.
 void create_version_7(database& db) {
     db.execute("ALTER TABLE thread_documents ADD COLUMN context TEXT");
 }
 
-// How much the documents of a thread take, each; they are a part of `bytes`.
+// The size of each document of a thread; they are part of `bytes`.
 void create_version_8(database& db) {
     for (const std::string document : {"state", "offered_tools", "context"}) {
         const std::string column = document + "_bytes";
@@ -195,7 +193,7 @@ void check_owner(database& db) {
 
 void migrate(database& db, std::span<const sqlite_migration> migrations) {
     const auto newest = static_cast<std::int64_t>(migrations.size());
-    // One transaction for all: it also takes the write lock where there is nothing to migrate.
+    // One transaction for all: it takes the write lock even if there is nothing to migrate.
     transaction change(db);
     for (std::int64_t version = db.integer("PRAGMA user_version"); version < newest; ++version) {
         migrations[static_cast<std::size_t>(version)](db);
@@ -230,12 +228,12 @@ std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migr
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 ) {
-    // Long enough for a predecessor that is just closing.
+    // Long enough for a previous process that is just closing.
     db.execute("PRAGMA busy_timeout = 250");
-    // One process owns the store. Without shared memory a transaction needs no lock calls either.
+    // One process owns the store. Without shared memory, transactions also need no lock calls.
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
-    // Of a new file. A transaction changes little on each of a dozen pages, and writes and sums up
-    // all of them: with 2 KB it costs a fifth less than with 4 KB, with 1 KB no less.
+    // For a new file. A transaction changes little on each of a dozen pages, but writes and
+    // checksums all of them: with 2 KB it costs a fifth less than with 4 KB; 1 KB saves no more.
     db.execute("PRAGMA page_size = 2048");
     check_owner(db);
     check_version(db, static_cast<std::int64_t>(migrations.size()));
@@ -248,13 +246,13 @@ void open_schema(
     db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
-    // A cache beyond its size writes in the middle of a transaction. Not below 8 MB: a read that
-    // finds commits which a full disk cannot take does without (sqlite_redo), and the ring holds 1
-    // MB of them.
+    // A cache beyond its size writes in the middle of a transaction. 8 MB avoid that: a read
+    // applies commits that a full disk cannot take (sqlite_redo), and the ring holds 1 MB of them.
     db.execute("PRAGMA cache_spill = 4000");
-    // What a savepoint keeps of pages would be written to a file else.
+    // Otherwise a savepoint would write its saved pages to a file.
     db.execute("PRAGMA temp_store = MEMORY");
-    // Distributions turn on the overwriting of what is deleted; FAST does it only where it is free.
+    // Some distributions overwrite deleted data by default; FAST does so only where it costs no
+    // I/O.
     db.execute("PRAGMA secure_delete = FAST");
     migrate(db, migrations);
 }

@@ -12,17 +12,17 @@ namespace agui::session {
 /// "AGUI": what `PRAGMA application_id` of a store's file says.
 inline constexpr std::int64_t sqlite_application_id = 0x41475549;
 
-/// Takes a schema from one version to the next, inside a transaction.
+/// Migrates a schema from one version to the next, inside a transaction.
 using sqlite_migration = void (*)(database&);
 
 /// Migration i leads from version i to i + 1; version 0 is an empty file. The last one leads to the
 /// version that this program reads and writes.
 [[nodiscard]] std::span<const sqlite_migration> sqlite_migrations() noexcept;
 
-/// Takes the file for this process alone, brings it to the last version and sets the connection up.
-/// Throws std::runtime_error, with a text for the operator, if another process has it, if it is not
-/// ours, or if it is of a newer version; a file that is refused is not changed. A migration that
-/// fails leaves the file at the version it had.
+/// Locks the file for this process, migrates it to the newest version and sets up the connection.
+/// Throws std::runtime_error, with a text for the operator, if another process has the file, if it
+/// is not one of ours, or if its version is newer; a refused file is not changed. A failed
+/// migration leaves the file at its old version.
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 );

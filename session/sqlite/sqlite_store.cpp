@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Beside the file itself, as SQLite's own are.
+// Next to the file itself, like SQLite's own files.
 std::string beside(const sqlite_settings& settings, const char* ending) {
     return std::filesystem::weakly_canonical(settings.path).string() + ending;
 }
@@ -160,7 +160,7 @@ sqlite_store::begin(thread_key key, run_record run, changes change, std::optiona
     co_return begun_run{begun->run_number};
 }
 
-// Nullopt: nothing is done, and what was given is as it was.
+// Nullopt: nothing was done, and the arguments are unchanged.
 std::optional<begun_run> sqlite_store::begin_past_queue(
     const thread_key& key, run_record& run, changes& change, const basis& seen
 ) {
@@ -217,7 +217,7 @@ asio::awaitable<result<void>> sqlite_store::commit(
     co_return committed;
 }
 
-// False: nothing is done, and what was given is as it was.
+// False: nothing was done, and the arguments are unchanged.
 bool sqlite_store::commit_past_queue(
     const thread_key& key, changes& change, const std::optional<log_slice>& log,
     const std::string& release_run_id
@@ -321,7 +321,7 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
         removed = co_await mark_removed(key);
     }
     if (removed && *removed) {
-        // It is gone already; what fails here drop_logs() does.
+        // The thread is already invisible; drop_logs() does what fails here.
         (void)co_await erase_removed();
     }
     co_await restore_reserve(); // For the next one.
@@ -335,7 +335,7 @@ asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
             return;
         }
         for (const std::int64_t run : *runs) {
-            tables_.log.run_removed(run); // It may have begun in the same transaction.
+            tables_.log.run_removed(run); // It may have begun in this transaction.
             if (live_) {
                 live_->close(run);
             }
@@ -349,7 +349,7 @@ asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
 
 asio::awaitable<void> sqlite_store::restore_reserve() {
     if (!reserve_.restore()) {
-        // What the write-ahead log takes is free once it is in the file.
+        // The write-ahead log's space is free once its contents are in the file.
         (void)co_await read<bool>([this]() -> result<bool> {
             tables_.redo.end_read();
             tables_.db->execute("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -23,9 +23,9 @@
 
 namespace agui::session {
 
-/// The store for its callers: each call becomes a job on the store's thread that is awaited, or,
-/// where live runs may, goes past the queue (live_logs). What the jobs do is thread_jobs',
-/// run_jobs' and log_jobs'.
+/// The store as callers see it: each call queues a job for the store's thread and awaits it or,
+/// where live runs may, bypasses the queue (live_logs). thread_jobs, run_jobs and log_jobs do the
+/// work of the jobs.
 class sqlite_store final : public store {
 public:
     /// Opens the file and starts the thread. Throws std::runtime_error or sqlite_error.
@@ -99,7 +99,7 @@ private:
     log_jobs log_jobs_;
     disk_reserve reserve_;
     ring_file ring_file_;
-    std::unique_ptr<live_logs> live_; ///< Null: nothing goes past the queue.
+    std::unique_ptr<live_logs> live_; ///< Null: nothing bypasses the queue.
     sqlite_worker worker_;            // Last: its thread uses all of the above.
 };
 

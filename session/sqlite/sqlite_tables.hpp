@@ -15,8 +15,8 @@
 
 namespace agui::session {
 
-/// The open file and all that knows its tables, for those who need several of them. Used by one
-/// thread at a time: who opens the store, then the store's.
+/// The open file and all classes that know its tables, for code that needs several of them. Used by
+/// one thread at a time: first the one that opens the store, then the store's.
 struct sqlite_tables {
     /// Opens the file, or makes it. Throws sqlite_error and what open_schema() throws.
     sqlite_tables(const sqlite_settings& settings, agui::logger& logger);

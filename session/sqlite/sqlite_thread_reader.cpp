@@ -25,14 +25,14 @@ json::object object_or_empty(std::string_view text) {
     return value && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
-// What is read of a long thread at once, in JSON: two or three milliseconds.
+// How much of a long thread is read at once, in JSON: two or three milliseconds.
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
-// And in rows, for those of short messages.
+// The same in rows, for short messages.
 constexpr std::uint64_t read_rows_at_once = 1000;
-// And in links between them.
+// The same in links between messages.
 constexpr std::size_t read_links_at_once = 4000;
 
-// The message itself or, where it was left out, the first one before it that was not.
+// The message itself or, if it was left out, the nearest one before it that was not.
 node_index kept(const sqlite_thread_reader::reading& of, node_index node) {
     while (node != no_node && of.left_out[node]) {
         node = of.record.nodes[node].parent;
@@ -197,7 +197,7 @@ void sqlite_thread_reader::load_calls(std::int64_t thread, thread_record& record
         call.name = row.text(1);
         call.run_id = row.text(2);
         call.owner = row.text(3) == "server" ? call_owner::server : call_owner::external;
-        // A status that cannot be read must not make a call answerable.
+        // An unreadable status must not make a call answerable.
         call.status = call_status_from_string(row.text(4)).value_or(call_status::dead);
         call.made_in = node_or_none(row, 5);
     }
@@ -294,7 +294,7 @@ bool sqlite_thread_reader::read_on(branches_reading& what) {
         branch_summary summary;
         summary.updated_at = each.updated_at;
         summary.is_head = what.found.size() == what.head;
-        // Those at the end that load() leaves out are none here either.
+        // Messages at the end that load() leaves out are left out here too.
         std::vector<node_index> left_out;
         node_index last = each.tip;
         while (last != no_node && !id_of(what, last, bytes)) {
@@ -302,7 +302,7 @@ bool sqlite_thread_reader::read_on(branches_reading& what) {
             last = what.parents.at(last);
         }
         for (const node_index node : left_out) {
-            what.parents[node] = last; // Other branches get there in one step.
+            what.parents[node] = last; // So that other branches get there in one step.
         }
         if (last != no_node) {
             summary.last_message_id = *id_of(what, last, bytes);
@@ -373,7 +373,7 @@ result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
 
     thread_page page;
     list_cursor last = after;
-    // One more than asked for tells whether there is a next page.
+    // One more than requested shows whether there is a next page.
     statement::rows row = list_.query(
         query.principal, query.archived, query.agent_id, after.updated_at, after.number,
         std::min(std::uint64_t{query.limit}, std::uint64_t{1'000'000}) + 1

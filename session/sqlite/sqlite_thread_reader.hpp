@@ -14,17 +14,17 @@
 
 namespace agui::session {
 
-/// Threads, or parts of them, as they come out of the tables. What may be long is read in slices:
-/// begin_reading(), then read_on() until it says that there is no more. Runs on the store's thread.
-/// Throws sqlite_error, and std::runtime_error for rows that make no thread.
+/// Reads threads, or parts of them, from the tables. Long ones are read in slices: begin_reading(),
+/// then read_on() until it returns true. Runs on the store's thread. Throws sqlite_error, and
+/// std::runtime_error for rows that do not form a thread.
 class sqlite_thread_reader {
 public:
     using position = sqlite_threads::position;
 
-    /// What is given must outlive this.
+    /// The arguments must outlive this.
     sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log);
 
-    /// A thread on its way out of the tables, which may be interrupted by anything but its removal.
+    /// A thread that is being read, which anything but its removal may interrupt.
     struct reading {
         std::int64_t thread = 0;
         std::size_t message_count = 0;
@@ -33,16 +33,16 @@ public:
     };
     /// Everything but the messages.
     [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
-    /// Reads on for a few milliseconds. True: the record is complete.
+    /// Continues reading for a few milliseconds. True: the record is complete.
     ///
-    /// A message that cannot be read is left out of every branch: those after it go on from the one
-    /// before it. Its number stays taken, by an empty activity message that no branch holds.
+    /// A message that cannot be read is left out of every branch: the next message then follows the
+    /// one before it. Its number stays taken, by an empty activity message that no branch holds.
     [[nodiscard]] bool read_on(reading& what);
 
-    /// The calls of a thread that wait, on their way out of the tables.
+    /// The pending calls of a thread that are being read.
     struct pending_reading {
         std::int64_t thread = 0;
-        std::vector<pending_call> found; ///< Of the messages read so far, with what these say.
+        std::vector<pending_call> found; ///< From the messages read so far, with their details.
         std::vector<std::size_t> order;  ///< Of `found`, by the message that made the call.
         std::size_t next = 0;            ///< In `order`.
     };
@@ -50,15 +50,15 @@ public:
     /// As above.
     [[nodiscard]] bool read_on(pending_reading& what);
 
-    /// The branches of a thread, on their way out of the tables.
+    /// The branches of a thread that are being read.
     struct branches_reading {
         std::int64_t thread = 0;
         std::size_t message_count = 0;
         std::vector<branch> branches;
         std::uint32_t head = 0;
         std::vector<branch_summary> found;
-        /// By number, of the messages read so far: the one before it that can be read, as far as is
-        /// known; and how many there are up to it.
+        /// By message number, for the messages read so far: the nearest readable message before it,
+        /// as far as known; and the number of messages up to it.
         std::vector<node_index> parents;
         std::vector<std::uint32_t> depths;
         std::unordered_map<node_index, std::optional<std::string>> ids; ///< Of those looked at.

@@ -24,7 +24,7 @@ std::optional<std::string_view> text_of(const std::optional<json_text>& document
     return document ? std::optional(document->view()) : std::nullopt;
 }
 
-// The texts of a change's messages, as they are stored. `made` keeps those that were not given.
+// The stored texts of a change's messages. `made` holds those that were not given.
 std::vector<std::string_view> texts_of(
     const changes& change, const sqlite_threads::message_texts& given,
     std::vector<std::string>& made
@@ -63,7 +63,7 @@ sqlite_threads::position position_of(const statement::rows& row) {
 
 } // namespace
 
-// The documents of a change, as they are stored.
+// The stored texts of a change's documents.
 struct sqlite_threads::document_texts {
     explicit document_texts(const changes& change)
         : state(text_of(change.state)),
@@ -95,8 +95,9 @@ sqlite_threads::sqlite_threads(database& db)
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
-          // An id is not used again while there are rows left of a thread that had it, nor by the
-          // same process: who reads a thread in slices knows by it whether it is still the same.
+          // An id is not reused while a removed thread has rows with it, nor by the same process:
+          // code that reads a thread in slices recognises by the id that it is still the same
+          // thread.
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
@@ -159,7 +160,7 @@ std::int64_t sqlite_threads::create(
     const std::vector<std::string_view> written = texts_of(change, texts, made);
     const document_texts documents(change);
     const document_sizes sizes = documents.sizes_after({});
-    // All of it at once: a row that is changed again is written again, with its index entries.
+    // All columns at once: each change of a row writes it again, with its index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
         last_id_, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,

@@ -12,14 +12,14 @@
 
 namespace agui::session {
 
-/// Where a thread is in the tables, and how it and its messages, branches, calls, documents and
-/// journal entries come into them; they are read with sqlite_thread_reader. Runs on the store's
-/// thread; functions that write expect a transaction. Throws sqlite_error.
+/// Finds a thread in the tables and writes it with its messages, branches, calls, documents and
+/// journal entries; sqlite_thread_reader reads them. Runs on the store's thread; functions that
+/// write expect a transaction. Throws sqlite_error.
 class sqlite_threads {
 public:
     explicit sqlite_threads(database& db);
 
-    /// A thread's row: what a write needs to know of it.
+    /// A thread's row: the part that a write needs.
     struct position {
         std::int64_t thread = 0;
         thread_size size;
@@ -31,16 +31,16 @@ public:
     [[nodiscard]] std::optional<position> find(const thread_key& key);
     /// The thread of a run.
     [[nodiscard]] std::optional<position> find_of_run(std::int64_t run_number);
-    /// The texts of the messages in a change, as they are stored; empty: to be made from it.
+    /// The stored texts of the messages in a change; empty: to be made from the change.
     using message_texts = std::vector<std::string>;
 
-    /// A new thread with what `change` makes of it; returns its id. Throws like apply().
+    /// Creates a thread from `change`; returns its id. Throws like apply().
     std::int64_t create(
         const thread_key& key, const std::string& agent_id, const changes& change,
         unix_ms last_run_at, const message_texts& texts = {}
     );
     /// Throws std::logic_error, before it writes, for a change that does not fit (check_change).
-    /// Without `last_run_at`, no run begins with it.
+    /// `last_run_at` is given if a run begins with the change.
     void apply(
         const position& at, const changes& change,
         std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}

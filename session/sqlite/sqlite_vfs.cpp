@@ -12,19 +12,19 @@ namespace agui::session {
 
 namespace {
 
-// Of the log, one frame is written as its head and then its page.
+// SQLite writes each frame of the log as its head and then its page.
 constexpr int frame_head_bytes = 24;
 
 // More than a usual transaction. SQLite's own file access takes less than 128 KB at once.
 constexpr std::size_t gathered_bytes_max = 64U << 10U;
 
-// A write-ahead log. The real file is behind this object, in the memory that SQLite gave.
+// A write-ahead log. The real file's object follows this one in the memory that SQLite provides.
 struct log_file {
     sqlite3_file base{};
     std::string gathered;         ///< Not written yet:
     sqlite3_int64 begin = 0;      ///< from here on.
-    sqlite3_int64 end = 0;        ///< Behind what was ever written since the log began anew.
-    sqlite3_int64 last_page = -1; ///< Where the page of a transaction's last frame is to come.
+    sqlite3_int64 end = 0;        ///< The end of what was written since the log was restarted.
+    sqlite3_int64 last_page = -1; ///< Where the page of a transaction's last frame will be written.
 
     [[nodiscard]] sqlite3_file* real() noexcept {
         return reinterpret_cast<sqlite3_file*>(this + 1);
@@ -51,9 +51,9 @@ struct log_file {
             size == frame_head_bytes && given.substr(4, 4) != std::string_view("\0\0\0\0", 4);
         last_page = is_last_head ? offset + size : -1;
         if (offset == 0) {
-            end = 0; // The log begins anew.
+            end = 0; // The log is restarted.
         }
-        // What is written again is no part of a row of frames: SQLite corrects heads after the last
+        // A rewrite is not part of a sequence of frames: SQLite corrects heads after the last
         // frame.
         const bool is_new = offset >= end;
         end = std::max(end, offset + size);
@@ -102,7 +102,7 @@ int truncate(sqlite3_file* file, sqlite3_int64 size) {
     return real->pMethods->xTruncate(real, size);
 }
 
-// Everything else is for the real file, and sees what was written before.
+// All other calls go to the real file, after the gathered bytes are written.
 template <auto Method, class... Arguments>
 int forward(sqlite3_file* file, Arguments... arguments) {
     if (const int code = log_of(file).flush(); code != SQLITE_OK) {
@@ -159,7 +159,7 @@ struct sqlite_vfs::registration {
         if (code == SQLITE_OK) {
             log->base.pMethods = &log_methods;
         } else {
-            log->~log_file(); // SQLite does not close what could not be opened.
+            log->~log_file(); // SQLite does not close a file that could not be opened.
             file->pMethods = nullptr;
         }
         return code;
@@ -182,7 +182,7 @@ sqlite_vfs::sqlite_vfs() : registration_(std::make_unique<registration>()) {
     registration& made = *registration_;
     made.real = sqlite3_vfs_find(nullptr);
     name_ = "agui-" + std::to_string(reinterpret_cast<std::uintptr_t>(&made));
-    // What is not about files is the real one's.
+    // Functions that are not about files are the real VFS's.
     made.own = *made.real;
     made.own.pNext = nullptr;
     made.own.zName = name_.c_str();

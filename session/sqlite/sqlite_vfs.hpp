@@ -8,13 +8,13 @@ struct sqlite3_vfs;
 namespace agui::session {
 
 /// SQLite's own file access, except for the write-ahead log: the frames of a transaction are
-/// gathered and written with one call when the last one comes, instead of two calls a page. What
-/// SQLite writes a second time goes through at once. So COMMIT still returns after all that it has
-/// written is in the file, with its error. (SQLite's file format, "WAL Format", tells the last
-/// frame.)
+/// gathered and written with one call when the last one comes, instead of two calls a page.
+/// Rewrites go through at once. So COMMIT still returns only after everything it wrote is in the
+/// file, and reports errors. (SQLite's file format, "WAL Format", tells the last frame.)
 ///
-/// To be given to sqlite3_open_v2 by name; what is the default VFS at the time of construction does
-/// the work. Outlives its connections. Connections that use it share no thread.
+/// Passed to sqlite3_open_v2 by name; the VFS that is the default at construction does the work.
+/// Must outlive its connections. Its connections share no state, so they may be used on different
+/// threads.
 class sqlite_vfs {
 public:
     sqlite_vfs();

@@ -28,22 +28,22 @@ public:
     /// Does the work. May be called a second time, after everything that the first one did was
     /// rolled back. Throws what SQLite throws; other failures are kept for complete().
     virtual void execute() = 0;
-    /// False: it was one slice of a read; execute() is to be called again when others have had
-    /// their turn.
+    /// False: that was one slice of a read; execute() must be called again after other jobs had a
+    /// turn.
     [[nodiscard]] virtual bool is_complete() const noexcept { return true; }
     /// False: what execute() wrote must not stay.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
     /// Replaces the outcome.
     virtual void fail(failure reason) = 0;
-    /// Tells the caller; the last call.
+    /// Notifies the caller; the last call.
     virtual void complete() noexcept = 0;
 };
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
 /// the order of the calls, each job in a savepoint of its own if there are several; then observers
-/// and callers are told. If that transaction fails it is rolled back and each job is tried once
-/// more alone. Reads come after the writes that were queued before them, one between two
-/// transactions, so that they delay no commit for long.
+/// and callers are notified. If that transaction fails it is rolled back and each job is tried once
+/// more alone. A read runs after the writes queued before it; between two transactions there is at
+/// most one read, so that reads delay no commit for long.
 ///
 /// append, write and read may be called from any thread.
 class sqlite_worker {
@@ -52,8 +52,7 @@ public:
         std::chrono::microseconds group_window;
     };
 
-    /// What is given must outlive this; all but `live` (null: there is none) is used by its thread
-    /// alone.
+    /// The arguments must outlive this; its thread alone uses all but `live` (null: none).
     sqlite_worker(
         database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
         settings given
@@ -62,8 +61,8 @@ public:
     sqlite_worker(const sqlite_worker&) = delete;
     sqlite_worker& operator=(const sqlite_worker&) = delete;
 
-    /// A short lock and a move; wakes the thread only if it has nothing to do. A log that goes on
-    /// while a disk that stands still has let 128 MB pile up is failed (P11).
+    /// A short lock and a move; wakes the thread only if it is idle. If a stalled disk has let 128
+    /// MB pile up, the log fails (P11).
     void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
     void read(std::unique_ptr<store_job> job);
@@ -71,14 +70,14 @@ public:
     [[nodiscard]] std::uint64_t writes_queued() const noexcept { return writes_queued_; }
     [[nodiscard]] std::uint64_t writes_done() const noexcept { return writes_done_; }
 
-    /// Takes soon what has come together in `live`.
+    /// Soon takes what has gathered in `live`.
     void take_live();
 
-    /// Carries out what is queued and ends the thread. Calls that follow fail.
+    /// Carries out what is queued and ends the thread. Later calls fail.
     void close();
 
 private:
-    // A write: a job, or log entries that nobody waits for but an observer.
+    // A write: a job, or log entries that only an observer waits for.
     struct item {
         std::unique_ptr<store_job> job;
         log_slice entries;
@@ -123,9 +122,9 @@ private:
     std::size_t queued_bytes_ = 0; ///< Of log entries in writes_.
     std::deque<std::unique_ptr<store_job>> reads_;
     std::chrono::steady_clock::time_point oldest_write_;
-    bool urgent_ = false;   ///< A caller waits: no waiting for company.
+    bool urgent_ = false;   ///< A caller waits: do not wait for more entries.
     bool live_due_ = false; ///< take_live() was called.
-    bool sleeping_ = false; ///< The thread has nothing to do; it waits for company without this.
+    bool sleeping_ = false; ///< The thread is idle (not set while it waits for more entries).
     bool closing_ = false;
 
     std::jthread thread_; // Last: it uses all of the above.

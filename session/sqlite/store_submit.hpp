@@ -19,8 +19,7 @@
 
 namespace agui::session {
 
-// How a coroutine has work done on the store's thread and awaits what comes of it, on its own
-// executor.
+// Lets a coroutine submit work to the store's thread and await the result on its own executor.
 
 // The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
 // called once on the store's thread with the outcome, before the handler is posted to its executor.
@@ -38,7 +37,7 @@ public:
         try {
             outcome_ = work_();
         } catch (const std::logic_error&) {
-            // A bug of the caller, which gets it back.
+            // A bug of the caller, to whom it is rethrown.
             error_ = std::current_exception();
         }
     }
@@ -74,8 +73,8 @@ private:
     result<T> outcome_ = failure{};
 };
 
-// A read that takes long, in slices, between which others have their turn. `Work` returns nullopt
-// for a slice that is not the last.
+// A long read in slices, between which other jobs run. `Work` returns nullopt for a slice that is
+// not the last.
 template <class T, class Work, class Handler>
 class sliced_read final : public store_job {
 public:
@@ -119,9 +118,9 @@ private:
 
 enum class access { read, write };
 
-/// Queues `work`, which returns result<T>, and completes with what that is. `settle` is called with
-/// the same before, on the store's thread, whatever becomes of the work. What `work` throws as
-/// std::logic_error is thrown at the caller.
+/// Queues `work`, which returns result<T>, and completes with its result. Before that, `settle` is
+/// always called with the result on the store's thread. A std::logic_error from `work` is rethrown
+/// to the caller.
 template <class T, class Work, class Settle>
 auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     return boost::asio::async_initiate<

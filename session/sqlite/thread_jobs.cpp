@@ -6,8 +6,8 @@
 
 namespace agui::session {
 
-// False: what is read in slices is not the thread of this name any more, and its rows may be going.
-// `removed` keeps how many threads were removed when it was looked for.
+// False: the thread being read in slices no longer has this name, and its rows may be being
+// deleted. `removed` is how many threads had been removed when it was looked up.
 bool thread_jobs::is_still_there(
     const thread_key& key, std::int64_t thread, std::uint64_t& removed
 ) {

@@ -12,17 +12,17 @@
 
 namespace agui::session {
 
-/// What is asked of threads, as it is done on the store's thread: reads of a thread or of parts of
-/// it, the list, and the removal. A read sees what was durable before it. Throws sqlite_error.
+/// The jobs on threads, executed on the store's thread: reads of a thread or of parts of it, the
+/// list, and the removal. A read sees everything that was durable before. Throws sqlite_error.
 class thread_jobs {
 public:
-    /// What is given must outlive this.
+    /// The arguments must outlive this.
     explicit thread_jobs(sqlite_tables& tables) : tables_(tables) {}
 
     /// A view of a thread that is being read.
     struct view_read {
         thread_key key;
-        std::optional<std::string> run_id; ///< Wanted rather than the thread.
+        std::optional<std::string> run_id; ///< If set, this run is looked for before the thread.
         store::view seen;
         std::optional<sqlite_thread_reader::reading> begun;
         std::uint64_t removed = 0; ///< See is_still_there.
@@ -37,8 +37,8 @@ public:
     using pending_calls_read = part_read<sqlite_thread_reader::pending_reading>;
     using branches_read = part_read<sqlite_thread_reader::branches_reading>;
 
-    /// One slice of it; nullopt: it was not the last. A thread only grows, so what is read in
-    /// several slices is what it was at the first. `writes_done` is the worker's.
+    /// Reads one slice; nullopt: it was not the last. A thread only grows, so the result is the
+    /// thread as it was at the first slice. `writes_done` is the worker's.
     [[nodiscard]] std::optional<result<store::view>>
     read_slice(view_read& what, std::uint64_t writes_done);
     [[nodiscard]] std::optional<result<std::optional<std::vector<pending_call>>>>
@@ -55,8 +55,8 @@ public:
     /// `active_run_id` is not set.
     [[nodiscard]] result<thread_page> list(const thread_query& query);
 
-    /// Removes a thread for everybody; its rows are left to sqlite_removal. `runs` are those that
-    /// it had. False: there is none.
+    /// Makes a thread invisible; sqlite_removal deletes its rows. `runs` receives the thread's
+    /// runs. False: there is no such thread.
     [[nodiscard]] bool remove(const thread_key& key, std::vector<std::int64_t>& runs);
 
 private:

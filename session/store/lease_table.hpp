@@ -10,21 +10,21 @@
 
 namespace agui::session {
 
-/// Which run holds which thread in this process (P7). Safe to call from any thread; every call is
-/// one short lock.
+/// Which run holds which thread in this process (P7). Safe to call from any thread; every call
+/// takes a lock briefly.
 class lease_table {
 public:
-    /// errc::thread_busy, with the holder, if the thread is held: also by the same run.
+    /// errc::thread_busy, with the holder, if the thread is held, even by the same run.
     [[nodiscard]] result<void> acquire(const thread_key& key, const std::string& run_id);
 
-    /// Frees the thread if `run_id` holds it. The empty id is that of the server itself.
+    /// Frees the thread if `run_id` holds it. The empty id stands for the server itself.
     void release(const thread_key& key, std::string_view run_id) noexcept;
-    /// The same with a commit, for which the empty id says that nothing is to be freed.
+    /// The same as part of a commit, where the empty id means that nothing is freed.
     void release_with_commit(const thread_key& key, std::string_view run_id) noexcept;
 
     /// The run that holds the thread, or empty.
     [[nodiscard]] std::string holder(const thread_key& key) const;
-    /// Of every thread that is held.
+    /// The holder of every held thread.
     [[nodiscard]] std::map<thread_key, std::string> all() const;
 
 private:
@@ -32,8 +32,8 @@ private:
     std::map<thread_key, std::string> runs_;
 };
 
-/// Releases on every way out of a scope. What it refers to must outlive it; an empty run id
-/// releases nothing.
+/// Releases the thread when the scope is left in any way. What it refers to must outlive it; an
+/// empty run id releases nothing.
 class lease_return {
 public:
     lease_return(lease_table& table, const thread_key& key, const std::string& run_id) noexcept

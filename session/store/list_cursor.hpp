@@ -23,7 +23,7 @@ struct list_cursor {
 [[nodiscard]] std::string to_string(const list_cursor& cursor);
 
 /// Reads thread_query::cursor: nullopt for an empty one (the first page), errc::invalid_input for a
-/// text that to_string did not make.
+/// text that is not from to_string.
 [[nodiscard]] result<std::optional<list_cursor>> list_cursor_from_string(std::string_view text);
 
 } // namespace agui::session

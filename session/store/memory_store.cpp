@@ -22,8 +22,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A thread with its runs and its journal. Its own lock, so that copying a long thread does not hold
-// up the others.
+// A thread with its runs and its journal. Each has its own lock, so that copying a long thread does
+// not block the others.
 struct entry {
     std::mutex mutex;
     bool removed = false;
@@ -84,7 +84,8 @@ std::vector<branch_summary> branches_of(const thread_record& thread) {
     return summaries;
 }
 
-// What a run is called and was asked for stays, unless a later segment of it was asked for more.
+// A run keeps its ids, its protocol and its input digest, unless a later segment has another
+// digest.
 run_record updated_run(const run_record& known, const run_record& given) {
     run_record run = given;
     run.run_id = known.run_id;
@@ -167,7 +168,7 @@ public:
     asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override {
-        (void)log; // Whoever wrote it keeps it: keeps_logs() is false.
+        (void)log; // The writer of the log keeps it: keeps_logs() is false.
         co_return commit_now(key, change, release_run_id);
     }
 
@@ -274,7 +275,7 @@ private:
         return found == threads_.end() ? nullptr : found->second;
     }
 
-    // What `part` takes from the thread while it is locked.
+    // The result of `part`, called with the thread locked.
     template <class Part>
     auto part_of(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
@@ -286,7 +287,7 @@ private:
         return part(found->thread);
     }
 
-    // What `part` makes of the thread, beside others: it looks at every message or call.
+    // The result of `part`, called with a copy and no lock held: it looks at every message or call.
     template <class Part>
     auto read_copy(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
@@ -299,7 +300,7 @@ private:
         std::shared_ptr<entry> known;
         {
             const std::lock_guard lock(mutex_);
-            // First, so that what is written while the thread is copied makes the view an old one.
+            // First, so that a write during the copy makes the view out of date.
             found.as_of = writes_;
             const auto at = threads_.find(key);
             known = at == threads_.end() ? nullptr : at->second;
@@ -314,12 +315,12 @@ private:
         } else {
             found.thread = known->thread;
         }
-        pass_failpoint("store.thread_copied"); // The others are not held up: see the tests.
+        pass_failpoint("store.thread_copied"); // Other threads are not blocked: see the tests.
         return found;
     }
 
-    // The map stays locked throughout: a removal of the thread comes before all of it or after all
-    // of it.
+    // The map stays locked throughout: a removal of the thread happens before all of it or after
+    // all of it.
     result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
         const std::lock_guard lock(mutex_);
         const auto known = threads_.find(key);
@@ -374,7 +375,7 @@ private:
     std::map<thread_key, std::shared_ptr<entry>> threads_;
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
-    std::atomic<std::uint64_t> writes_{0}; ///< Counted where what they change is locked.
+    std::atomic<std::uint64_t> writes_{0}; ///< Incremented while what changes is locked.
     lease_table leases_;
 };
 

@@ -171,8 +171,7 @@ TEST_F(SqliteStore, IsRefusedToASecondOpener) {
     const std::unique_ptr<store> subject = open();
 
     EXPECT_EQ(
-        refusal(path()),
-        path() + ": is in use by another process: a store belongs to one process alone"
+        refusal(path()), path() + ": is in use by another process: only one process can use a store"
     );
     EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1) << "the first one is not disturbed";
 }
