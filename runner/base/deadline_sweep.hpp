@@ -12,9 +12,9 @@
 namespace agui::runner {
 
 /// Timeouts for waits that are renewed very often, such as the wait for each token of a stream:
-/// setting a deadline is an assignment. One timer per execution context looks at all deadlines
-/// every 250 ms, or earlier if one is due sooner. It runs only while there are watches, so
-/// it keeps nobody's run() from returning.
+/// setting a deadline is an assignment. One timer per execution context checks all deadlines every
+/// 250 ms, or earlier if one is due sooner. It runs only while there are watches, so it never keeps
+/// run() from returning.
 ///
 /// One per execution context, owned by it. Everything here is used on the one thread that runs the
 /// context.
@@ -26,10 +26,10 @@ public:
 
     explicit deadline_sweep(boost::asio::execution_context& context) : service(context) {}
 
-    /// The one of the executor's context.
+    /// The one that belongs to the executor's context.
     [[nodiscard]] static deadline_sweep& of(const boost::asio::any_io_executor& executor);
 
-    /// One deadline at a time and what happens when it passes. Neither copied nor moved.
+    /// One deadline at a time, and the action when it passes. Neither copied nor moved.
     class watch {
     public:
         explicit watch(const boost::asio::any_io_executor& executor);

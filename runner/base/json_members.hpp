@@ -11,8 +11,7 @@
 
 namespace agui::runner {
 
-// Members of objects that others wrote: what is absent and what has another type are the same
-// thing.
+// Members of objects from outside: a member of the wrong type counts as absent.
 
 /// The members of these names, each null if it is absent: one pass over the object instead of a
 /// search for each, which is the largest cost of a token here.

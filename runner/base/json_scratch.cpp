@@ -15,11 +15,11 @@ namespace agui::runner {
 
 namespace {
 
-// A chunk of a model server is a few hundred bytes and becomes about three times as much; what does
-// not fit is allocated, and freed before the next parse.
+// A chunk from a model server is a few hundred bytes and takes about three times that when parsed;
+// what does not fit is allocated, and freed before the next parse.
 constexpr std::size_t scratch_bytes = 16U << 10U;
 
-// Deeper than any answer of any dialect, and shallow enough for the recursion of those who walk it.
+// Deeper than any answer of any dialect, and shallow enough for recursive functions.
 constexpr std::size_t depth_max = 64;
 
 boost::json::parse_options options(bool torn) {
@@ -31,8 +31,8 @@ boost::json::parse_options options(bool torn) {
 
 struct scratch {
     std::array<unsigned char, scratch_bytes> buffer;
-    // Made anew for each parse: release() would keep the doubled size of the next overflow block,
-    // so that large texts in a row would ask for more and more.
+    // Created again for each parse: release() would keep the doubled size of the next overflow
+    // block, so consecutive large texts would allocate more and more.
     std::optional<boost::json::monotonic_resource> memory;
     // Keeps its own stack between parses.
     boost::json::parser parser{boost::json::storage_ptr(), options(false)};
@@ -60,7 +60,7 @@ scratch& here() {
     return mine;
 }
 
-/// The number of a `\uXXXX` escape at `at`; nothing if there is none.
+/// The number of a `\uXXXX` escape at `at`; nullopt if there is none.
 std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcept {
     constexpr std::size_t length = 6;
     if (text.size() < length || at > text.size() - length || text[at] != '\\' ||
@@ -79,8 +79,8 @@ std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcep
 bool is_high(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
-/// The text with the escapes of halves of pairs, which no parser takes, as the bytes of their
-/// numbers.
+/// The text with each escaped unpaired surrogate, which no parser accepts, as the bytes of its
+/// number.
 std::string with_halves_as_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size());
@@ -96,7 +96,7 @@ std::string with_halves_as_bytes(std::string_view text) {
             out.push_back(static_cast<char>(0x80U | (*unit & 0x3FU)));
             at += 6;
         } else {
-            // An escape is skipped as a whole: the second backslash of a pair begins nothing.
+            // An escape is skipped as a whole: the second backslash of a pair starts no escape.
             const std::size_t length = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
             out.append(text.substr(at, length));
             at += length;

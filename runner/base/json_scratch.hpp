@@ -10,18 +10,17 @@ namespace agui::runner {
 struct parsed_json {
     /// Null: the text is not JSON, or nested deeper than 64 levels.
     const boost::json::value* value = nullptr;
-    /// Some strings are not UTF-8: a server has cut its stream in the middle of a character, or of
-    /// a pair of
-    /// `\u` escapes, whose halves are three bytes each then (WTF-8). See utf8_joiner.
+    /// Some strings are not UTF-8: a server has split a character, or a surrogate pair of `\u`
+    /// escapes, whose halves are three bytes each then (WTF-8). See utf8_joiner.
     bool torn = false;
 };
 
-/// Parses one JSON text into memory that the calling thread uses again for the next one, so that a
-/// stream of small texts allocates nothing once it is under way. The value is read-only and lives
-/// until the next call on the same thread: no call that may parse, and no await, may come between.
+/// Parses one JSON text into memory that the calling thread reuses for the next one, so that a
+/// stream of small texts soon allocates nothing. The value is read-only and valid until the next
+/// call on the same thread: use it before any call that may parse and before any await.
 [[nodiscard]] parsed_json parse_json_scratch(std::string_view text);
 
-/// Releases what the last text has taken beyond the memory that is kept. Its value is gone.
+/// Frees the memory of the last text beyond the kept part. Its value becomes invalid.
 void drop_json_scratch();
 
 } // namespace agui::runner

@@ -5,8 +5,8 @@
 
 namespace agui::runner {
 
-/// Appends `text` (UTF-8) as a JSON string with its quotes. Escapes what RFC 8259 demands and
-/// nothing else, so that the same text is always the same bytes.
+/// Appends `text` (UTF-8) as a JSON string with its quotes. Escapes only what RFC 8259 demands, so
+/// that the same text always gives the same bytes.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends one character that a JSON string cannot hold as it is (a quote, a backslash, a control

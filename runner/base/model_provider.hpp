@@ -28,10 +28,10 @@ struct tool_choice {
     std::string name; ///< For `named`.
 };
 
-/// "auto", "none", "required", anything else: the tool of that name.
+/// "auto", "none", "required"; anything else is a tool's name.
 [[nodiscard]] tool_choice tool_choice_from_string(std::string_view text);
 
-/// What a model call may be told besides its messages. Absent: the model server's default.
+/// The parameters of a model call besides its messages. Absent: the model server's default.
 struct model_parameters {
     std::string model;
     std::optional<double> temperature;
@@ -45,8 +45,8 @@ struct model_parameters {
 struct model_request {
     model_parameters parameters;
     std::string_view instructions; ///< System text; empty: none.
-    /// From session::model_history. A provider empties it once it has written the request: a long
-    /// history is not held for as long as the model streams.
+    /// From session::model_history. A provider empties it once it has written the request: so that
+    /// a long history is not held while the model streams.
     std::vector<session::message>* messages = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
 };
@@ -59,9 +59,9 @@ public:
     virtual ~model_sink() = default;
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
-    /// A new call, begun when all of the one before was passed on: a client may take a call for
-    /// complete when the next begins. `call` counts from 0 in this answer; `id` may be empty (the
-    /// server sent none).
+    /// A new call. The previous one was passed on completely: a client may treat a call as complete
+    /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server
+    /// sent none).
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
@@ -70,15 +70,14 @@ public:
     virtual void begin_batch() {}
     virtual void end_batch() {}
 
-    /// False: more was delivered than is stored or passed on yet. The provider awaits room() before
-    /// it reads more of the answer; what it has read already it may deliver.
+    /// False: more was delivered than has been stored or passed on. The provider awaits room()
+    /// before it reads more of the answer; it may deliver what it has already read.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }
     /// Completes when there is room again. Cancellable (terminal).
     [[nodiscard]] virtual boost::asio::awaitable<void> room();
 
-    /// What the server wants back in later requests besides what was said: of the answer, or of one
-    /// of its calls. Whoever keeps it does not look into it. A key's later value replaces its
-    /// earlier one.
+    /// Data that the server wants sent back in later requests, of the answer or of one of its
+    /// calls. It is opaque to the sink. A later value of a key replaces the earlier one.
     virtual void on_turn_data(std::string_view key, const boost::json::value& value);
     virtual void on_call_data(std::size_t call, const boost::json::value& value);
 };
@@ -87,8 +86,8 @@ public:
 struct token_usage {
     std::string provider;
     std::string model;
-    std::optional<std::int64_t> input_tokens;  ///< All of it, cached and cache-write included.
-    std::optional<std::int64_t> output_tokens; ///< All of it, reasoning included.
+    std::optional<std::int64_t> input_tokens;  ///< In all, cached and cache-write tokens included.
+    std::optional<std::int64_t> output_tokens; ///< In all, reasoning included.
     std::optional<std::int64_t> reasoning_tokens;
     std::optional<std::int64_t> cached_input_tokens;
     std::optional<std::int64_t> cache_write_input_tokens;
@@ -104,18 +103,17 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
-    /// For the log at debug level: the server's word for the end, where it is in no table; keys cut
-    /// out.
+    /// For the log at debug level: the server's finish reason if it is in no table; keys cut out.
     std::string unknown_reason = {};
 };
 
-/// Why there is no complete answer. What was delivered to the sink before stays delivered.
+/// Why there is no complete answer. Parts already delivered to the sink stay delivered.
 struct model_failure {
     enum class kind {
-        /// No connection, 408, 429, 5xx, an error in the stream, a body that is no answer.
+        /// No connection, 408, 429, 5xx, an error in the stream, or a body that is not an answer.
         unavailable,
         lost,      ///< The stream ended or broke without its end marker after its first byte.
-        rejected,  ///< Another 4xx: the request itself.
+        rejected,  ///< Any other 4xx: the request is at fault.
         timeout,   ///< Connect, first byte or idle.
         cancelled, ///< The coroutine was cancelled.
     };
@@ -140,12 +138,12 @@ class model_provider {
 public:
     virtual ~model_provider() = default;
 
-    /// Tells it apart from the other configured ones: what it wants back is sent to it alone.
-    /// Empty: it wants nothing back.
+    /// Its name among the configured models: what it wants sent back is sent to it alone. Empty: it
+    /// wants nothing back.
     [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
     /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and
-    /// returning `cancelled`; never throws for anything that the network or the server does.
+    /// returning `cancelled`; never throws because of the network or the server.
     [[nodiscard]] virtual boost::asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) = 0;
 };

@@ -8,7 +8,8 @@
 
 namespace agui::runner {
 
-// What a run does, in order, for whoever shows it. Views live for the call that passes the event.
+// The events of a run, in order, for display. The views are valid during the call that passes the
+// event.
 
 struct text_delta {
     std::string_view message_id; ///< One per model turn.
@@ -16,7 +17,7 @@ struct text_delta {
 };
 
 struct reasoning_delta {
-    std::string_view message_id; ///< Of the reasoning message; another one than the turn's.
+    std::string_view message_id; ///< Id of the reasoning message, different from the turn's.
     std::string_view text;
 };
 
@@ -32,7 +33,7 @@ struct call_arguments {
     std::string_view delta;
 };
 
-/// The model has moved on: nothing more of this turn is open.
+/// The model's answer is complete: nothing of this turn is open.
 struct turn_ended {};
 
 /// A server call has its result, already stored.
@@ -43,7 +44,7 @@ struct call_result {
     bool failed = false;
 };
 
-/// The messages of the branch, for a client that misses some.
+/// The messages of the branch, for a client that lacks some.
 struct messages_snapshot {
     const std::vector<session::message>* messages = nullptr;
 };

@@ -6,19 +6,19 @@
 
 namespace agui::runner {
 
-/// Takes secrets out of a text that a server wrote, which may repeat what it was sent.
+/// Removes secrets from a server's text, which may repeat what it was sent.
 class secret_cutter {
 public:
-    /// Values of headers and the like: of `Bearer KEY` the key alone is one, too. Ones of less than
-    /// four bytes are no secrets.
+    /// `secrets` are header values and the like; of `Bearer KEY`, the key alone counts too. Values
+    /// of less than four bytes are ignored.
     explicit secret_cutter(const std::vector<std::string>& secrets);
 
     /// At most `bytes_max` bytes of `text`, valid UTF-8, with "[secret]" in place of each secret.
-    /// Of a text that is longer the end may be the start of one: that goes too.
+    /// If the text is cut, a partial secret at its end is removed too.
     [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max) const;
 
 private:
-    std::vector<std::string> secrets_; ///< The longest first: one may hold another.
+    std::vector<std::string> secrets_; ///< The longest first: one may contain another.
 };
 
 } // namespace agui::runner

@@ -8,22 +8,22 @@
 
 namespace agui::runner {
 
-/// Why a run ended. `error_code` gives the name of each that is not a success on the wire.
+/// Why a run ended. `error_code` gives the wire name of each that is not a success.
 enum class stop_reason {
     completed,
     external_tool,   ///< Calls are left to the caller: not an error.
     partial_answers, ///< Answers were stored, other calls are still pending; no model call.
-    nothing_new,     ///< The request held nothing to go on with.
+    nothing_new,     ///< The request held nothing to continue with.
     // Stopped on purpose (P9).
     cancelled,  ///< By its user: `user_stop`.
-    superseded, ///< A new user message took the thread over.
+    superseded, ///< A new user message took over the thread.
     run_timeout,
     max_rounds, ///< `max_rounds_exceeded`
     tool_loop,  ///< `tool_loop_detected`
     token_limit,
-    max_output_tokens, ///< Text cut by length.
+    max_output_tokens, ///< The text was cut off by length.
     // Failures.
-    truncated, ///< A call was cut: `model_output_truncated`.
+    truncated, ///< A call was cut off: `model_output_truncated`.
     content_filtered,
     model_unavailable,
     model_rejected,
@@ -41,7 +41,7 @@ enum class stop_class { success, stopped, failed };
 /// successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
-/// A sentence for people, without anything of the upstream's.
+/// A sentence for people, without any text from the upstream.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 
 /// The end of a run, as translated into its terminal event.
@@ -50,7 +50,7 @@ struct run_end {
     std::vector<token_usage> usage;
     /// external_tool: calls of this run left open, in order.
     std::vector<std::string> pending_call_ids;
-    /// A stopped or failed run leaves an external call without answer.
+    /// A stopped or failed run leaves an external call unanswered.
     bool external_call_open = false;
 };
 

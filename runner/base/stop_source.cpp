@@ -10,7 +10,7 @@ namespace agui::runner {
 
 namespace {
 
-// What is no reason: nobody has asked, and nobody can any more.
+// Values that are not a reason: no stop was requested; no stop is possible any more.
 constexpr int open = -1;
 constexpr int closed = -2;
 
@@ -33,8 +33,8 @@ struct stop_source::shared {
 
     boost::asio::any_io_executor executor;
     boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
-    bool gone = false;                       ///< The run is gone, and what waited with it.
-    std::atomic<int> state{open};            ///< Or a stop_reason.
+    bool gone = false;            ///< The run no longer exists, nor anything waiting in it.
+    std::atomic<int> state{open}; ///< Or a stop_reason.
 };
 
 stop_source::stop_source(boost::asio::any_io_executor executor)
@@ -48,10 +48,10 @@ bool stop_source::request(stop_reason reason) noexcept {
         return before != closed;
     }
     try {
-        // Never inline: the caller may be inside of what is to be cancelled.
+        // Never inline: the caller may be inside the operation to be cancelled.
         boost::asio::post(shared_->executor, [shared = shared_] { shared->cancel(); });
     } catch (const std::exception&) {
-        // No memory for it: the run sees the request when it looks next.
+        // If there is no memory, the run sees the request at its next check.
     }
     return true;
 }

@@ -16,34 +16,32 @@
 
 namespace agui::runner {
 
-/// Lets others end a run early. A stop counts from the moment request() returns, whatever the run
-/// is at: it looks at requested() before each thing that it starts, and what it waits for is
-/// cancelled, on its executor, soon after. From close() on the run is over and a stop comes too
-/// late.
+/// Lets others end a run early. A stop is effective from the moment request() returns, whatever the
+/// run is doing: the run checks requested() before each step, and its current wait is cancelled, on
+/// its executor, soon after. After close() the run is over and a stop comes too late.
 class stop_source {
 public:
     /// `executor`: the run's.
     explicit stop_source(boost::asio::any_io_executor executor);
-    /// On the executor. What was asked for and not carried out yet never is.
+    /// On the executor. A request not carried out yet is dropped.
     ~stop_source();
     stop_source(const stop_source&) = delete;
     stop_source& operator=(const stop_source&) = delete;
 
-    /// Any thread, also from inside of what the run calls. The first reason counts. False: too
-    /// late. Runs no code of others, so nothing can be thrown through it.
+    /// Any thread, even from code that the run calls. The first reason counts. False: too late.
+    /// Calls no foreign code, so nothing can throw.
     bool request(stop_reason reason) noexcept;
 
     /// Any thread.
     [[nodiscard]] bool requested() const noexcept;
-    /// Of the first request; `cancelled` if there was none. Any thread.
+    /// The reason of the first request; `cancelled` if there was none. Any thread.
     [[nodiscard]] stop_reason reason() const noexcept;
 
-    /// For the run, any number of times: refuses requests from here on. What was asked for before,
-    /// if anything was.
+    /// For the run, any number of times: refuses requests from here on. Returns the reason
+    /// requested before, if any.
     [[nodiscard]] std::optional<stop_reason> close() noexcept;
 
-    /// For the run, on its executor: what it waits for at the moment. Commits are never bound to
-    /// it.
+    /// For the run, on its executor: the slot for its current wait. Commits are never bound to it.
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
     /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). Only `what`:

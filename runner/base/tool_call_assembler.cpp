@@ -6,12 +6,12 @@ namespace agui::runner {
 
 namespace {
 
-// What one answer may make the process hold and store. Models emit a handful of calls and a few
-// kilobytes; a server that goes on without end must not take the process with it.
+// Limits of what one answer may make the process hold and store. Models emit a handful of calls and
+// a few kilobytes; a server that never stops must not exhaust the process.
 constexpr std::size_t calls_max = 128;
 constexpr std::size_t argument_bytes_max = 8U << 20U;
 
-// What some servers send as the arguments of a call before its real arguments.
+// Sent by some servers as the arguments of a call before the real ones.
 constexpr std::string_view placeholder = "{}";
 
 } // namespace
@@ -101,7 +101,7 @@ bool tool_call_assembler::is_placeholder(std::string_view arguments) noexcept {
 void tool_call_assembler::hold(call& which, std::string_view arguments) {
     const bool is_blank = arguments.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (is_blank && (which.blank || which.brackets.closed())) {
-        return; // Around the arguments, not of them.
+        return; // Around the arguments, not part of them.
     }
     if (is_placeholder(which.held) && arguments.starts_with('{')) {
         which.held.clear();
@@ -112,12 +112,12 @@ void tool_call_assembler::hold(call& which, std::string_view arguments) {
     which.held.append(arguments);
 }
 
-// The arguments are a whole object, and the sink has it.
+// True if the arguments are a whole object and the sink has it.
 bool tool_call_assembler::complete(const call& which) noexcept {
     return which.held.empty() && which.brackets.closed();
 }
 
-// Real ones, which no server sends of one call while it still owes those of the call before.
+// Real arguments: no server sends those of one call before those of the previous call are complete.
 bool tool_call_assembler::followed_by_arguments(std::size_t place) const {
     for (std::size_t later = place + 1; later < named_.size(); ++later) {
         const call& each = calls_[named_[later]];
@@ -140,7 +140,7 @@ void tool_call_assembler::pass(call& which) {
 }
 
 void tool_call_assembler::pass_in_order() {
-    // One that the sink has already left is continued all the same: its text was not complete.
+    // Arguments for a call that the sink has already left: its text was not complete.
     for (std::size_t place = 0; place < current_; ++place) {
         pass(calls_[named_[place]]);
     }
@@ -173,7 +173,7 @@ void tool_call_assembler::settle() {
 
 tool_call_assembler::status tool_call_assembler::finish(bool whole) {
     for (const call& each : calls_) {
-        // An entry of empty members is noise; anything more is a call that nobody can execute.
+        // An entry of empty members is noise; anything more is a call that cannot be executed.
         if (!each.place && (!each.id.empty() || !each.held.empty())) {
             return status::nameless;
         }
@@ -215,7 +215,7 @@ bool tool_call_assembler::all_closed() const noexcept {
 tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragment) {
     const bool numbered = fragment.index && *fragment.index >= 0;
     if (numbered) {
-        // The latest call of this index: servers that give every call the index 0 go on with the
+        // The latest call with this index: servers that give every call the index 0 continue the
         // last.
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->index == fragment.index) {
@@ -226,7 +226,7 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     if (!fragment.id.empty()) {
         for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
             if (each->id == fragment.id) {
-                // One id under two numbers, each with a name: two calls of a server that makes bad
+                // One id under two numbers, each with a name: two calls from a server that repeats
                 // ids.
                 const bool other = numbered && each->index && !fragment.name.empty();
                 return other ? nullptr : &*each;
@@ -238,7 +238,7 @@ tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragme
     }
     call& last = calls_.back();
     if (fragment.name.empty()) {
-        // Nothing that names a call: the last one goes on, unless both have numbers, which differ.
+        // Nothing names a call: the last one continues, unless both have numbers and these differ.
         return numbered && last.index ? nullptr : &last;
     }
     if (numbered || !fragment.id.empty()) {
@@ -257,8 +257,8 @@ bool tool_call_assembler::begins_anew(const call& known, const call_fragment& fr
     if (fragment.name != known.name) {
         return true;
     }
-    // The same name without an id: repeated by a server that repeats it always, unless the call is
-    // whole and this is the beginning of another object.
+    // The same name without an id: a server that always repeats the name, unless the call is
+    // complete and this starts another object.
     return known.brackets.closed() && fragment.arguments.starts_with('{');
 }
 

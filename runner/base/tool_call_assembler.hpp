@@ -14,57 +14,55 @@
 
 namespace agui::runner {
 
-/// What one chunk of a streamed answer says about one call. Empty views: the chunk does not say.
+/// The part of one chunk of a streamed answer that concerns one call. Empty views: absent.
 struct call_fragment {
     std::optional<std::int64_t> index; ///< Negative counts as absent.
     std::string_view id;
     std::string_view name;
     std::string_view arguments;
-    /// The arguments may begin or end in the middle of a character; see utf8_joiner.
+    /// The arguments may start or end in the middle of a character; see utf8_joiner.
     bool torn = false;
-    /// What the server wants back with the call.
+    /// What the server wants sent back with the call.
     const boost::json::object* extra_content = nullptr;
 };
 
-/// Gives the fragments of a streamed answer to the calls they belong to and passes them on. Servers
-/// that follow the dialect number their calls; of the others it accepts: no index, -1, the same
-/// index for every call, a new index for every fragment of one call, ids that are missing, late or
-/// made anew for every fragment, names that are late or repeated, `{}` as a placeholder before the
-/// arguments, fragments of several calls in any order.
+/// Assigns the fragments of a streamed answer to their calls and passes them on. Servers that
+/// follow the dialect number their calls. Also accepted: no index, -1, the same index for every
+/// call, a new index for every fragment of one call, ids that are missing, late or new in every
+/// fragment, names that are late or repeated, `{}` as a placeholder before the arguments, fragments
+/// of several calls in any order.
 ///
-/// The sink gets one call after the other, each whole before the next: where a server writes
-/// several at once, the fragments of the later ones wait. Arguments that stay empty become `{}` at
-/// the end.
+/// The sink gets one call after the other, each completed before the next: if a server interleaves
+/// several, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
 class tool_call_assembler {
 public:
     enum class status {
         ok,
         too_many_calls,
-        too_many_bytes, ///< Of arguments, or of what the server wants back.
-        /// Arguments of a call whose `{}` was taken for them, because something followed.
+        too_many_bytes, ///< Of arguments, or of data to be sent back.
+        /// Arguments of a call after its `{}` had already been taken for them.
         too_late,
-        nameless, ///< finish() only: a call was begun whose name never came.
+        nameless, ///< finish() only: a call has no name.
     };
 
     explicit tool_call_assembler(model_sink& sink) : sink_(sink) {}
 
     [[nodiscard]] status add(const call_fragment& fragment);
 
-    /// Passes on what was held back: something other than a call follows, and the sink has an
-    /// order.
+    /// Passes on what was held back, because something other than a call follows and order matters.
     void settle();
 
-    /// Passes on what was held back; of an answer that is whole also `{}` where nothing came.
-    /// Called once, after the last fragment.
+    /// Passes on what was held back; if the answer is complete, also `{}` for calls without
+    /// arguments. Called once, after the last fragment.
     [[nodiscard]] status finish(bool whole);
 
-    /// Calls that have a name.
+    /// The number of calls that have a name.
     [[nodiscard]] std::size_t count() const noexcept { return named_.size(); }
     [[nodiscard]] bool any() const noexcept { return !calls_.empty(); }
 
     /// True if every call's arguments are empty or an object whose brackets are closed.
     [[nodiscard]] bool all_closed() const noexcept;
-    /// The same without the empty ones: nothing can be missing.
+    /// The same, but empty arguments do not count: nothing can be missing.
     [[nodiscard]] bool all_whole() const noexcept;
 
 private:
@@ -86,10 +84,10 @@ private:
         std::optional<std::int64_t> index;
         std::string id;
         std::string name;
-        std::string held;                 ///< Arguments that the sink has not got yet.
+        std::string held;                 ///< Arguments that the sink has not received yet.
         std::optional<std::size_t> place; ///< In named_, once it has a name.
-        bool announced = false;           ///< The sink knows it, by its place.
-        bool blank = true;                ///< Of its arguments nothing but white space came.
+        bool announced = false;           ///< The sink knows it by its place.
+        bool blank = true;                ///< So far its arguments are only white space.
         bool emptied = false;             ///< The sink got the placeholder for its arguments.
         bracket_counter brackets;
         utf8_joiner half;

@@ -12,11 +12,12 @@ constexpr std::size_t surrogate_bytes = 3;
 struct sequence {
     enum class kind {
         whole,
-        cut, ///< The text ends in the middle of it.
+        cut, ///< The text ends within the sequence.
         bad,
     };
     kind what = kind::whole;
-    std::size_t length = 1; ///< Of a bad one: as far as it was good, at least one byte.
+    std::size_t length =
+        1; ///< For an invalid one: the length of its valid prefix, at least one byte.
 };
 
 unsigned char byte_at(std::string_view text, std::size_t at) noexcept {
@@ -37,7 +38,7 @@ sequence first_of(std::string_view text) noexcept {
         if (at == text.size()) {
             return {sequence::kind::cut, at};
         }
-        // The second byte rules out overlong forms and what lies beyond U+10FFFF.
+        // The second byte rules out overlong forms and values beyond U+10FFFF.
         const bool second = at == 1;
         const unsigned char low = second && lead == 0xE0   ? 0xA0
                                   : second && lead == 0xF0 ? 0x90
@@ -74,7 +75,8 @@ void append_pair(std::string& out, std::string_view high, std::string_view low) 
     out.push_back(static_cast<char>(0x80U | (code & 0x3FU)));
 }
 
-/// Appends the characters of `text`; returns how many bytes of its end may become one with more.
+/// Appends the characters of `text`; returns how many bytes at its end may become a character with
+/// more input.
 std::size_t append_whole(std::string_view text, std::string& out) {
     while (!text.empty()) {
         const sequence first = first_of(text);

@@ -10,7 +10,7 @@ namespace agui::runner {
 /// True for well-formed UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
-/// The text with U+FFFD in place of what is not UTF-8.
+/// The text with U+FFFD in place of invalid UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
 /// Joins characters that a stream cuts in two: bytes of one UTF-8 sequence, or the surrogates of
@@ -18,15 +18,15 @@ namespace agui::runner {
 /// parse_json_scratch delivers them.
 class utf8_joiner {
 public:
-    /// Appends to `out` what is whole of the text so far, as UTF-8: what can never become a
-    /// character is U+FFFD. The start of a character at the end of `delta` is held back, at most
+    /// Appends the complete characters so far to `out`, as UTF-8: bytes that can never become a
+    /// character are U+FFFD. The start of a character at the end of `delta` is held back, at most
     /// five bytes.
     void join(std::string_view delta, std::string& out);
 
-    /// There is no more: what is held back becomes U+FFFD.
+    /// The text has ended: what is held back becomes U+FFFD.
     void finish(std::string& out);
 
-    /// Nothing is held back: a delta that is UTF-8 can be passed on as it is.
+    /// True if nothing is held back: a delta that is UTF-8 can then be passed on unchanged.
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
 private:

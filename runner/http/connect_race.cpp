@@ -19,8 +19,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// What the attempts share with the coroutine that waits for one of them, which may be gone before
-/// them.
+/// Shared by the attempts and the coroutine that waits for them, which may end before they do.
 struct race {
     explicit race(const asio::any_io_executor& on) : executor(on), wake(on) {}
 
@@ -48,7 +47,7 @@ struct race {
         over = true;
         for (const std::unique_ptr<tcp::socket>& each : sockets) {
             if (each) {
-                error_code ignored; // Closed whatever close(2) says.
+                error_code ignored; // Closed even if close(2) fails.
                 each->close(ignored);
             }
         }
@@ -60,7 +59,7 @@ struct race {
     std::unique_ptr<tcp::socket> winner;
     std::size_t running = 0;
     error_code last = asio::error::timed_out;
-    bool over = false; ///< Nobody waits any more.
+    bool over = false; ///< No coroutine is waiting any more.
 };
 
 } // namespace

@@ -10,12 +10,12 @@
 
 namespace agui::runner {
 
-/// The addresses in the order in which they are tried (RFC 8305, 4): as they were found, the two
-/// families in turn, beginning with the first's.
+/// The addresses in the order in which they are tried (RFC 8305, 4): as found, alternating the two
+/// address families, starting with the first one's.
 [[nodiscard]] std::vector<boost::asio::ip::address>
 in_turn(const std::vector<boost::asio::ip::address>& found);
 
-/// How a connection came about, or did not.
+/// The result of a connection attempt.
 struct race_outcome {
     /// timed_out, operation_aborted (cancelled), or why the last attempt failed.
     boost::system::error_code ec;
@@ -23,7 +23,7 @@ struct race_outcome {
 };
 
 /// Connects to the first endpoint that answers (RFC 8305, 5): each attempt begins `delay` after the
-/// one before, or at once when all that were begun have failed; the first connection wins and the
+/// previous one, or at once when all earlier ones have failed; the first connection wins and the
 /// others are closed. Precondition: there are endpoints.
 [[nodiscard]] boost::asio::awaitable<race_outcome> connect_first(
     std::vector<boost::asio::ip::tcp::endpoint> endpoints,

@@ -11,7 +11,7 @@
 
 namespace agui::runner {
 
-/// Why a transport could not go on.
+/// Why a transport failed.
 struct transport_failure {
     enum class kind { connect, tls, timeout, lost, protocol, cancelled };
     kind what = kind::connect;
@@ -31,14 +31,14 @@ enum class http_method { get, post, put, patch, delete_ };
 struct transport_request {
     http_method method = http_method::post;
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
-    /// Besides Host, lengths and Content-Type.
+    /// In addition to Host, lengths and Content-Type.
     std::vector<std::pair<std::string, std::string>> headers;
     /// JSON. An empty one of a GET or DELETE is none: without Content-Type and Content-Length.
     std::string body;
 };
 
-/// One answer. Destroying it before its end closes the connection below; after its end the
-/// connection goes back to the pool. Used from one coroutine.
+/// One answer. Destroying it before its end closes the connection; after its end the connection
+/// returns to the pool. Used from one coroutine.
 class transport_response {
 public:
     virtual ~transport_response() = default;
@@ -47,7 +47,7 @@ public:
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
-    /// What was read last was a sign of life only: the idle time goes on as if it had not come.
+    /// The last read brought only a sign of life: the idle time continues as if it had not come.
     virtual void was_idle() noexcept {}
 };
 
@@ -55,8 +55,8 @@ public:
 class http_client {
 public:
     virtual ~http_client() = default;
-    /// Sends the request and returns once the answer's header is there. `request` must outlive the
-    /// await. Cancellation closes the connection and yields `cancelled`.
+    /// Sends the request and returns once the answer's header has arrived. `request` must outlive
+    /// the await. Cancellation closes the connection and yields `cancelled`.
     [[nodiscard]] virtual boost::asio::awaitable<
         transport_result<std::unique_ptr<transport_response>>>
     send(const transport_request& request) = 0;

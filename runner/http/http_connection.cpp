@@ -50,7 +50,7 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
 }
 
 asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mutable_buffer to) {
-    // Not coroutines themselves: a read is made for every token, and each frame that is saved
+    // Not coroutines themselves: there is a read for every token, and each saved coroutine frame
     // counts.
     return tls_ ? tls_->async_read_some(to, as_result) : socket_.async_read_some(to, as_result);
 }
@@ -75,7 +75,7 @@ http_connection::io_result http_connection::receive(boost::asio::mutable_buffer 
 }
 
 void http_connection::close() noexcept {
-    boost::system::error_code ignored; // The socket is closed whatever close(2) says.
+    boost::system::error_code ignored; // The socket is closed even if close(2) fails.
     socket_.close(ignored);
 }
 

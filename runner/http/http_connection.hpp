@@ -26,19 +26,19 @@
 
 namespace agui::runner {
 
-/// The token of every call whose failure the caller looks at.
+/// The completion token for calls whose error the caller checks.
 inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
 
-/// A server as http_transport knows it: immutable, shared by the transport and its connections.
+/// A server for http_transport: immutable, shared by the transport and its connections.
 struct http_origin {
     http_url url;
     http_endpoint settings;
     std::string fixed_headers; ///< The header lines that are the same in every request.
     std::optional<boost::asio::ssl::context> tls; ///< Present for https.
-    std::uint64_t id = 0;                         ///< Tells apart the origins of this process.
+    std::uint64_t id = 0;                         ///< Unique in this process.
 };
 
-/// A TCP or TLS connection. Used on the thread of its executor only; not moved: TLS refers to the
+/// A TCP or TLS connection. Used only on the thread of its executor. Not movable: TLS refers to the
 /// socket.
 class http_connection {
 public:
@@ -52,26 +52,25 @@ public:
 
     [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
 
-    /// TLS over the connected socket: sends the host's name, verifies chain and name. Nothing to do
-    /// for plain http.
+    /// Starts TLS over the connected socket: sends the host's name, verifies chain and name. Does
+    /// nothing for plain http.
     [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> handshake();
 
     [[nodiscard]] boost::asio::awaitable<io_result> read_some(boost::asio::mutable_buffer to);
     [[nodiscard]] boost::asio::awaitable<io_result>
     write_some(const std::array<boost::asio::const_buffer, 2>& from);
 
-    /// True if readable() and receive() may be used: bytes come as they are, without TLS.
+    /// True if there is no TLS, so that readable() and receive() may be used.
     [[nodiscard]] bool plain() const noexcept { return !tls_; }
-    /// Completes when receive() has something to say.
+    /// Completes when receive() has data or an error.
     [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> readable();
-    /// What is there now; would_block if nothing is.
+    /// Reads what has arrived; would_block if nothing has.
     [[nodiscard]] io_result receive(boost::asio::mutable_buffer to);
 
-    /// What waits on the connection ends as aborted.
+    /// Waits on the connection end as aborted.
     void close() noexcept;
 
-    /// False if the peer has closed, or sent something without being asked: of no use for a
-    /// request.
+    /// False if the peer has closed or has sent unrequested bytes: not usable for a request.
     [[nodiscard]] bool idle_and_open() noexcept;
 
 private:
@@ -85,7 +84,7 @@ private:
 /// returning. Used on the one thread that runs the context.
 class connection_pool final : public boost::asio::execution_context::service {
 public:
-    /// Below the idle limits of common servers and load balancers (60 to 75 s and more).
+    /// Not above the idle limits of common servers and load balancers (60 to 75 s and more).
     static constexpr std::chrono::seconds idle_time_max{60};
 
     using key_type = connection_pool;
@@ -98,7 +97,7 @@ public:
 
     /// The connection used last, if one is still open; null: none.
     [[nodiscard]] std::unique_ptr<http_connection> take(std::uint64_t origin);
-    /// Keeps it for `keep` at most.
+    /// Keeps the connection for at most `keep`.
     void give_back(
         std::uint64_t origin, std::unique_ptr<http_connection> connection,
         std::chrono::seconds keep = idle_time_max

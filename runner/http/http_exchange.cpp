@@ -27,13 +27,13 @@ using boost::system::error_code;
 
 namespace {
 
-// A dozen tokens; memory per open stream is what decides how many streams a process can hold.
+// About a dozen tokens; memory per open stream limits how many streams a process can hold.
 constexpr std::size_t read_bytes = 4096;
 
-// A header may need more; matches the reader's own limit, with room for what follows it.
+// A header may need more; covers the reader's own limit and what follows the header.
 constexpr std::size_t buffer_bytes_max = 128U << 10U;
 
-// Addresses of one name that are tried; a name with more of them is a load balancer's.
+// The most addresses of one name that are tried; a name with more belongs to a load balancer.
 constexpr std::size_t endpoints_max = 16;
 
 // What a plain stream holds while it waits: a token or a few. With a buffer the wait costs no
@@ -75,7 +75,7 @@ void http_exchange::expired() noexcept {
     }
 }
 
-/// Decides between what we did ourselves and what happened to us.
+/// Distinguishes our own cancellation and timeout from the peer's failures.
 ///
 /// | cancelled | timed out | result    |
 /// |-----------|-----------|-----------|
@@ -120,7 +120,8 @@ http_exchange::resolve(time_point deadline) {
     }
     if (found.ec == asio::error::timed_out) {
         co_return transport_failure{
-            .what = transport_failure::kind::timeout, .detail = "the host was not looked up in time"
+            .what = transport_failure::kind::timeout,
+            .detail = "the host name was not resolved in time"
         };
     }
     if (found.ec) {
@@ -152,7 +153,7 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
     }
     connection_ = std::make_unique<http_connection>(executor_, origin_);
     connection_->socket() = std::move(reached.socket);
-    error_code ignored; // Without it, small requests are only slower.
+    error_code ignored; // Without this option, small requests are only slower.
     connection_->socket().set_option(tcp::no_delay(true), ignored);
 
     arm(deadline);
@@ -165,8 +166,8 @@ asio::awaitable<transport_result<void>> http_exchange::connect() {
     co_return transport_result<void>();
 }
 
-/// The time limit is for each piece that the peer takes, not for the whole body: a slow line may
-/// need long for an attachment.
+/// The time limit is per piece that the peer accepts, not for the whole body: a slow line may take
+/// long for an attachment.
 asio::awaitable<transport_result<void>>
 http_exchange::write_piece(std::string_view& head, std::string_view& body) {
     const std::array<asio::const_buffer, 2> pieces{
@@ -191,7 +192,7 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     if (done && (!head.empty() || !body.empty())) {
         done = co_await write_while_reading(head, body);
     } else if (done || done.error().what == transport_failure::kind::lost) {
-        // A server may answer (401, 413) and close without reading all of the body: that answer
+        // A server may answer (401, 413) and close without reading the whole body: that answer
         // counts.
         cut_short_ = !done;
         await_first_byte();
@@ -206,7 +207,7 @@ http_exchange::perform(std::string_view head, std::string_view body) {
     co_return transport_result<void>();
 }
 
-/// Ends with the side that leaves the other nothing to do.
+/// Ends when either side leaves the other nothing to do.
 struct http_exchange::until_over {
     asio::cancellation_type operator()(const std::exception_ptr& thrown, const side& ended) const {
         return thrown || ended.over ? asio::cancellation_type::terminal
@@ -214,8 +215,8 @@ struct http_exchange::until_over {
     }
 };
 
-/// A body that does not fit into the socket's buffer: a server that refuses it may say so without
-/// reading it.
+/// For a body that does not fit into the socket's buffer: a server that refuses it may answer
+/// without reading it.
 asio::awaitable<transport_result<void>>
 http_exchange::write_while_reading(std::string_view head, std::string_view body) {
     writing_ = true;
@@ -250,14 +251,14 @@ http_exchange::write_rest(std::string_view head, std::string_view body) {
     co_return side{transport_result<void>(), false};
 }
 
-/// A server that begins to answer as asked has not said that it wants no more of the request.
+/// A server that begins a normal answer has not refused the rest of the request.
 asio::awaitable<http_exchange::side> http_exchange::read_early_header() {
     const transport_result<void> done = co_await read_header();
     const bool as_asked = done && reader_.status() < 300;
     co_return side{done, !as_asked};
 }
 
-/// The request is written: the time until the answer begins to count.
+/// The request is written: the first-byte timeout starts.
 void http_exchange::await_first_byte() {
     writing_ = false;
     first_byte_deadline_ = deadline_sweep::clock::now() + origin_->settings.first_byte_timeout;
@@ -350,7 +351,7 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
         } else if (!begin_read()) {
             co_return give_up(line_too_long);
         }
-        // Awaited here and not in a function of its own: this is done for every token.
+        // Awaited here, not in a separate function, because this runs for every token.
         const auto outcome =
             co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
         const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
@@ -382,7 +383,7 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (kept >= shared.size()) {
         return give_up(line_too_long);
     }
-    if (kept > 0) { // The buffer may have been given back, and memcpy takes no null pointer.
+    if (kept > 0) { // The buffer may have been freed, and memcpy takes no null pointer.
         std::memcpy(shared.data(), buffer_.data() + begin_, kept);
     }
     const auto outcome =
@@ -438,7 +439,7 @@ bool http_exchange::begin_read() {
     return true;
 }
 
-/// The idle time counts from here: the time in which nobody reads is not the server's.
+/// The idle time counts from here: time in which we do not read is not the server's fault.
 void http_exchange::begin_idle() {
     if (!idle_goes_on_) {
         idle_left_ = origin_->settings.idle_timeout;
@@ -459,8 +460,7 @@ void http_exchange::arm_read() {
     }
 }
 
-/// Takes what a read has brought. The end of the connection is no failure where it ends the
-/// response.
+/// Takes the result of a read. The end of the connection is not a failure if it ends the response.
 std::optional<transport_failure>
 http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
     const auto& [ec, received] = outcome;
@@ -473,8 +473,8 @@ http_exchange::end_read(const http_connection::io_result& outcome, bool by_us) {
             end_ += received;
             return std::nullopt;
         }
-        // A TLS stream that ends without its closing alert may have been cut by anybody, so only
-        // the plain end of file is taken for the end of a response (RFC 9112, 9.8).
+        // A TLS stream that ends without its closing alert may have been cut off by anybody, so
+        // only a plain end of file counts as the end of a response (RFC 9112, 9.8).
         if (ec == asio::error::eof && reader_.end_of_connection()) {
             complete();
             return std::nullopt;
@@ -495,8 +495,8 @@ void http_exchange::complete() {
     connection_.reset();
 }
 
-/// How long the server keeps the connection, by its own word (`Keep-Alive: timeout=5`), less the
-/// time that a request may be on its way.
+/// How long the server says it keeps the connection (`Keep-Alive: timeout=5`), minus the time that
+/// a request may take to arrive.
 std::chrono::seconds http_exchange::keep_time() const {
     constexpr std::string_view name = "timeout=";
     constexpr std::chrono::seconds margin{1};

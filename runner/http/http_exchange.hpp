@@ -19,7 +19,7 @@
 namespace agui::runner {
 
 /// One request and its response on one connection. Owns the connection until the response has
-/// ended, then gives it back to the pool; in every other case closes it.
+/// ended, then returns it to the pool; otherwise closes it.
 class http_exchange final : public transport_response, private deadline_sweep::watch {
 public:
     http_exchange(
@@ -37,7 +37,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<transport_result<void>>
     perform(std::string_view head, std::string_view body);
 
-    /// After perform() has failed: the peer had closed the connection before it answered a byte.
+    /// After perform() has failed: true if the peer closed the connection before it sent a byte of
+    /// the answer.
     [[nodiscard]] bool stale() const noexcept { return stale_; }
 
     [[nodiscard]] int status() const noexcept override { return reader_.status(); }
@@ -55,7 +56,7 @@ private:
     /// One side of an exchange whose request takes long to write.
     struct side {
         transport_result<void> outcome;
-        bool over = true; ///< The other side has nothing more to do.
+        bool over = true; ///< If set, the other side has nothing more to do.
     };
     struct until_over;
 
@@ -94,10 +95,10 @@ private:
     std::optional<transport_failure> failure_; ///< Why nothing more can be read.
     time_point idle_since_;
     time_point idle_deadline_;
-    /// Of the idle time, where what came did not end it.
+    /// The rest of the idle time, if the last bytes did not restart it.
     std::chrono::steady_clock::duration idle_left_{0};
     bool idle_goes_on_ = false;
-    /// The deadline is the write's; a read waits beside it.
+    /// The deadline belongs to the write; a read waits at the same time.
     bool writing_ = false;
     bool cut_short_ = false; ///< The request was not written to its end.
     bool received_ = false;

@@ -19,10 +19,10 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
-// Twice what common servers and proxies allow to be sent; bounds what a bad server makes us hold.
+// Twice what common servers and proxies allow; limits how much a bad server can make us hold.
 constexpr std::uint32_t header_bytes_max = 64U << 10U;
 
-// A server may send a few (100, 103) while it works; one that never stops is broken.
+// A server may send a few (100, 103) while it works; endless ones are an error.
 constexpr int informational_max = 16;
 
 constexpr int switching_protocols = 101;
@@ -32,7 +32,7 @@ class parser final : public http::basic_parser<false> {
 public:
     parser() {
         header_limit(header_bytes_max);
-        // Streams have no end that could be named; whoever reads the body bounds what it keeps.
+        // A stream's length has no fixed limit; the code that reads the body limits what it keeps.
         body_limit(boost::none);
     }
 
@@ -51,7 +51,7 @@ private:
 
     void on_field_impl(http::field, beast::string_view name, beast::string_view value, error_code&)
         override {
-        // Trailers come through here too: they must not add to what the header said.
+        // Trailers come through here too: they must not add to the header.
         if (!is_header_done()) {
             fields.emplace_back(to_lower(name), std::string(value));
         }
@@ -70,8 +70,8 @@ private:
 
     void on_finish_impl(error_code&) override {}
 
-    // The pieces of a read are joined in place, so that a read gives one piece however many chunks
-    // it held. `out` never overtakes the parser: framing bytes only make it fall behind.
+    // The pieces of a read are joined in place, so that a read gives one piece, however many chunks
+    // it held. `out` never overtakes the parser, because framing bytes are removed.
     std::size_t keep(beast::string_view body) {
         if (out != body.data()) {
             std::memmove(out, body.data(), body.size());

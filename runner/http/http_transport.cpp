@@ -45,7 +45,7 @@ bool usable_name(std::string_view name) noexcept {
     return true;
 }
 
-/// A value that stays one line.
+/// True for a value that is one line.
 bool usable_value(std::string_view value) noexcept {
     return std::all_of(value.begin(), value.end(), [](char c) {
         const auto byte = static_cast<unsigned char>(c);
@@ -96,7 +96,7 @@ public:
         try {
             co_return co_await exchange(request);
         } catch (const boost::system::system_error& error) {
-            // What awaits throw of themselves once the coroutine has been cancelled.
+            // Awaits throw this by themselves once the coroutine has been cancelled.
             if (error.code() != asio::error::operation_aborted) {
                 throw;
             }
@@ -142,7 +142,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
             if (done) {
                 co_return checked(std::move(exchange));
             }
-            // The server closed it while it was idle. Once more, on a connection of our own.
+            // The server closed it while it was idle. Retry once, on a new connection.
             if (!exchange->stale()) {
                 co_return done.error();
             }
@@ -160,7 +160,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
     co_return checked(std::move(exchange));
 }
 
-/// What is compressed all the same would be taken for a broken answer.
+/// A compressed answer would look like a broken one.
 http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> exchange) {
     const std::string_view encoding = exchange->header("content-encoding");
     if (!encoding.empty() && !equal_ignoring_case(encoding, "identity")) {
@@ -195,7 +195,7 @@ bool http_transport::write_head(std::string& head, const transport_request& requ
         if (!usable_name(name) || !usable_value(value)) {
             return false;
         }
-        // The configuration has the last word.
+        // The configuration takes precedence.
         const auto& fixed = origin_->settings.headers;
         const bool given = std::any_of(fixed.begin(), fixed.end(), [&name](const auto& each) {
             return equal_ignoring_case(each.first, name);
@@ -259,12 +259,12 @@ result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint) {
     }
     std::vector<std::pair<std::string, std::string>>& headers = origin->settings.headers;
     for (const auto& [name, value] : headers) {
-        // The name only: values are secrets.
+        // Only the name: values are secrets.
         if (!usable_name(name) || !usable_value(value)) {
             return invalid("headers: " + name + " cannot be set, or not to this value");
         }
     }
-    // Of two of one name most servers refuse the request or take whichever they like.
+    // Given two with the same name, servers refuse the request or pick either one.
     for (auto each = headers.begin(); each != headers.end();) {
         const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
             return equal_ignoring_case(other.first, each->first);

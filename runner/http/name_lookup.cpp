@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Names come from the configuration: more of them than this are not in use any more.
+// Names come from the configuration: if there are more than this, the oldest are no longer in use.
 constexpr std::size_t kept_names_max = 256;
 
 boost::system::error_code error_of(int code) {
@@ -44,7 +44,7 @@ boost::system::error_code error_of(int code) {
 }
 
 void add_address(looked_up& result, const sockaddr* from) {
-    // Copied: the memory is aligned for no type in particular.
+    // Copied, because the memory may not be aligned.
     if (from->sa_family == AF_INET) {
         sockaddr_in four{};
         std::copy_n(
@@ -82,14 +82,14 @@ looked_up ask_system(const std::string& host) {
 } // namespace
 
 struct name_lookup::state : std::enable_shared_from_this<state> {
-    /// Somebody who waits for a name; on the executor of its timer.
+    /// A coroutine that waits for a name, on the executor of its timer.
     struct waiter {
         explicit waiter(const asio::any_io_executor& executor) : wake(executor) {}
         asio::steady_timer wake;
         looked_up result{asio::error::timed_out, {}};
     };
     struct name {
-        bool asked = false; ///< A thread looks it up, or will.
+        bool asked = false; ///< A thread looks it up or will do so.
         looked_up result;
         clock::time_point until = clock::time_point::min();
         std::vector<std::shared_ptr<waiter>> waiters;
@@ -98,7 +98,7 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
     state(function ask, std::function<clock::time_point()> clock_now)
         : look_up(std::move(ask)), now(std::move(clock_now)) {}
 
-    /// The kept result, or nothing: then `who` is woken with one.
+    /// False: `who` has the kept result. True: it must wait, and is woken with a result.
     bool wait(const std::string& host, const std::shared_ptr<waiter>& who);
     void leave(const std::string& host, const std::shared_ptr<waiter>& who);
     void start_threads();
@@ -139,11 +139,11 @@ void name_lookup::state::leave(const std::string& host, const std::shared_ptr<wa
 void name_lookup::state::start_threads() {
     while (threads < threads_max && !queue.empty()) {
         try {
-            // Nobody can wait for it: it may return in minutes. It shares what it uses.
+            // Detached, because it may take minutes to return. It shares ownership of what it uses.
             std::thread([self = shared_from_this(), host = queue.front()] { self->work(host); }
             ).detach();
         } catch (const std::system_error&) {
-            return; // No thread to be had: whoever asks next tries again.
+            return; // No thread could be started: the next request tries again.
         }
         queue.pop_front();
         ++threads;
@@ -157,7 +157,7 @@ void name_lookup::state::work(const std::string& host) {
     entry.asked = false;
     entry.until = now() + (result.ec ? not_found_time : found_time);
     entry.result = std::move(result);
-    // With the mutex held: a waiter that leaves takes it too, so the executors of those in the list
+    // With the mutex held: a waiter that leaves locks it too, so the executors of those in the list
     // exist.
     for (const std::shared_ptr<waiter>& who : entry.waiters) {
         asio::post(who->wake.get_executor(), [who, found = entry.result] {
@@ -198,7 +198,7 @@ asio::awaitable<looked_up> name_lookup::find(std::string host, clock::time_point
     if (!shared->wait(host, who)) {
         co_return who->result;
     }
-    // However this coroutine ends: nobody posts to an executor that is gone.
+    // However this coroutine ends, nothing is posted to a destroyed executor.
     struct leaving {
         state& from;
         const std::string& host;

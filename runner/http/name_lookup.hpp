@@ -18,13 +18,13 @@ struct looked_up {
     std::vector<boost::asio::ip::address> addresses;
 };
 
-/// Finds the addresses of names. A look-up of the system cannot be interrupted and may take
-/// minutes, so each has a thread of its own, sixteen at most (the others wait their turn), one for
-/// a name however many wait for it: a name whose look-up hangs delays those who ask for it and
-/// nobody else. When nobody waits any more the thread is left alone; neither the end of an
-/// execution context nor that of the process waits for it.
+/// Finds the addresses of names. A system look-up cannot be interrupted and may take minutes, so
+/// each name has its own thread, however many wait for it; at most sixteen run, the others wait
+/// their turn. A look-up that hangs delays only those who ask for that name. A thread for which
+/// nobody waits any more is left alone; neither the end of an execution context nor that of the
+/// process waits for it.
 ///
-/// What was found is kept for 30 s, that nothing was found for 1 s.
+/// Found addresses are kept for 30 s, a failure for 1 s.
 class name_lookup {
 public:
     using clock = std::chrono::steady_clock;
@@ -38,11 +38,11 @@ public:
     /// `now` is for tests.
     explicit name_lookup(function look_up, std::function<clock::time_point()> now = clock::now);
 
-    /// The one of the process, with the system's resolver.
+    /// The process-wide one, with the system's resolver.
     [[nodiscard]] static const std::shared_ptr<name_lookup>& system();
 
-    /// Safe to call from any thread; completes on the caller's executor. At `deadline` it is
-    /// asio::error::timed_out, after cancellation operation_aborted.
+    /// Safe to call from any thread; completes on the caller's executor. At `deadline` the result
+    /// is asio::error::timed_out, after cancellation operation_aborted.
     [[nodiscard]] boost::asio::awaitable<looked_up>
     find(std::string host, clock::time_point deadline);
 

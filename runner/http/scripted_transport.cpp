@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Waits; false if the coroutine was cancelled before or meanwhile.
+/// Waits; false if the coroutine was cancelled before or during the wait.
 asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
     if (duration > std::chrono::milliseconds::zero()) {
         asio::steady_timer timer(co_await asio::this_coro::executor, duration);

@@ -19,7 +19,7 @@ struct scripted_answer {
     std::string body; ///< Raw bytes, as a server would send them.
     /// Wait before each SSE frame (frames end with an empty line).
     std::chrono::milliseconds pace{0};
-    /// Then nothing more until cancelled or `idle`.
+    /// Then nothing more until cancelled or until `idle` has passed.
     std::optional<std::uint64_t> stall_after_frames;
     std::optional<std::uint64_t> drop_after_frames; ///< Then the connection is lost.
     std::optional<std::uint64_t> repeat_frame;      ///< This frame (from 0) is sent twice.
@@ -31,7 +31,7 @@ struct scripted_answer {
 /// request, from any thread; the request body is what the provider would have sent.
 using script = std::function<std::optional<scripted_answer>(const transport_request&)>;
 
-/// Plays transcripts instead of talking to a server: the dialect's own code runs as it does live.
+/// Plays transcripts instead of contacting a server: the dialect's code runs as in production.
 [[nodiscard]] std::shared_ptr<http_client> make_scripted_client(script choose);
 
 /// Answers in order, each once; every request is passed to `seen` first (may be empty).

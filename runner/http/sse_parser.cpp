@@ -18,7 +18,7 @@ std::size_t find(std::string_view text, std::size_t from, char byte) noexcept {
                           : static_cast<std::size_t>(static_cast<const char*>(hit) - text.data());
 }
 
-/// The value of a line `name:value` or `name: value`, as the format strips one space.
+/// The value of a line `name:value` or `name: value`: the format strips one space.
 std::string_view value_after(std::string_view line, std::size_t colon) noexcept {
     line.remove_prefix(colon + 1);
     if (!line.empty() && line.front() == ' ') {
@@ -40,8 +40,8 @@ bool sse_parser::feed(std::string_view bytes) {
         }
     }
     std::size_t start = 0;
-    // Both positions are kept until passed, so that a body of one kind of line end is searched for
-    // the other kind only once.
+    // Both positions are kept until passed, so that a body with only one kind of line end is
+    // searched for the other kind only once.
     std::size_t lf = find(bytes, 0, '\n');
     std::size_t cr = find(bytes, 0, '\r');
     while (start < bytes.size()) {
@@ -66,15 +66,15 @@ bool sse_parser::feed(std::string_view bytes) {
 
         if (!partial_.empty()) {
             partial_.append(text);
-            // Moved out first: line() may not read from what it clears.
+            // Moved out first, because line() must not read from what it clears.
             std::string whole;
             whole.swap(partial_);
             line(whole);
             whole.clear();
             partial_.swap(whole);
         } else if (
-            // The only data line of a block whose end is here too is delivered from the input itself;
-            // the empty line after it then finds nothing to dispatch.
+            // If the block has one data line and its end is in the input too, it is delivered
+            // without a copy; the empty line after it then finds nothing to dispatch.
             !at_start_ && !has_data_ && start < bytes.size() &&
             (bytes[start] == '\n' || bytes[start] == '\r') && text.starts_with("data:")
         ) {
@@ -87,7 +87,7 @@ bool sse_parser::feed(std::string_view bytes) {
             return false;
         }
     }
-    // A stream that waits for its next event holds no memory for the last one.
+    // A stream that waits for its next event frees the memory of the last one.
     for (std::string* const idle : {&partial_, &data_}) {
         if (idle->empty()) {
             std::string().swap(*idle);

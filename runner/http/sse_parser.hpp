@@ -7,11 +7,12 @@
 namespace agui::runner {
 
 /// Incremental parser of text/event-stream (WHATWG HTML, 9.2.6), bytes cut anywhere. Only `event`
-/// and `data` are of use upstream; comments, `id` and `retry` are skipped. Lines end with LF, CR LF
-/// or CR. A block of one `data:` line that lies whole in one feed() is delivered without a copy.
+/// and `data` matter here; comments, `id` and `retry` are skipped. Lines end with LF, CR LF or CR.
+/// A block of one `data:` line that lies whole in one feed() is delivered without a copy.
 class sse_parser {
 public:
-    /// Receives one event; views live for the call. `event` is empty if the block names none.
+    /// Receives one event; the views are valid during the call. `event` is empty if the block names
+    /// none.
     class handler {
     public:
         virtual ~handler() = default;
@@ -21,11 +22,11 @@ public:
     /// `max_event_bytes` bounds an unfinished event.
     explicit sse_parser(handler& out, std::size_t max_event_bytes = 16U << 20U);
 
-    /// False if an event outgrew the bound: the parser is of no further use.
+    /// False if an event exceeded the limit: the parser is then unusable.
     [[nodiscard]] bool feed(std::string_view bytes);
 
-    /// Delivers an event that the end of the body cut before its empty line, as servers that end
-    /// with a single newline need it.
+    /// Delivers an event that lacks its empty line at the end of the body: some servers end with a
+    /// single newline.
     void finish();
 
 private:
@@ -34,12 +35,12 @@ private:
 
     handler& out_;
     std::size_t max_event_bytes_;
-    std::string partial_; ///< Begin of a line that is not complete.
+    std::string partial_; ///< The start of an incomplete line.
     std::string data_;
     std::string event_;
     bool has_data_ = false;
     bool skip_lf_ = false; ///< The last byte was the CR of a possible CR LF.
-    bool at_start_ = true; ///< A byte order mark may come.
+    bool at_start_ = true; ///< A byte order mark may follow.
 };
 
 } // namespace agui::runner

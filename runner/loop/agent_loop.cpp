@@ -31,7 +31,7 @@ public:
     boost::asio::awaitable<stop_reason> run() {
         check_failpoint("loop.begun");
         if (stop_.requested()) {
-            co_return stop_.reason(); // It was stopped while it was begun.
+            co_return stop_.reason(); // It was stopped while it was being started.
         }
         switch (request_.next) {
         case session::next_step::wait_for_answers:
@@ -127,7 +127,7 @@ private:
         return conversation_.take(std::move(growing));
     }
 
-    // Executes what is the server's. Nothing: every call is answered, the model goes on.
+    // Executes the server's calls. nullopt: every call is answered, and the model is asked again.
     boost::asio::awaitable<std::optional<stop_reason>> execute_calls() {
         std::vector<model_turn::call> server_calls;
         for (const model_turn::call& call : model_round_.turn()->calls()) {
@@ -136,10 +136,11 @@ private:
             }
         }
         if (server_calls.empty()) {
-            co_return stop_reason::external_tool; // finish() stores the turn with the terminal.
+            co_return stop_reason::external_tool; // finish() stores the turn together with the
+                                                  // terminal event.
         }
-        // A tool must not have an effect that a crash could make the conversation forget.
-        // It was shown: if this fails, the end of the run tries once more.
+        // A tool must not have an effect that a crash could make the conversation forget. It was
+        // shown: if this commit fails, the end of the run tries once more.
         unstored_ = std::make_unique<session::changes>(take_turn());
         const bool stored = co_await conversation_.commit(*unstored_);
         if (!stored) {
@@ -153,8 +154,8 @@ private:
         co_return co_await tool_round_.execute(server_calls);
     }
 
-    // A client must not take a call of the server for its own (specification S5): it gets a result,
-    // on the wire only.
+    // A client must not mistake a server call for its own (specification S5), so the call gets a
+    // result, on the wire only.
     void emit_lost_result(const call_record& call) {
         const session::content text = std::string("The call was interrupted.");
         const std::string message_id = services_.ids.next("msg");
@@ -173,10 +174,11 @@ private:
     conversation conversation_;
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
-    std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has not succeeded.
+    std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
 };
 
-// A stop that came before the run was over is how it ended; that its end cannot be stored is worse.
+// A stop that came before the run was over is its end reason, unless the end could not be stored,
+// which takes precedence.
 stop_reason last_word(stop_source& stop, stop_reason reason) noexcept {
     const std::optional<stop_reason> stopped = stop.close();
     return stopped && reason != stop_reason::store_unavailable ? *stopped : reason;
@@ -189,7 +191,7 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
         reason = co_await run->run();
         check_failpoint("loop.ending");
     } catch (const std::exception& error) {
-        // What a cancelled wait throws is no failure.
+        // An exception from a cancelled wait is not a failure.
         const log_level level = stop.requested() ? log_level::debug : log_level::error;
         log.log(level, "run failed", {{"run", run_id}, {"detail", error.what()}});
     }
@@ -205,8 +207,8 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
 
 } // namespace
 
-// The state of a run lives once, on the heap: as a coroutine's parameter and as its local it would
-// be held twice for as long as the model streams.
+// The state of a run exists once, on the heap: as a coroutine's parameter and local it would be
+// held twice while the model streams.
 boost::asio::awaitable<void>
 run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop) {
     std::string run_id = request.run_id;

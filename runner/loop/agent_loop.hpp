@@ -26,11 +26,11 @@ class run_sink {
 public:
     virtual ~run_sink() = default;
 
-    /// Shows an event. Deltas may be shown before what they belong to is committed.
+    /// Shows an event. Deltas may be shown before their message is committed.
     virtual void emit(const runner_event& event) = 0;
 
-    /// Events between the two came together: they are shown together, at the end. Others are shown
-    /// after the current handler of the executor.
+    /// Events between begin_batch() and end_batch() arrived together and are shown together, at
+    /// end_batch(). Others are shown after the current handler of the executor.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 
@@ -43,42 +43,42 @@ public:
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;
 
-    /// The run's thread with all that it has committed. Asked for when a run goes on after its
-    /// model's answer.
+    /// The run's thread with everything the run has committed. Called when a run continues after
+    /// its model's answer.
     [[nodiscard]] virtual boost::asio::awaitable<result<session::thread_record>> load_thread() = 0;
 
-    /// Ends the run: `change` and the terminal event in one transaction, the thread free before the
-    /// event is visible (P3, P7). Called exactly once, last.
+    /// Ends the run: stores `change` and the terminal event in one transaction, and frees the
+    /// thread before the event is visible (P3, P7). Called exactly once, last.
     [[nodiscard]] virtual boost::asio::awaitable<void>
     finish(session::changes change, run_end end) = 0;
 };
 
-/// An agent as configured, and what the request changed of it.
+/// An agent as configured, with the changes of the request.
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    /// Of the application; leads the last user message of each model request.
+    /// The request's context as text; leads the last user message of each model request.
     std::string context;
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
-    std::uint32_t max_rounds = 10;          ///< Model answers with calls whose tools are executed.
+    std::uint32_t max_rounds = 10; ///< How many model answers may have their calls executed.
     std::uint32_t max_parallel_tools = 8;
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };
 
-/// One run, ready to go: the input is stored, `thread` holds it.
+/// One run, ready to start: the input is stored and part of `thread`.
 struct run_request {
     session::thread_key key;
     std::string run_id;
     agent_settings agent;
-    session::thread_record thread; ///< Let go of once the model was asked.
+    session::thread_record thread; ///< Released once the model was asked.
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
-    std::vector<tool_definition> external_tools; ///< Offered besides the server's.
+    std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
 };
 
-/// What the loop works with. References outlive every run.
+/// What the loop needs. What the references name must outlive every run.
 struct loop_services {
     model_provider& model;
     const tool_registry& tools;
@@ -86,16 +86,16 @@ struct loop_services {
     const clock& time;
     logger& log;
     std::size_t max_result_bytes = 1U << 20U;
-    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer one no model is asked again.
+    std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread no model is asked again.
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to
-/// the caller, repeats that until the model only talks. Always ends with exactly one sink.finish(),
-/// whatever happens; throws nothing. stop.request() ends the upstream call and the server tools at
-/// once (a tool that ignores it is left alone, its result dropped); from when it returns no model
-/// is asked and no tool is started. It is closed right before sink.finish(): a stop that came
-/// earlier is the run's end, however the run itself had ended (only store_unavailable is reported
-/// instead). `sink` and `stop` must outlive the await.
+/// the caller, and repeats this until an answer has no calls. Always ends with exactly one
+/// sink.finish(); never throws. stop.request() ends the upstream call and the server tools at once
+/// (a tool that ignores it is left running, its result dropped); once it has returned, no model is
+/// asked and no tool is started. `stop` is closed right before sink.finish(): an earlier stop is
+/// the run's end reason, however the run itself had ended (only store_unavailable takes
+/// precedence). `sink` and `stop` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<void>
 run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop);
 

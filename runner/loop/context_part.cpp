@@ -28,7 +28,7 @@ void append_escaped(std::string& out, std::string_view text) {
     }
 }
 
-// In the text of an element quotes do no harm, and values are often JSON.
+// Quotes are harmless in the text of an element, and values are often JSON.
 void append_value(std::string& out, std::string_view text) {
     for (const char c : text) {
         if (c == '&' || c == '<') {
@@ -80,7 +80,7 @@ void put_context(std::vector<session::message>& history, std::string_view contex
     } else if (auto* parts = std::get_if<boost::json::array>(&last->content)) {
         parts->insert(parts->begin(), boost::json::object{{"type", "text"}, {"text", context}});
     } else {
-        // One text: servers of text models know no parts.
+        // One text, because servers of text models do not support parts.
         auto& text = std::get<std::string>(last->content);
         text.insert(0, std::string(context) + "\n\n");
     }

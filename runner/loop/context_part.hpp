@@ -10,16 +10,14 @@
 
 namespace agui::runner {
 
-/// What the application tells about itself (RunAgentInput.context: objects with `description` and
-/// `value`) as one text, delimited so that no entry can end it: `<` and `&` of entries are written
-/// as `&lt;` and
+/// The request's context (RunAgentInput.context: objects with `description` and `value`) as one
+/// text, delimited so that no entry can end it: `<` and `&` of entries are written as `&lt;` and
 /// `&amp;`. Empty for no entries.
 [[nodiscard]] std::string context_text(const boost::json::array& entries);
 
-/// Puts `context`, unless it is empty, before the last user message of a model request, as a
-/// part of it: roles alternate as strict chat templates demand, and all that stands before that
-/// message stays the same for the provider's prompt cache. Without a user message it is one, at the
-/// beginning.
+/// Puts `context`, unless it is empty, at the start of the last user message of a model request: so
+/// roles alternate as strict chat templates demand, and everything before that message stays the
+/// same for the provider's prompt cache. Without a user message, it becomes one at the start.
 void put_context(std::vector<session::message>& history, std::string_view context);
 
 } // namespace agui::runner

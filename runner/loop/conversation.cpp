@@ -15,7 +15,7 @@ using session::call_status;
 
 namespace {
 
-// 4 KB per run at most. Beyond it every call gets an id of ours, which is certainly new.
+// At most 4 KB per run. Beyond that, every call gets an id of ours, which is certainly new.
 constexpr std::size_t call_hashes_max = 1024;
 
 std::uint32_t hash_of(std::string_view id) noexcept {
@@ -49,7 +49,7 @@ boost::asio::awaitable<bool> conversation::hold() {
         co_return true;
     }
     auto loaded = co_await sink_.load_thread();
-    // Anything else is not the thread that the run has left.
+    // Otherwise the thread has changed since the run released it.
     const bool fits =
         loaded && loaded->nodes.size() == message_count_ && branch_ < loaded->branches.size();
     if (fits) {
@@ -68,7 +68,7 @@ void conversation::note_id(std::string_view call_id) {
     call_hashes_.insert(std::ranges::lower_bound(call_hashes_, hash), hash);
 }
 
-// Keeps what is this run's and open.
+// Keeps the call if it is open and of this run.
 void conversation::note_call(const call_record& call) {
     const auto known = std::ranges::find(open_, call.id, &call_record::id);
     const bool is_open = call.run_id == run_id_ && call.status == call_status::open;
@@ -145,7 +145,7 @@ void conversation::set_status(
     change.calls.push_back(std::move(changed));
 }
 
-// What the store has done with it.
+// What the store has done with the change.
 void conversation::go_on_from(const session::changes& change) {
     for (const session::stored_message& added : change.messages) {
         bytes_ += session::stored_size(added.message);

@@ -17,17 +17,16 @@ namespace agui::runner {
 
 class run_sink;
 
-/// Messages that follow the tip of a branch, with what belongs to them, on their way into a change.
+/// Messages to be appended to a branch, with their calls, until they become a change.
 struct branch_growth {
     session::changes change;
     session::node_index tip = session::no_node; ///< Of the branch once the change is stored.
 };
 
-/// The thread as one run sees and changes it: where the branch ends that it goes on from, its own
-/// calls, and what it has committed. The thread itself is held only while it is needed: a run that
-/// waits for its model takes the same memory on a long thread as on a short one. Lives on the run's
-/// executor. Precondition of everything: the run holds the thread, so that nobody else writes to
-/// its branch.
+/// The thread as one run sees and changes it: the tip of its branch, its own calls, and what it has
+/// committed. The thread itself is in memory only while it is needed: a run that waits for its
+/// model takes the same memory on a long thread as on a short one. Lives on the run's executor.
+/// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
 class conversation {
 public:
     /// Holds `thread` until let_go(). `sink` and `time` must outlive it.
@@ -35,41 +34,41 @@ public:
         session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
     );
 
-    /// Makes sure that the thread is held. False: the store cannot give it.
+    /// Loads the thread if it is not in memory. False: the store cannot deliver it.
     [[nodiscard]] boost::asio::awaitable<bool> hold();
     void let_go() noexcept { thread_.reset(); }
-    /// Precondition: it is held.
+    /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return thread_.value(); }
 
-    /// The last message of the branch that the run goes on from.
+    /// The last message of the branch that the run continues.
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }
-    /// About how many bytes the messages of the thread take.
+    /// The approximate size of the thread's messages in bytes.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// True also for a few ids that the thread does not have, and for all of them where it has very
+    /// May be true for a few ids that the thread does not have, and is true for all if it has very
     /// many calls.
     [[nodiscard]] bool may_have_call(std::string_view id) const noexcept;
     /// A call of this run that is stored and open. Precondition: there is one.
     [[nodiscard]] const session::call_record& own_call(std::string_view id) const;
 
-    /// A change without anything in it, at the tip.
+    /// An empty change at the tip.
     [[nodiscard]] branch_growth growth() const;
-    /// Puts a message after what `growing` has; returns its number.
+    /// Appends a message to `growing`; returns its number.
     session::node_index append(branch_growth& growing, session::message value) const;
     void add_event(session::changes& change, std::string_view type, boost::json::object data) const;
     /// The change that stores what was appended.
     [[nodiscard]] session::changes take(branch_growth growing) const;
 
-    /// This run's calls without an answer, those of a change that is not stored yet included, in
-    /// call order.
+    /// This run's unanswered calls, including those of a change that is not stored yet, in call
+    /// order.
     [[nodiscard]] std::vector<session::call_record> open_calls(const session::changes& change
     ) const;
-    /// Notes in `change` that the call has that status.
+    /// Sets the call's status in `change`.
     static void set_status(
         session::changes& change, const session::call_record& call, session::call_status status
     );
 
-    /// Makes `change` durable and goes on from it; lets the thread go. False: it could not be
-    /// stored.
+    /// Makes `change` durable and continues from it; releases the thread from memory. False: it
+    /// could not be stored.
     [[nodiscard]] boost::asio::awaitable<bool> commit(session::changes change);
 
 private:
@@ -86,9 +85,10 @@ private:
     session::node_index tip_ = session::no_node;
     std::size_t message_count_ = 0;
     std::uint64_t bytes_ = 0;
-    std::vector<session::call_record> open_; ///< Of this run, in call order.
-    std::vector<std::uint32_t> call_hashes_; ///< Of the ids of all calls of the thread, sorted.
-    bool has_many_calls_ = false;            ///< So many that there are no hashes.
+    std::vector<session::call_record> open_; ///< The open calls of this run, in call order.
+    std::vector<std::uint32_t>
+        call_hashes_;             ///< Hashes of the ids of all calls of the thread, sorted.
+    bool has_many_calls_ = false; ///< So many that there are no hashes.
 };
 
 } // namespace agui::runner

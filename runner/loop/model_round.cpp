@@ -10,7 +10,7 @@
 
 namespace agui::runner {
 
-// Asks once. Nothing: there are calls to execute or to hand over.
+// Asks the model once. nullopt: there are calls to execute or to hand over.
 boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) {
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
@@ -24,11 +24,11 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     }
     std::vector<session::message> history =
         session::model_history(run_.thread.thread(), run_.thread.tip());
-    run_.thread.let_go(); // Not held for as long as the model streams.
+    run_.thread.let_go(); // Not held while the model streams.
     put_context(history, run_.request.agent.context);
     model_request ask;
     ask.parameters = run_.request.agent.parameters;
-    // A forced choice would be obeyed again after each result, without an end.
+    // A forced choice would be obeyed again after each result, endlessly.
     if (!first || !run_.request.new_user_turn || run_.tools.offered().empty()) {
         ask.parameters.tool_choice.reset();
     }
@@ -81,7 +81,7 @@ std::optional<stop_reason> model_round::on_failure(const model_failure& failed) 
     return stop_reason::error;
 }
 
-// At debug level only: it may repeat what the conversation holds.
+// At debug level only: it may repeat text of the conversation.
 void model_round::log_upstream(std::string_view said) {
     if (!said.empty()) {
         run_.services.log.log(
@@ -126,9 +126,9 @@ model_turn::call model_round::name_call(std::string_view id, std::string_view na
                        std::any_of(own.begin(), own.end(), [&](const model_turn::call& other) {
                            return other.id == call.id;
                        });
-    // One that no client could send back in its answer is replaced, too.
+    // An id that no client could send back in its answer is replaced too.
     if (call.id.empty() || !is_sound_id(call.id) || taken) {
-        call.id = run_.services.ids.next("call"); // Like no other.
+        call.id = run_.services.ids.next("call"); // Unique.
     }
     call.name = name;
     call.owner = run_.tools.owner_of(call.name);

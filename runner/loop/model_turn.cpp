@@ -20,7 +20,7 @@ model_turn::model_turn(
     origin_.model = model;
 }
 
-/// The block that goes on, or a new one of that kind.
+/// The current block if it is of that kind, or a new one.
 turn_block& model_turn::block(turn_block::kind what, bool anew) {
     std::vector<turn_block>& all = origin_.blocks;
     if (anew || all.empty() || all.back().what != what) {
@@ -30,7 +30,7 @@ turn_block& model_turn::block(turn_block::kind what, bool anew) {
 }
 
 void model_turn::on_text(std::string_view delta) {
-    // Shown, then kept: what could not be shown is nothing that was said.
+    // Shown, then kept: text that could not be shown does not count as said.
     last_is_call_ = false;
     out_.emit(text_delta{message_id_, delta});
     lean_append(text_, delta);
@@ -81,7 +81,7 @@ void model_turn::on_call_data(std::size_t index, const boost::json::value& value
     }
 }
 
-/// Text and calls in the usual order say all that there is.
+/// Text and calls in the usual order need no origin.
 bool model_turn::has_origin() const {
     const auto is_unusual = [this](const turn_block& each) {
         return each.what == turn_block::kind::reasoning || !each.data.is_null() ||

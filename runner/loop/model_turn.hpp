@@ -13,9 +13,9 @@
 
 namespace agui::runner {
 
-/// One model answer as it comes in: shown at once, kept for the thread. Each stretch of reasoning
-/// is a message of its own; all text is one message, whatever comes between. Lives on the run's
-/// executor, for one call of the model. What it is given must outlive it.
+/// One model answer as it arrives: shown at once, kept for the thread. Each stretch of reasoning is
+/// its own message; all text is one message, whatever comes in between. Lives on the run's
+/// executor, for one model call. Its arguments must outlive it.
 class model_turn final : public model_sink {
 public:
     struct call {
@@ -29,7 +29,7 @@ public:
     /// owner.
     using call_naming = std::function<call(std::string_view id, std::string_view name)>;
 
-    /// `provider` and `model` tell who is asked; without a provider nothing is kept for it.
+    /// `provider` and `model` say who is asked; without a provider, no origin is kept.
     model_turn(
         run_sink& out, id_source& ids, call_naming name_call, std::string_view provider = {},
         std::string_view model = {}
@@ -47,16 +47,16 @@ public:
     [[nodiscard]] bool has_room() const noexcept override { return out_.has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return out_.room(); }
 
-    /// The answer is complete: a call without arguments gets the empty object, which clients parse.
+    /// The answer is complete: a call without arguments gets `{}`, which clients can parse.
     void complete_calls();
 
     [[nodiscard]] const std::string& message_id() const noexcept { return message_id_; }
     [[nodiscard]] const std::vector<call>& calls() const noexcept { return calls_; }
-    /// What a cut of the answer would have cut is a call.
+    /// True if a cut of the answer here would have cut a call.
     [[nodiscard]] bool last_is_call() const noexcept { return last_is_call_; }
 
     /// The turn as it is stored: its messages in order, the one that holds the calls last. Empty:
-    /// nothing was said. The turn is used up.
+    /// nothing was said. Leaves the turn empty.
     [[nodiscard]] std::vector<session::message> take_messages();
 
 private:

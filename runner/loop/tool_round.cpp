@@ -15,7 +15,7 @@ using session::call_status;
 
 namespace {
 
-// Cancels a batch on every way out of a scope; nothing happens to one that is done.
+// Cancels a batch when the scope is left in any way; does nothing to one that is done.
 class batch_end {
 public:
     explicit batch_end(tool_batch& batch) noexcept : batch_(batch) {}
@@ -36,8 +36,8 @@ tool_round::execute(const std::vector<model_turn::call>& calls) {
         executor, run_.stop, run_.request.agent.max_parallel_tools, run_.services.max_result_bytes,
         run_.services.log
     );
-    // However this is left, by a result that cannot be shown or stored as well, nothing of the
-    // batch goes on.
+    // However this function is left, even by a result that cannot be shown or stored, the batch
+    // stops.
     const batch_end end(*batch);
     for (const model_turn::call& call : calls) {
         batch->add(run_.tools.function_of(call.name), invocation(call));
@@ -60,14 +60,14 @@ tool_round::execute(const std::vector<model_turn::call>& calls) {
             co_return failed;
         }
     }
-    // Calls of the caller may stand beside the server's in this turn.
+    // This turn may hold calls for the caller as well as for the server.
     if (handed_over || !run_.thread.open_calls({}).empty()) {
         co_return stop_reason::external_tool;
     }
     co_return std::nullopt;
 }
 
-// True if the run was stopped meanwhile.
+// True if the run was stopped in the meantime.
 boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
     if (run_.stop.requested()) {
         co_return true;

@@ -12,19 +12,19 @@
 
 namespace agui::runner {
 
-/// What of the OpenAI Chat Completions dialect is configured rather than said per request.
+/// The configured part of the OpenAI Chat Completions dialect.
 struct openai_settings {
     std::string name; ///< model_provider::name(): what it said is given back to it alone.
-    std::string provider_name = "openai";            ///< Named in usage.
+    std::string provider_name = "openai";            ///< The provider's name in usage.
     boost::json::object extra_body;                  ///< Merged into the body last.
     std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.
     bool file_sources = false;                       ///< Pass on `file` handles.
-    bool merge_roles = false;                        ///< User messages in a row are sent as one.
+    bool merge_roles = false;                        ///< Consecutive user messages are sent as one.
 };
 
-/// The body of POST /chat/completions with the messages (of answers of this provider and model also
-/// what it wants back: `reasoning_details`, `extra_content` and, since a user turn's first call,
-/// their reasoning under the name under which it came), `stream` and
+/// The body of POST /chat/completions with the messages (for answers of this provider and model
+/// also the data it wants sent back: `reasoning_details`, `extra_content` and, from a user turn's
+/// first call on, their reasoning under the name it had), `stream` and
 /// `stream_options.include_usage`. Deterministic: the same request gives the same bytes. Parts that
 /// the dialect or the settings do not allow are dropped; a tool result whose every part was dropped
 /// is the empty string (specification S7).
@@ -33,11 +33,11 @@ write_openai_request(const model_request& request, const openai_settings& settin
 
 /// Decodes a streamed answer (bytes of an SSE body, cut anywhere) into a model_sink. Also takes the
 /// whole non-streamed JSON answer of a server that ignores `stream`. Accepts what compatible
-/// servers really send: `reasoning_content` and `reasoning` deltas, calls without index, whole
+/// servers send in practice: `reasoning_content` and `reasoning` deltas, calls without index, whole
 /// calls in one chunk, missing ids, role-only chunks, a usage chunk without choices, usage repeated
 /// in each chunk, comments, `[DONE]` missing after a finish_reason, an in-band `{"error":…}`,
-/// `data:` lines that are no JSON, a byte order mark, the whole message after its deltas,
-/// characters cut in two by two deltas. The sink gets valid UTF-8 whatever was sent.
+/// `data:` lines that are not JSON, a byte order mark, the whole message after its deltas,
+/// characters split between two deltas. The sink always gets valid UTF-8.
 class openai_decoder final : public answer_decoder {
 public:
     explicit openai_decoder(model_sink& sink, std::string model, std::string provider_name);
@@ -49,20 +49,19 @@ public:
     /// ignored).
     bool feed(std::string_view bytes) override;
 
-    /// A finish_reason was seen: usage and `[DONE]` may still come.
+    /// True once a finish_reason was seen: usage and `[DONE]` may still come.
     [[nodiscard]] bool ending() const noexcept override;
-    /// Usage came with the finish_reason or after it: nothing is missing but `[DONE]`.
+    /// True once usage came with or after the finish_reason: only `[DONE]` is missing.
     [[nodiscard]] bool complete() const noexcept override;
-    /// The answer cannot become whole any more.
+    /// True if the answer can no longer become complete.
     [[nodiscard]] bool failed() const noexcept override;
-    /// The body is one JSON object: it has no events that could be counted.
+    /// True if the body is one JSON object: it has no events to count.
     [[nodiscard]] bool whole() const noexcept override;
-    /// Chunks of the dialect so far; comments and signs of life are none.
+    /// The number of chunks of the dialect so far; comments and signs of life do not count.
     [[nodiscard]] std::size_t chunks() const noexcept override;
 
     /// The answer, once the body has ended. Without a finish_reason it is `lost`, unless `[DONE]`
-    /// came, something was answered and no call is cut (servers that leave the reason null
-    /// throughout).
+    /// came, there was some answer and no call is cut (some servers always leave the reason null).
     [[nodiscard]] model_outcome finish() override;
 
 private:

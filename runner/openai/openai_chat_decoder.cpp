@@ -23,13 +23,13 @@ namespace {
 
 namespace json = boost::json;
 
-// A whole answer of a server that does not stream: as much as one event may hold.
+// Limit of the answer of a server that does not stream: the same as of one event.
 constexpr std::size_t whole_body_bytes_max = 16U << 20U;
 
-// Of a line that is neither a chunk nor an error: enough to see what it was.
+// How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
 constexpr std::size_t noise_bytes_max = 200;
 
-// Of what is to be sent back with the turn: a signature has some kilobytes.
+// Limit of the data to be sent back with the turn: a signature has some kilobytes.
 constexpr std::size_t extra_bytes_max = 1U << 20U;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -40,7 +40,7 @@ std::string_view without_blank_begin(std::string_view text) noexcept {
     return text;
 }
 
-/// An object that is stored and sent back. Null if it cannot be written again as it was.
+/// An object that is stored and sent back. Null if it cannot be written again unchanged.
 const json::object* kept_object(const json::value* member) noexcept {
     const json::object* const object = object_of(member);
     return object != nullptr && session::is_finite(*member) ? object : nullptr;
@@ -87,8 +87,9 @@ struct openai_decoder::state final : sse_parser::handler {
     std::size_t chunks = 0;  ///< Of the dialect.
     bool answered = false;   ///< Something of the dialect was seen.
     bool end_marker = false; ///< `[DONE]`, or the end of a whole answer.
-    bool torn = false;       ///< The chunk at hand was cut in the middle of a character.
-    bool ended = false;      ///< The body has: an event that comes yet had no empty line after it.
+    bool torn = false;       ///< The current chunk was cut in the middle of a character.
+    bool ended =
+        false; ///< The body has ended: an event delivered after that lacked its empty line.
     bool said = false;
     bool thought = false;
     std::string_view reasoning_name; ///< Of the member; a literal.
@@ -164,7 +165,7 @@ model_outcome openai_decoder::finish() {
         .usage = std::move(s.usage),
         .unknown_reason = std::move(s.unknown_reason)
     };
-    // Some servers say "stop" although the model calls tools, or the other way round.
+    // Some servers say "stop" although the model calls tools, or the reverse.
     if (answer.reason == finish_reason::stop && s.calls.count() > 0) {
         answer.reason = finish_reason::tool_calls;
     } else if (answer.reason == finish_reason::tool_calls && s.calls.count() == 0) {
@@ -174,7 +175,7 @@ model_outcome openai_decoder::finish() {
 }
 
 /// Blank lines may come first, also as signs of life before a whole answer, and a byte order mark.
-/// False: more has to be seen, `bytes` is kept.
+/// False: more bytes are needed; `bytes` is kept.
 bool openai_decoder::state::choose_form(std::string_view& bytes) {
     std::string_view rest = without_blank_begin(bytes);
     if (rest.starts_with(byte_order_mark)) {
@@ -189,13 +190,13 @@ bool openai_decoder::state::choose_form(std::string_view& bytes) {
     return true;
 }
 
-/// What can only be done once the body has ended.
+/// The steps that need the end of the body.
 void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
     if (body == form::whole && !end_marker) {
-        // Not the scratch memory: the thread would keep the megabytes until its next chunk.
+        // Not in the scratch memory: the thread would hold the megabytes until its next chunk.
         boost::system::error_code ec;
         const json::value value = json::parse(whole, ec);
         end_marker = true;
@@ -223,19 +224,19 @@ void openai_decoder::state::settle() {
         return;
     }
     end_halves();
-    // The end marker without a finish_reason: some servers leave it null throughout. A call that is
-    // not whole cannot be told from a cut one.
+    // The end marker without a finish_reason: some servers leave it null throughout. An incomplete
+    // call cannot be told from a cut one.
     if (!reason && end_marker && answered && calls.all_closed()) {
         reason = finish_reason::stop;
     }
-    // A name that nobody knows may mean anything; a call that is not whole says that it was a cut.
+    // An unknown name may mean anything; an incomplete call shows that it was a cut.
     if (!unknown_reason.empty() && reason == finish_reason::stop && !calls.all_whole()) {
         reason = finish_reason::length;
     }
     const tool_call_assembler::status last =
         calls.finish(reason == finish_reason::stop || reason == finish_reason::tool_calls);
     if (reason) {
-        call_status(last); // Of a cut answer it is known why a call has no name.
+        call_status(last); // If the answer was cut, that explains a call without a name.
     }
     hand_over_data();
 }
@@ -277,7 +278,7 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
         return;
     }
     if (data.front() != '{') {
-        // `ping` and the like. An answer that ends without more says what it was.
+        // `ping` and the like. If nothing else comes, it is reported.
         if (noise.empty()) {
             noise = to_utf8(data.substr(0, noise_bytes_max));
         }
@@ -355,7 +356,7 @@ void openai_decoder::state::finish_with(std::string_view name) {
         return;
     }
     if (reason == finish_reason::length || reason == finish_reason::content_filter) {
-        return; // A later "stop" does not take back that something is missing.
+        return; // A later "stop" does not undo a cut.
     }
     unknown_reason.clear();
     switch (what) {
@@ -378,8 +379,7 @@ void openai_decoder::state::finish_with(std::string_view name) {
     }
 }
 
-/// Some servers end a stream with the whole message: of what was streamed already it says nothing
-/// new.
+/// Some servers end a stream with the whole message: it repeats what was streamed.
 void openai_decoder::state::delta(const json::object& value, bool whole_message) {
     static constexpr std::array<std::string_view, 8> names = {"reasoning_content", "reasoning",
                                                               "content",           "refusal",
@@ -410,7 +410,7 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
         std::int64_t position = 0;
         for (const json::value& each : *list) {
             if (each.is_object()) {
-                // Calls of a whole message need no number of their own.
+                // Calls of a whole message need no index.
                 tool_call(
                     each.get_object(),
                     whole_message ? std::optional<std::int64_t>(position) : std::nullopt
@@ -426,8 +426,8 @@ void openai_decoder::state::delta(const json::object& value, bool whole_message)
     }
 }
 
-/// Two names for one thing; servers that send both send the same text in both. The name is kept: it
-/// is the one under which the server reads its reasoning again.
+/// Two names for the same thing; servers that send both send the same text in both. The name is
+/// kept, because the server expects its reasoning back under it.
 void openai_decoder::state::reasoning(
     const json::value* reasoning_content, const json::value* reasoning_text
 ) {
@@ -437,7 +437,7 @@ void openai_decoder::state::reasoning(
         text = text_of(reasoning_text);
         name = "reasoning";
     }
-    // DeepSeek misses the member also where it had nothing to say in it.
+    // DeepSeek requires the member even if it was empty.
     const bool there = reasoning_content != nullptr && reasoning_content->is_string();
     if (name != reasoning_name && (!text.empty() || (there && reasoning_name.empty()))) {
         reasoning_name = name;
@@ -446,7 +446,7 @@ void openai_decoder::state::reasoning(
     think(text);
 }
 
-/// A string, or a list of parts as Mistral's servers send it: text, or thinking that holds text
+/// A string, or a list of parts as Mistral's servers send: text, or thinking that contains text
 /// parts.
 void openai_decoder::state::content(const json::value& value) {
     if (const json::string* const text = value.if_string()) {
@@ -496,7 +496,7 @@ void openai_decoder::state::pass(
     }
 }
 
-/// What a character lacks does not come any more.
+/// The rest of a split character will not come any more.
 void openai_decoder::state::end_halves() {
     for (const auto& [half, to] :
          {std::pair{&reasoning_half, &model_sink::on_reasoning},

@@ -31,11 +31,11 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// The name of the member that bounds the answer. OpenAI's newer models refuse `max_tokens` (400)
-/// and all of them take `max_completion_tokens`; of the compatible servers several ignore the
-/// latter without a word (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer
-/// unbounded, and all know `max_tokens`. So the newer name goes only to models that bear a name of
-/// OpenAI's. `extra_body` can say otherwise.
+/// The name of the member that limits the answer's length. OpenAI's newer models refuse
+/// `max_tokens` (400) and all of them take `max_completion_tokens`; several compatible servers
+/// silently ignore the latter (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer
+/// unlimited, and all know `max_tokens`. So the newer name goes only to models with a name of
+/// OpenAI's. `extra_body` can override this.
 std::string_view output_limit_member(std::string_view model) {
     if (const std::size_t slash = model.rfind('/'); slash != std::string_view::npos) {
         model.remove_prefix(slash + 1);
@@ -51,7 +51,7 @@ std::string_view output_limit_member(std::string_view model) {
                                                             : "max_tokens";
 }
 
-/// A content part as the dialect knows it: what of it, where from.
+/// A content part in the terms of the dialect: its kind and its source.
 struct media {
     enum class source { none, data, url, file };
     source from = source::none;
@@ -65,7 +65,7 @@ media read_media(const json::object& part) {
     media result;
     const json::object* const source = object_in(part, "source");
     if (source == nullptr) {
-        // The legacy `binary` part holds the members itself.
+        // A legacy `binary` part holds the members itself.
         result.mime_type = lower(string_in(part, "mimeType"));
         result.filename = string_in(part, "filename");
         for (const auto& [name, from] :
@@ -96,7 +96,7 @@ media read_media(const json::object& part) {
     return result;
 }
 
-/// The part's kind; a legacy `binary` part has the one that its media type says.
+/// The part's kind; for a legacy `binary` part, from its media type.
 std::string_view kind_of(std::string_view type, std::string_view mime_type) noexcept {
     if (type != "binary") {
         return type;
@@ -109,7 +109,7 @@ std::string_view kind_of(std::string_view type, std::string_view mime_type) noex
     return "document";
 }
 
-/// `format` of input_audio, which knows these two only.
+/// `format` of input_audio, which allows only these two.
 std::string_view audio_format(std::string_view mime_type) noexcept {
     if (mime_type == "audio/wav" || mime_type == "audio/x-wav" || mime_type == "audio/wave" ||
         mime_type == "audio/vnd.wave") {
@@ -150,8 +150,8 @@ private:
     std::string out_;
     bool first_member_ = true;
     bool first_message_ = true;
-    std::string reasoning_;  ///< Of the answer that comes next.
-    bool tool_turn_ = false; ///< Since the last user message a tool was called.
+    std::string reasoning_;  ///< Reasoning of the next answer.
+    bool tool_turn_ = false; ///< A tool was called since the last user message.
 };
 
 /// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
@@ -208,7 +208,8 @@ std::string request_writer::write() {
 
 void request_writer::parameters() {
     const model_parameters& given = request_.parameters;
-    // The shortest text that reads back as the same number. What JSON cannot say is left out.
+    // The shortest text that reads back as the same number. A number that JSON cannot express is
+    // left out.
     if (given.temperature && std::isfinite(*given.temperature) && member("temperature")) {
         std::array<char, 32> digits{};
         const auto end =
@@ -236,8 +237,7 @@ void request_writer::tools() {
                 append_json_string(out_, tool.description);
             }
             out_.append(R"(,"parameters":)");
-            // The dialect makes them optional; not every chat template of the compatible servers
-            // does.
+            // Optional in the dialect, but not in every chat template of compatible servers.
             out_.append(
                 tool.parameters.is_null() ? R"({"type":"object","properties":{}})"
                                           : json::serialize(tool.parameters)
@@ -277,7 +277,7 @@ void request_writer::begin_message(std::string_view role_name) {
     out_.push_back('"');
 }
 
-/// The parts of a content, a text as one.
+/// The parts of a content; a text is one part.
 json::array parts_of(const session::content& content) {
     if (const auto* text = std::get_if<std::string>(&content)) {
         return text->empty() ? json::array() : json::array{{{"type", "text"}, {"text", *text}}};
@@ -285,13 +285,14 @@ json::array parts_of(const session::content& content) {
     return std::get<json::array>(content);
 }
 
-/// With each row of user messages as one. What is not for models does not separate them.
+/// Merges each run of consecutive user messages. Messages that are not for models do not separate
+/// them.
 std::vector<message> merge_users(const std::vector<message>& given) {
     std::vector<message> merged;
-    std::optional<std::size_t> last_user; // The row under way ends with it.
+    std::optional<std::size_t> last_user; // The current run of user messages ends with it.
     for (const message& each : given) {
         if (each.role == role::activity || each.role == role::reasoning) {
-            merged.push_back(each); // An answer that follows may have to bring its reasoning back.
+            merged.push_back(each); // The next answer may have to send its reasoning back.
             continue;
         }
         if (each.role != role::user || !last_user) {
@@ -317,7 +318,7 @@ std::vector<message> merge_users(const std::vector<message>& given) {
 
 void request_writer::messages() {
     out_.push_back('[');
-    // "system" is what every server knows; OpenAI's newer models read it as "developer".
+    // Every server knows "system"; OpenAI's newer models read it as "developer".
     if (!request_.instructions.empty()) {
         begin_message("system");
         out_.append(R"(,"content":)");
@@ -363,8 +364,7 @@ void request_writer::messages() {
     out_.push_back(']');
 }
 
-/// Text as a string, which every server takes, wherever one string can say it; else a list of
-/// parts.
+/// A string, which every server accepts, if the content is only text; otherwise a list of parts.
 void request_writer::user_content(const session::content& content) {
     const json::array* const parts = std::get_if<json::array>(&content);
     if (parts == nullptr) {
@@ -401,8 +401,8 @@ bool request_writer::part(const json::object& value, std::string_view separator)
     return media_part(kind_of(type, from.mime_type), from, separator);
 }
 
-/// Writes what the dialect can say: images by URL or data, audio and documents by data, documents
-/// by a file handle. Nothing is written, and false returned, for the rest.
+/// Writes what the dialect supports: images by URL or data, audio and documents by data, documents
+/// by a file handle. For anything else it writes nothing and returns false.
 bool request_writer::media_part(
     std::string_view kind, const media& from, std::string_view separator
 ) {
@@ -437,7 +437,7 @@ bool request_writer::media_part(
         out_.append("}}");
         return true;
     }
-    // A handle means something to the server that made it only (specification S7).
+    // A handle is valid only on the server that made it (specification S7).
     const bool ours = from.provider.empty() || from.provider == settings_.provider_name;
     if (from.from == media::source::file && settings_.file_sources && ours) {
         out_.append(separator);
@@ -449,7 +449,7 @@ bool request_writer::media_part(
     return false;
 }
 
-/// `data:` carries its bytes and makes nobody fetch anything, so it needs no permission.
+/// `data:` carries its bytes, and nothing is fetched, so it needs no permission.
 bool request_writer::url_allowed(std::string_view url) const {
     const std::size_t colon = url.find(':');
     if (colon == std::string_view::npos) {
@@ -472,8 +472,7 @@ void request_writer::data_url(const media& from) {
 
 /// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
 /// returns such a message, and therefore what most clients echo and most servers are tested with.
-/// An empty string is refused by some (empty text blocks of Bedrock, MiniMax), a missing member by
-/// others.
+/// Some refuse an empty string (empty text blocks of Bedrock, MiniMax), others a missing member.
 void request_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");
@@ -514,9 +513,9 @@ void request_writer::assistant(const message& value) {
     out_.push_back('}');
 }
 
-/// DeepSeek and Kimi refuse a turn with calls without its reasoning, that of other turns nobody
-/// reads; OpenRouter hands the blocks on to providers that check their signatures (which say the
-/// same as the plain text), Gemini wants its signatures.
+/// DeepSeek and Kimi refuse a turn with calls without its reasoning; the reasoning of other turns
+/// is ignored. OpenRouter passes the blocks on to providers that check their signatures (they
+/// repeat the plain text), Gemini requires its signatures.
 void request_writer::sent_back(const session::turn_origin& origin) {
     const json::array* const details = array_in(origin.data, "reasoning_details");
     const std::string_view name = string_in(origin.data, "reasoning");
@@ -543,7 +542,7 @@ void request_writer::sent_back(const session::turn_origin& origin, const session
     }
 }
 
-/// The dialect has no member for a failed call: the text says so, what the tool said first.
+/// The dialect has no member for a failed call, so the text says so, after the tool's own text.
 void request_writer::tool_result(const message& value) {
     begin_message("tool");
     out_.append(R"(,"tool_call_id":)");
@@ -552,7 +551,7 @@ void request_writer::tool_result(const message& value) {
     std::string text = session::text_of(value.content);
     if (value.error) {
         if (text == *value.error) {
-            text.clear(); // The server's own tools have one text for both.
+            text.clear(); // The server's own tools have the same text for both.
         }
         if (!text.empty()) {
             text.append("\n\n");

@@ -16,8 +16,8 @@ namespace {
 
 namespace json = boost::json;
 
-// All opaque data of one answer: models sign some kilobytes of reasoning, and it is stored and sent
-// again.
+// Limit of all opaque data of one answer: models sign some kilobytes of reasoning, which is stored
+// and sent again.
 constexpr std::size_t details_bytes_max = 1U << 20U;
 
 struct named_reason {
@@ -182,7 +182,7 @@ void reasoning_details::add(const json::array& pieces) {
     }
 }
 
-/// Text and summaries arrive in pieces with the block's number, the signature in the last of them.
+/// Text and summaries arrive in pieces with the block's number; the last piece has the signature.
 void reasoning_details::add(const json::object& piece) {
     const std::string_view type = string_in(piece, "type");
     const bool in_pieces = type == "reasoning.text" || type == "reasoning.summary";

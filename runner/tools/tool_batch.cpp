@@ -18,7 +18,7 @@ namespace agui::runner {
 
 namespace {
 
-/// A text of this file's own may be logged as it is.
+/// Texts from this file may be logged unchanged.
 tool_outcome error_result(std::string text) {
     std::string detail = text;
     return tool_outcome{tool_outcome::kind::error, std::move(text), std::move(detail)};
@@ -39,7 +39,7 @@ std::optional<std::size_t> bytes_of_text(std::string_view text) {
     return is_utf8(text) ? std::optional(text.size()) : std::nullopt;
 }
 
-/// Of a text, or of the JSON of parts. Nothing: it is not UTF-8.
+/// The size of a text, or of the JSON of parts. nullopt: not UTF-8.
 std::optional<std::size_t> bytes_of(const session::content& value) {
     if (const auto* text = std::get_if<std::string>(&value)) {
         return bytes_of_text(*text);
@@ -47,13 +47,13 @@ std::optional<std::size_t> bytes_of(const session::content& value) {
     return bytes_of_text(boost::json::serialize(std::get<boost::json::array>(value)));
 }
 
-/// What an exception says is the tool author's.
+/// An exception's text comes from the tool's author.
 std::string describe(const std::exception_ptr& thrown) {
     try {
         std::rethrow_exception(thrown);
     } catch (const std::exception& error) {
         return error.what();
-    } catch (...) { // Whatever it is, it ends here.
+    } catch (...) { // No exception leaves this function.
         return "not a std::exception";
     }
 }
@@ -107,8 +107,8 @@ void tool_batch::start_more() {
 }
 
 void tool_batch::execute(task& current) {
-    // The function is called inside of the spawned coroutine: what it throws is the tool's failure,
-    // whether it is a coroutine itself or only returns one.
+    // The function is called inside the spawned coroutine, so an exception is the tool's failure
+    // whether the function is a coroutine or only returns one.
     boost::asio::co_spawn(
         executor_,
         [](const tool_function* function,
@@ -151,8 +151,8 @@ void tool_batch::finish(const task& ended, tool_outcome outcome, log_level level
     wake();
 }
 
-// Without its arguments and its result, which are content; and so is a name that no tool has, which
-// only the model has written.
+// Without arguments and result, which are content. The name of an unknown tool is content too: only
+// the model wrote it.
 void tool_batch::log_failure(const task& failed, log_level level, std::string_view detail) const {
     log_.log(
         level, "tool failed",
@@ -189,7 +189,7 @@ void tool_batch::cancel() noexcept {
         try {
             tasks_[i].cancellation.emit(boost::asio::cancellation_type::terminal);
         } catch (const std::exception&) {
-            // One tool that throws when it is cancelled does not keep the others running.
+            // A tool that throws when it is cancelled must not keep the others running.
         }
     }
 }

@@ -27,8 +27,8 @@ public:
     /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which
     /// must live until cancel(). A result of more than `max_result_bytes` becomes an error, and so
     /// does one that is not UTF-8: replacing bytes would show the model a text that the tool never
-    /// gave. Each error is logged once, with what the outcome says for the log. `log` outlives
-    /// every tool.
+    /// returned. Each error is logged once, with the outcome's log_detail. `log` must outlive every
+    /// tool.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log
@@ -40,7 +40,7 @@ public:
     };
 
     /// A call; without a function it ends as "not registered". Arguments are parsed here: text that
-    /// is no JSON object ends as an error result without the tool being called.
+    /// is not a JSON object gives an error result without calling the tool.
     void add(const tool_function* function, tool_invocation call);
     void start();
 
@@ -48,9 +48,9 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> wait();
     void wake();
     [[nodiscard]] std::vector<finished> take_finished();
-    /// Every result was taken.
+    /// True if every result was taken.
     [[nodiscard]] bool done() const noexcept;
-    /// Cancels what runs and starts nothing more, whatever a tool does about it.
+    /// Cancels the running tools and starts no more, even if a tool ignores its cancellation.
     void cancel() noexcept;
 
 private:
@@ -67,7 +67,7 @@ private:
     void log_failure(const task& failed, log_level level, std::string_view detail) const;
 
     boost::asio::any_io_executor executor_;
-    const stop_source& stop_; ///< Not looked at once cancelled.
+    const stop_source& stop_; ///< Not used once cancelled.
     boost::asio::steady_timer signal_;
     std::uint32_t max_parallel_;
     std::size_t max_result_bytes_;

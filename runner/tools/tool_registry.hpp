@@ -20,7 +20,7 @@ namespace agui::runner {
 struct tool_invocation {
     std::string name;
     boost::json::object arguments;
-    std::string arguments_text; ///< As the model wrote them; `{}` where it wrote nothing.
+    std::string arguments_text; ///< As the model wrote them; `{}` if it wrote nothing.
     std::string call_id;
     std::string thread_id;
     std::string run_id;
@@ -31,17 +31,17 @@ struct tool_outcome {
     enum class kind {
         result,
         error,    ///< Executed or refused with an error the model should see.
-        external, ///< Not for the server after all: the call is handed to the caller (seed 002).
+        external, ///< Not executed here after all: the call is handed to the caller (seed 002).
     };
     kind what = kind::result;
     session::content content;
-    /// Of an error, for the log alone: a reason that the model is not told. Holds no content.
+    /// For the log only: a reason for an error that the model is not told. Holds no content.
     std::string log_detail = {};
 };
 
 /// A server tool. Runs on the run's executor; an exception becomes an error result whose text says
-/// only that the tool failed. Cancelled (terminal) when the run is stopped; not waited for then.
-/// What it connects to its cancellation slot by itself must not throw (Asio's rule).
+/// only that the tool failed. Cancelled (terminal) when the run is stopped, and then not waited
+/// for. Handlers that it connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
 /// Tools at one moment. Never changes; any thread.
@@ -85,7 +85,7 @@ private:
     std::shared_ptr<const tool_set> tools_; ///< Replaced as a whole.
 };
 
-/// True if `name` equals `pattern`, or begins with what stands before its final `*`.
+/// True if `name` equals `pattern`, or begins with the part before its final `*`.
 [[nodiscard]] bool matches_tool_pattern(std::string_view name, std::string_view pattern) noexcept;
 
 } // namespace agui::runner

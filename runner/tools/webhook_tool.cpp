@@ -25,7 +25,7 @@ struct webhook {
     std::size_t max_result_bytes;
 };
 
-/// `detail`: for the log, where the model is not told all of it.
+/// `detail`: for the log, if the model is not told everything.
 tool_outcome error_result(std::string text, std::string detail = {}) {
     if (detail.empty()) {
         detail = text;
@@ -37,7 +37,7 @@ tool_outcome error_result(std::string text, std::string detail = {}) {
     };
 }
 
-// What the model may know; addresses and the reason's details are the operator's.
+// What the model may know; addresses and details are for the operator only.
 std::string_view describe(transport_failure::kind kind) noexcept {
     switch (kind) {
     case transport_failure::kind::connect:
@@ -125,7 +125,7 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     http_endpoint endpoint;
     endpoint.base_url = (url->tls ? "https://" : "http://") + url->authority;
     endpoint.headers = std::move(settings.headers);
-    // The deadline of the whole call ends whatever takes too long.
+    // The deadline of the whole call covers this.
     endpoint.connect_timeout = settings.timeout;
     endpoint.first_byte_timeout = settings.timeout;
     endpoint.idle_timeout = settings.timeout;
@@ -140,7 +140,7 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     hook->target = (url->path.empty() ? "/" : url->path) + url->query;
     hook->timeout = settings.timeout;
     hook->max_result_bytes = settings.max_result_bytes;
-    // Not a coroutine itself: what it captures need not outlive the call that it starts.
+    // Not a coroutine itself, so its captures need not outlive the call that it starts.
     return tool_function([hook = std::shared_ptr<const webhook>(std::move(hook))](
                              tool_invocation invocation
                          ) { return call(hook, std::move(invocation)); });

@@ -20,8 +20,8 @@ struct webhook_settings {
 };
 
 /// A tool that POSTs `{name, arguments, toolCallId, threadId, runId, agentId}` and whose result is
-/// the answer's body; any status but 2xx, a timeout and a lost connection are error results that
-/// say so without the URL. errc::invalid_input if the URL is not usable.
+/// the answer's body; any status but 2xx, a timeout and a lost connection give error results that
+/// name the problem but not the URL. errc::invalid_input if the URL is not usable.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);
 
 } // namespace agui::runner
