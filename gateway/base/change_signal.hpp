@@ -12,8 +12,8 @@
 
 namespace agui::gateway {
 
-/// Something that happens again and again, for one coroutine that waits for the next time, up to a
-/// moment. Owned by shared_ptr, so that it may be told while its waiter goes away.
+/// Something that happens repeatedly, for one coroutine that waits for the next time or for a
+/// deadline. Owned by shared_ptr, so that tell() is safe while the waiter is being destroyed.
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
     /// `executor`: the waiter's.
@@ -27,7 +27,7 @@ public:
         });
     }
 
-    /// On the executor. Returns when it was told since the last wait, or at `deadline`.
+    /// Call on the executor. Returns once tell() was called since the last wait, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         if (!told_) {

@@ -12,9 +12,9 @@
 
 namespace agui::gateway {
 
-/// Something that happens once. Waiters of any executor go on, each on its own, when it has
-/// happened. Safe to use from any thread. A wait cannot be cancelled: whoever waits for the end of
-/// something must also be the one that makes it end.
+/// Something that happens once. When it has happened, all waiters continue, each on its own
+/// executor. Safe to use from any thread. A wait cannot be cancelled: code that waits for the end
+/// of something must also make it end.
 class completion_event {
 public:
     void set() {

@@ -5,7 +5,7 @@
 
 namespace agui::gateway {
 
-/// For a line about something that happens again and again: at most one in each period. Used on one
+/// For a log line about something that happens often: at most one line per period. Used on one
 /// thread.
 class log_interval {
 public:
@@ -13,7 +13,7 @@ public:
 
     explicit log_interval(std::chrono::seconds period) : period_(period) {}
 
-    /// True: a line may be written, and none for a period from here on.
+    /// True: a line may be written now, and no other for one period.
     [[nodiscard]] bool due(time_point now) {
         if (last_ && now - *last_ < period_) {
             return false;

@@ -9,9 +9,9 @@
 
 namespace agui::gateway {
 
-/// A coroutine that waits for something, and where it continues. Moves only. Handlers are
-/// exchanged, never assigned: the move assignment of Boost 1.81's any_completion_handler wraps the
-/// handler in itself without end (fixed in Boost 1.82).
+/// A waiting coroutine and the executor on which it continues. Move-only. Handlers are exchanged,
+/// never assigned: the move assignment of Boost 1.81's any_completion_handler wraps the handler in
+/// itself, in an endless recursion (fixed in Boost 1.82).
 class resumption {
 public:
     resumption() = default;

@@ -43,7 +43,8 @@ std::optional<toml::table> parse_value(const std::string& text) {
     }
 }
 
-/// The value of an override: TOML, or else a string as it stands, so that a shell needs no quotes.
+/// The value of an override: TOML if it parses, otherwise a plain string, so that a shell needs no
+/// quotes.
 std::optional<toml::table> parse_override(std::string_view text) {
     auto parsed = parse_value(std::string(text));
     if (!parsed || parsed->size() != 1) {
@@ -59,7 +60,7 @@ std::optional<std::size_t> as_index(std::string_view text) {
                                                                  : std::nullopt;
 }
 
-/// The table or array below `at`, made if it is missing; nullptr if something else stands there.
+/// The table or array below `at`, created if it is missing; nullptr if something else is there.
 toml::node* descend(toml::node& at, std::string_view key, bool next_is_index) {
     if (toml::table* table = at.as_table()) {
         if (!table->contains(key)) {
@@ -131,7 +132,7 @@ std::optional<toml::table> read_document(const config_sources& sources, problem_
     }
 }
 
-/// Reads a table of the document, if it is there.
+/// Reads a table of the document, if there is one.
 template <class Target, class Read>
 bool read_table(config_reader& root, std::string_view key, Target& target, Read read) {
     const toml::table* found = root.table(key);

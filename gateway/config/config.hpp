@@ -39,8 +39,8 @@ struct server_config {
     std::uint32_t threads = 0; ///< 0: one per core.
     std::string base_path;
     std::string static_dir;
-    bool spa = false; ///< Paths without a file are the page's own: they get index.html.
-    /// Of the files of static_dir; nullopt: the default one. Empty: none.
+    bool spa = false; ///< Paths that name no file belong to the page: they get index.html.
+    /// For the files of static_dir. nullopt: the default; empty: none.
     std::optional<std::string> csp;
     std::vector<std::string> cors_origins;
     bool cors_credentials = false;
@@ -49,21 +49,20 @@ struct server_config {
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
-    std::chrono::milliseconds stall{30'000
-    }; ///< A reader that takes nothing for this long; has no key.
+    std::chrono::milliseconds stall{30'000}; ///< For a reader that reads nothing; has no key.
     /// For a plain reply, plus what the rate allows; has no key.
     std::chrono::milliseconds reply{60'000};
-    std::size_t reply_rate = 32'768;       ///< Bytes a second; has no key.
+    std::size_t reply_rate = 32'768;       ///< Bytes per second; has no key.
     std::size_t min_reply_rate = 8'192;    ///< Of a plain reply, over each `stall`; has no key.
-    std::chrono::milliseconds lag{10'000}; ///< One that stays behind for this long; has no key.
-    std::chrono::milliseconds farewell{10'000}; ///< Then, to take why it is cut off; has no key.
+    std::chrono::milliseconds lag{10'000}; ///< For a reader that lags too far; has no key.
+    std::chrono::milliseconds farewell{10'000}; ///< Then, to read why it is cut off; has no key.
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
     /// Of bodies, logs and replies together; 0: see effective_memory().
     std::size_t max_memory_bytes = 0;
-    /// A body that brings nothing for this long; has no key.
+    /// For a body of which nothing arrives; has no key.
     std::chrono::milliseconds body_idle{15'000};
     /// Of one client's bodies; 0: four of the largest; has no key.
     std::size_t max_unfinished_bytes = 0;
@@ -95,9 +94,11 @@ struct session_config {
     bool supersede_detached = true;
     std::chrono::milliseconds busy_wait{500}; ///< Of a user message on a busy thread.
     std::chrono::seconds replay{600};
-    std::chrono::hours log_age{7 * 24}; ///< `log_days`: logs that ended earlier are dropped.
+    std::chrono::hours log_age{
+        7 * 24
+    }; ///< `log_days`: logs of runs that ended earlier are dropped.
     std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages and documents of one thread.
-    /// Of all logs, about; those that ended first go. 0: no limit.
+    /// Approximate, for all logs; the oldest are dropped. 0: no limit.
     std::uint64_t log_max_bytes = 0;
 };
 
@@ -109,7 +110,7 @@ struct external_tool_config {
 struct webhook_config {
     runner::tool_definition definition;
     std::string url;
-    header_list headers;                          ///< Values are taken for secrets.
+    header_list headers;                          ///< Values are treated as secrets.
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     std::chrono::seconds timeout{30};
 };
@@ -163,8 +164,8 @@ struct config {
     std::vector<agent_config> agents;
 };
 
-/// Everything that is wrong with a configuration, one line each: `FILE:LINE:COLUMN: key: what is
-/// wrong`. Never holds a secret.
+/// All problems of a configuration, one line each: `FILE:LINE:COLUMN: key: what is wrong`. Never
+/// holds a secret.
 struct config_problems {
     std::vector<std::string> lines;
 };
@@ -175,10 +176,10 @@ throw_exception_from_error(const config_problems& problems, const boost::source_
 template <class T>
 using config_result = boost::system::result<T, config_problems>;
 
-/// Where the configuration comes from, later ones over earlier ones.
+/// Where the configuration comes from; later sources override earlier ones.
 struct config_sources {
     std::string file; ///< Path; empty: none.
-    std::string text; ///< TOML, where there is no file; for tests and programs.
+    std::string text; ///< TOML, used if there is no file; for tests and programs.
     std::vector<std::string>
         overrides; ///< `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
 };
@@ -187,14 +188,14 @@ struct config_sources {
 /// working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
-/// The configuration with every default spelled out, as TOML; secrets and header values masked.
+/// The configuration as TOML, with every default; secrets and header values are masked.
 [[nodiscard]] std::string print_config(const config& what);
 
-/// Bytes of the process's memory budget: as configured, or half of what the process may use.
+/// The size of the process's memory budget: as configured, or half of what the process may use.
 [[nodiscard]] std::size_t effective_memory(const server_config& server);
 
-/// The Host names that are served: those configured, or the loopback names and the listen address
-/// while listening on loopback. Empty: any.
+/// The Host names that are served: those configured, or, when listening on loopback, the loopback
+/// names and the listen address. Empty: any.
 [[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
 
 } // namespace agui::gateway

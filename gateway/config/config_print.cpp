@@ -38,7 +38,7 @@ toml::table header_names(const header_list& headers) {
     return table;
 }
 
-/// The values of a query may be secrets; the URL is of use without them.
+/// The values of a query may be secrets; the URL is useful without them.
 std::string url_names(const std::string& url) {
     std::string result = url.substr(0, url.find('?'));
     for (std::size_t at = result.size(); at < url.size();) {
@@ -60,7 +60,7 @@ void put_secret(toml::table& table, const std::string& prefix, const secret& val
     }
 }
 
-/// Values may be secrets as well; what an object has inside is shown by name.
+/// Values may be secrets as well; of an object inside only the member names are shown.
 toml::table member_names(const boost::json::object& object) {
     toml::table table;
     for (const auto& member : object) {

@@ -17,8 +17,8 @@
 
 namespace agui::gateway {
 
-/// One table of a TOML document while it is read: typed access by key, every problem recorded with
-/// its key and position. A key that is never asked for is unknown; report_unknown() says so.
+/// One table of a TOML document while it is read: typed access by key; every problem is recorded
+/// with its key and position. A key that is never read is unknown; report_unknown() reports it.
 /// Readers of one document share the list of problems.
 class config_reader {
 public:
@@ -27,7 +27,7 @@ public:
 
     [[nodiscard]] bool has(std::string_view key);
 
-    /// Each leaves `value` alone if the key is absent or wrong, and says whether it was set.
+    /// Each leaves `value` unchanged if the key is absent or wrong, and returns whether it was set.
     bool read(std::string_view key, std::string& value);
     bool read(std::string_view key, bool& value);
     bool read(std::string_view key, double& value, double lowest, double highest);
@@ -86,9 +86,9 @@ public:
     [[nodiscard]] std::vector<std::string> keys() const;
     [[nodiscard]] config_reader sub(const toml::table& table, std::string_view name) const;
 
-    /// Records a problem with a key; where the key is absent, the table's position counts.
+    /// Records a problem with a key, at the table's position if the key is absent.
     void problem(std::string_view key, std::string_view text);
-    /// The key is part of a later version: setting it would be without effect.
+    /// The key belongs to a later version: setting it would have no effect.
     void unsupported(std::string_view key);
     void report_unknown();
 
@@ -105,7 +105,7 @@ private:
     std::set<std::string, std::less<>> known_;
 };
 
-/// `file:line:column: `, or `file: ` where the position means nothing.
+/// `file:line:column: `, or `file: ` if the position is meaningless.
 [[nodiscard]] std::string position_of(const toml::source_region& source);
 
 } // namespace agui::gateway

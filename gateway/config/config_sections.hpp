@@ -5,9 +5,9 @@
 
 namespace agui::gateway {
 
-// The tables of the configuration, one function each, in files of their names ([auth] is with
-// [server]): fills what is there, records what is wrong. Checks that need several tables are
-// load_config()'s.
+// One function per table of the configuration, in a file of its name ([auth] is with [server]).
+// Each reads the keys that are set and records problems. load_config() does the checks that need
+// several tables.
 
 void read_server(config_reader& table, server_config& server);
 void read_auth(config_reader& table, auth_config& auth);

@@ -8,7 +8,7 @@
 namespace agui::gateway {
 namespace {
 
-// A space around a secret is a slip of whoever stored it: HTTP drops it, and nothing would match.
+// A space around a secret is a mistake: HTTP drops it, and the secret would never match.
 bool has_spaces_around(std::string_view text) {
     return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
            text.ends_with('\t');

@@ -9,8 +9,8 @@
 
 namespace agui::gateway {
 
-// What the tables of the configuration have in common: bounds, forms of text, and values that
-// several of them hold. A function that reads records what is wrong with the table.
+// Shared by the tables of the configuration: limits, forms of text, and values that several tables
+// hold. The read functions record problems with the table.
 
 constexpr std::int64_t day = 86'400; ///< In seconds.
 constexpr std::int64_t gib = 1LL << 30;
@@ -22,7 +22,7 @@ bool is_printable(std::string_view text);
 
 /// An http(s) URL without userinfo and fragment; a trailing slash of its path is removed.
 void read_url(config_reader& table, std::string_view key, std::string& url);
-/// Adds what the key `headers` holds.
+/// Adds the headers of the key `headers`.
 void read_headers(config_reader& table, header_list& headers);
 
 /// The value of the environment variable `name`; problems are `key`'s.

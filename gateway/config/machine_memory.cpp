@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
-// Where even the machine's memory cannot be read.
+// Used if even the machine's memory cannot be read.
 constexpr std::size_t assumed = std::size_t{2} << 30U;
 
 /// The number at the start of `text`; unlimited for "max" and everything else.
@@ -43,8 +43,8 @@ std::size_t machine_bytes(const fs::path& root) {
     return unlimited;
 }
 
-/// The least limit of a group and of those around it. In a container the path may be the host's,
-/// which is not mounted: its root is the container's own group then.
+/// The smallest limit of a group and its ancestors. In a container the path may be the host's,
+/// which is not mounted: then the root is the container's own group.
 std::size_t least_limit(const fs::path& hierarchy, std::string_view group, const char* file) {
     std::size_t least = number_of(hierarchy / file);
     fs::path at = hierarchy;

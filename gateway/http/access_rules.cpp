@@ -85,7 +85,7 @@ bool bearer_accepted(std::string_view authorization, std::string_view token) noe
         return false;
     }
     const std::string_view given = trim(authorization.substr(scheme.size()));
-    // Digests have one length, so that the comparison tells nothing about the token's.
+    // All digests have the same length, so the comparison reveals nothing about the token's length.
     using digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
     const auto digest_of = [](std::string_view text) {
         digest result;

@@ -10,30 +10,31 @@
 
 namespace agui::gateway {
 
-/// What stands between a well-formed request and its handler. Values, set once; safe from any
+/// The checks between a well-formed request and its handler. Values, set once; safe to use from any
 /// thread.
 struct access_settings {
-    /// Exact origins (`https://app.example`) whose pages may read answers; empty: same origin only.
+    /// Exact origins (`https://app.example`) whose pages may read replies; empty: same origin only.
     std::vector<std::string> cors_origins;
     bool cors_credentials = false; ///< Those pages may send cookies and the like.
     /// Host names, with or without a port, that a Host header may carry; empty: any.
     std::vector<std::string> allowed_hosts;
-    std::optional<std::string> bearer_token; ///< nullopt: everybody is let in.
+    std::optional<std::string> bearer_token; ///< nullopt: no authentication.
 };
 
 /// True if `host` (a Host header's value) names one of `allowed`; an entry without a port allows
 /// any.
 [[nodiscard]] bool host_allowed(std::string_view host, const std::vector<std::string>& allowed);
 
-/// True if the Authorization header carries the token. Takes the same time wherever they differ.
+/// True if the Authorization header carries the token. Takes the same time wherever the texts
+/// differ.
 [[nodiscard]] bool bearer_accepted(std::string_view authorization, std::string_view token) noexcept;
 
-/// The headers that let a page of the request's origin read the answer; also on errors. Empty
-/// without an Origin, or for one that is not listed.
+/// The headers that let a page of the request's origin read the reply, errors included. Empty
+/// without an Origin, or if the origin is not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 cors_headers(const http_request& request, const access_settings& access);
 
-/// The answer to a preflight for a path that serves `methods` ("GET, POST").
+/// The reply to a preflight for a path that serves `methods` ("GET, POST").
 [[nodiscard]] http_reply preflight_reply(
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 );
@@ -42,8 +43,7 @@ cors_headers(const http_request& request, const access_settings& access);
 /// and no Content-Encoding.
 [[nodiscard]] bool is_json(const http_request& request);
 
-/// False if the client says in Accept that it takes neither text/event-stream nor a range that
-/// holds it.
+/// False if the Accept header includes neither text/event-stream nor a range that covers it.
 [[nodiscard]] bool accepts_event_stream(const http_request& request);
 
 } // namespace agui::gateway

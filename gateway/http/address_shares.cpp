@@ -4,7 +4,7 @@ namespace agui::gateway {
 
 namespace {
 
-// Counted at a time: a lock for each of these, not for each read.
+// How much is counted at once: one lock per step, not per read.
 constexpr std::size_t step_bytes = 256U << 10U;
 
 } // namespace

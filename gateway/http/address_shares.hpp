@@ -7,15 +7,15 @@
 
 namespace agui::gateway {
 
-/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot hold what
-/// others need. Any thread; outlives its shares.
+/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot take the
+/// memory that others need. Safe to call from any thread; must outlive its shares.
 class address_shares {
 public:
     explicit address_shares(std::size_t most) noexcept : most_(most) {}
     address_shares(const address_shares&) = delete;
     address_shares& operator=(const address_shares&) = delete;
 
-    /// One body's part, given back with the object. Used on one thread.
+    /// One body's part, returned by the destructor. Used on one thread.
     class share {
     public:
         /// An empty client is not counted.
@@ -25,7 +25,7 @@ public:
         share(const share&) = delete;
         share& operator=(const share&) = delete;
 
-        /// False: the client holds too much. Never gives back.
+        /// False: the client holds too much. Never shrinks.
         [[nodiscard]] bool grow_to(std::size_t bytes);
         void release() noexcept;
 

@@ -9,7 +9,7 @@ namespace ip = boost::asio::ip;
 
 namespace {
 
-// An IPv4 address that came over an IPv6 socket is the same address.
+// An IPv4 address mapped to IPv6 is the same address.
 ip::address plain(const ip::address& address) {
     if (address.is_v6() && address.to_v6().is_v4_mapped()) {
         return ip::make_address_v4(ip::v4_mapped, address.to_v6());
@@ -102,8 +102,8 @@ std::string client_of(
     if (!is_trusted(direct, trusted_proxies)) {
         return direct.is_loopback() ? std::string() : name_of(direct);
     }
-    // Each proxy adds the peer that it saw at the end; anybody can have
-    // written what stands before the last one that is not ours.
+    // Each proxy appends the peer it saw. Entries before the last one that is not a trusted proxy
+    // may be forged.
     for (auto field = request.headers.rbegin(); field != request.headers.rend(); ++field) {
         if (field->first != "x-forwarded-for") {
             continue;

@@ -23,10 +23,10 @@ private:
     unsigned bits_ = 0;
 };
 
-/// For whom a request counts: the peer's address, or where a trusted proxy is the peer the last
-/// address of X-Forwarded-For that is no trusted proxy. Of IPv6 the first 64 bits, which one
-/// customer has. Empty: for nobody, because loopback and a proxy that does not say stand for any
-/// number of people.
+/// The client to which a request is attributed: the peer's address or, if the peer is a trusted
+/// proxy, the last address in X-Forwarded-For that is not a trusted proxy. For IPv6 only the first
+/// 64 bits, the usual size of one customer's network. Empty: none, because loopback, or a proxy
+/// without that header, may stand for any number of people.
 [[nodiscard]] std::string client_of(
     const boost::asio::ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

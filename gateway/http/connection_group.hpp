@@ -14,12 +14,12 @@
 
 namespace agui::gateway {
 
-/// The connections of one I/O thread: owns them, looks at their deadlines a few times a second
-/// while there are any, and ends them. All functions are called on the group's executor. Outlives
-/// its connections: it may be destroyed once the executor's context has run out of work.
+/// The connections of one I/O thread: owns them, checks their deadlines a few times a second while
+/// there are connections, and ends them. All functions are called on the group's executor. Must
+/// outlive its connections: it may be destroyed once the executor's context has run out of work.
 class connection_group {
 public:
-    /// `open_connections` counts those of all groups.
+    /// `open_connections` counts the connections of all groups.
     connection_group(
         boost::asio::any_io_executor executor, const connection_services& services,
         std::atomic<std::size_t>& open_connections

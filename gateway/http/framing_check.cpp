@@ -33,7 +33,7 @@ int hex_value(char c) noexcept {
 }
 
 /// `host [":" port]` of letters, digits and -._~ or an address in brackets. No userinfo, no
-/// escapes, no list: nothing that could name two places.
+/// escapes, no list: nothing that could be read as two places.
 bool is_valid_host(std::string_view host) noexcept {
     std::string_view port;
     if (host.starts_with('[')) {

@@ -10,21 +10,21 @@
 
 namespace agui::gateway {
 
-/// Where a request head ends in what was received so far.
+/// Where a request head ends in the bytes received so far.
 struct head_scan {
     enum class state {
         need_more,
         complete, ///< `size` bytes, the final empty line included.
-        refused,  ///< `problem` says why; no further byte can make it right.
+        refused,  ///< `problem` says why; further bytes cannot help.
     };
     state what = state::need_more;
     std::size_t size = 0;
     std::string_view problem;
 };
 
-/// Looks for the end of a request head and refuses, as early as possible, what front proxies and
-/// parsers read in different ways: a bare LF or CR, control characters, a continued (folded) line.
-/// `from` is how much of `received` an earlier call has seen already. Pure.
+/// Looks for the end of a request head and refuses, as early as possible, what proxies and parsers
+/// read differently: a bare LF or CR, control characters, a continued (folded) line. `from` is how
+/// much of `received` earlier calls have already scanned. Pure.
 [[nodiscard]] head_scan scan_head(std::string_view received, std::size_t from) noexcept;
 
 /// A request head, parsed. Header names are in lower case, values without surrounding white space.
@@ -45,13 +45,13 @@ struct framing_problem {
     std::string text; ///< For the client: one sentence.
 };
 
-/// Parses a complete head as scan_head() delimits it. Refuses what is not HTTP/1.0 or 1.1.
+/// Parses a complete head as scan_head() delimits it. Refuses anything but HTTP/1.0 and 1.1.
 [[nodiscard]] std::variant<request_head, framing_problem> parse_head(std::string_view block);
 
-/// Accepts a head only if its framing leaves no choice (quality bars C2; RFC 9112
-/// sections 3.2, 6.3): Transfer-Encoding is exactly `chunked`, once, on HTTP/1.1 and without
-/// Content-Length; one Content-Length of at most 18 digits without a leading zero; exactly one
-/// valid Host (HTTP/1.0 may have none); an origin-form target. Pure.
+/// Accepts a head only if its framing is unambiguous (quality bars C2; RFC 9112 sections 3.2, 6.3):
+/// Transfer-Encoding is exactly `chunked`, once, on HTTP/1.1 and without Content-Length; one
+/// Content-Length of at most 18 digits without a leading zero; exactly one valid Host (HTTP/1.0 may
+/// have none); an origin-form target. Pure.
 [[nodiscard]] std::variant<body_framing, framing_problem> check_framing(const request_head& head);
 
 /// Percent-decodes a path. False if an escape is malformed or stands for a control character.
@@ -79,7 +79,8 @@ private:
     void take(char c);
     void take_size(char c);
 
-    static constexpr std::size_t max_extra_bytes = 4096; ///< Extensions and trailers of one body.
+    static constexpr std::size_t max_extra_bytes =
+        4096; ///< For the extensions and trailers of one body.
 
     std::size_t max_body_bytes_;
     std::size_t body_bytes_ = 0;

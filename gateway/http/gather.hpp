@@ -8,7 +8,7 @@
 namespace agui::gateway {
 
 /// What one writev sends: a log's batch, the response head and the chunk framing around it. A fixed
-/// array, because it is filled for each token.
+/// array, because it is filled once per token.
 class gather {
 public:
     /// The response head, a chunk's head, a batch, its end, and the last chunk.
@@ -22,7 +22,7 @@ public:
         }
     }
     void clear() noexcept { begin_ = end_ = 0; }
-    /// Drops the first `bytes` of what is left.
+    /// Drops the first `bytes` of the remaining bytes.
     void consume(std::size_t bytes) noexcept {
         while (begin_ < end_ && bytes >= buffers_[begin_].size()) {
             bytes -= buffers_[begin_].size();
@@ -33,7 +33,7 @@ public:
         }
     }
     [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
-    /// Bytes that are left.
+    /// The number of remaining bytes.
     [[nodiscard]] std::size_t bytes() const noexcept {
         std::size_t sum = 0;
         for (std::size_t i = begin_; i < end_; ++i) {

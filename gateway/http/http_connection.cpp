@@ -50,7 +50,7 @@ http_connection::http_connection(
     tcp::socket socket, const connection_services& services, const time_point& now
 )
     : socket_(std::move(socket)), services_(services), now_(now), since_(now) {
-    boost::system::error_code ignored; // The peer may be gone already; the first read tells.
+    boost::system::error_code ignored; // The peer may have left already; the first read shows it.
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
 }
@@ -75,8 +75,8 @@ asio::awaitable<void> http_connection::run() {
     close();
 }
 
-// False: the connection is over. Otherwise reply_ is to be sent. What the request held is gone when
-// it returns, so that a stream does not carry it along.
+// False: the connection is over. Otherwise reply_ is to be sent. The request's memory is freed when
+// it returns, so that a stream does not hold it.
 asio::awaitable<bool> http_connection::take_request() {
     reply_ = std::monostate{};
     terms_ = reply_terms{};
@@ -106,7 +106,7 @@ asio::awaitable<bool> http_connection::take_request() {
     if (in_.empty()) {
         std::string().swap(in_);
     } else {
-        in_since_ = std::chrono::steady_clock::now(); // It came with the last bytes of this one.
+        in_since_ = std::chrono::steady_clock::now(); // It arrived with the last bytes of this one.
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(*target, request);
@@ -167,7 +167,7 @@ asio::awaitable<std::size_t> http_connection::read_head() {
     }
 }
 
-// Everything that can be decided before the body. nullptr: reply_ is the answer.
+// Checks everything that can be decided before the body. nullptr: reply_ is to be sent.
 const route*
 http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
     auto parsed = parse_head(block);
@@ -244,7 +244,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     });
     if (access.bearer_token && !match.target->open &&
         (tokens != 1 || !bearer_accepted(request.header("authorization"), *access.bearer_token))) {
-        refuse(http_errc::unauthorized, "A valid bearer token is needed.");
+        refuse(http_errc::unauthorized, "A valid bearer token is required.");
         return false;
     }
     // Also the guard against cross-site form posts: a form cannot send this type.
@@ -273,20 +273,21 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
     co_return to_reply(http_errc::internal, "internal");
 }
 
-// The handler's answer; instead of a plain reply that there is no memory for, a short one that says
-// so.
+// The handler's reply. If there is not enough memory for a plain reply, a short one that says so.
 asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
     constexpr std::string_view no_memory =
-        "There is no memory for this reply (server.max_memory_bytes).";
+        "There is not enough memory for this reply (server.max_memory_bytes).";
     std::unique_ptr<turnstile::pass> place;
     if (target.large_reply) {
         pass_failpoint("reply.asked");
         place = co_await services_.large_replies.enter();
         if (!place) {
-            co_return to_reply(http_errc::overloaded, "Too many large replies are being made.");
+            co_return to_reply(http_errc::overloaded, "Too many large replies are being prepared.");
         }
         if (has_peer_left()) {
-            co_return to_reply(http_errc::overloaded, "The client has left."); // Nobody reads it.
+            co_return to_reply(
+                http_errc::overloaded, "The client has left."
+            ); // Nobody reads this reply.
         }
         pass_failpoint("reply.made");
         const memory_budget& memory = services_.memory;
@@ -362,7 +363,7 @@ void http_connection::sweep() {
             look_for_lag();
         }
         if (now_ - since_ >= limits.stall) {
-            services_.log.log(log_level::warning, "reader cut off: it takes nothing");
+            services_.log.log(log_level::warning, "reader cut off: it reads nothing");
             abort();
             return;
         }
@@ -389,7 +390,8 @@ void http_connection::finish() {
 }
 
 void http_connection::close() noexcept {
-    boost::system::error_code ignored; // The descriptor is released whatever close() reports.
+    boost::system::error_code
+        ignored; // The descriptor is released even if close() reports an error.
     socket_.close(ignored);
 }
 

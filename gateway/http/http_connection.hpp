@@ -28,52 +28,52 @@
 
 namespace agui::gateway {
 
-/// Bounds of one connection.
+/// Limits of one connection.
 struct connection_limits {
-    std::chrono::milliseconds header{10'000}; ///< For a whole request head.
-    std::chrono::milliseconds body{60'000};   ///< For a body, without a rate that it has to keep.
-    std::chrono::milliseconds body_idle{15'000}; ///< A body that brings nothing.
-    /// Bytes a second, over each `body_idle` once `body` is over.
+    std::chrono::milliseconds header{10'000};    ///< For a whole request head.
+    std::chrono::milliseconds body{60'000};      ///< For a body, before it must keep a rate.
+    std::chrono::milliseconds body_idle{15'000}; ///< A body of which nothing arrives.
+    /// Bytes per second, over each `body_idle`, once `body` has passed.
     std::size_t min_body_rate = 16'384;
     std::chrono::milliseconds idle{75'000};  ///< Between two requests.
     std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
-    /// Bytes a second of a plain reply, over each `stall`.
+    /// Bytes per second of a plain reply, over each `stall`.
     std::size_t min_reply_rate = 8'192;
     /// For a whole plain reply, plus what `reply_rate` allows.
     std::chrono::milliseconds reply{60'000};
-    std::size_t reply_rate = 32'768;         ///< Bytes a second.
+    std::size_t reply_rate = 32'768;         ///< Bytes per second.
     std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
     std::chrono::milliseconds heartbeat{15'000};
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
-    std::size_t reader_buffer_bytes = 1'048'576; ///< How far a reader of a run may stay behind.
-    std::chrono::milliseconds lag{10'000};       ///< For how long one may, before it is cut off.
-    /// For one that is cut off to take what tells it so.
+    std::size_t reader_buffer_bytes = 1'048'576; ///< How far a reader of a run may lag.
+    std::chrono::milliseconds lag{10'000};       ///< How long it may do so before it is cut off.
+    /// For a reader that is cut off, to read the note that says so.
     std::chrono::milliseconds farewell{10'000};
 };
 
-/// What all connections share. References outlive them.
+/// Shared by all connections. What the references name must outlive them.
 struct connection_services {
     const router& routes;
     access_settings access;
     connection_limits limits;
     logger& log;
     memory_budget& memory;      ///< For bodies and plain replies.
-    address_shares& unfinished; ///< For bodies that have not arrived as a whole.
-    turnstile& large_replies;   ///< For whoever makes one.
+    address_shares& unfinished; ///< For bodies that have not arrived completely.
+    turnstile& large_replies;   ///< For handlers that make one.
     refused_origins& refused;
     std::vector<network> trusted_proxies;
 };
 
-/// One HTTP/1.1 connection: reads requests, one after the other, answers each with a reply or with
-/// a run's events. Lives on its socket's executor; every member is used there only. Deadlines are
-/// looked at by sweep(), called by the owner a few times a second, so that neither a token nor a
-/// write costs a timer.
+/// One HTTP/1.1 connection: reads requests one after the other, and answers each with a reply or
+/// with a run's events. Lives on its socket's executor; every member is used only there. The owner
+/// calls sweep() a few times a second to check deadlines, so that neither a token nor a write costs
+/// a timer.
 class http_connection : public std::enable_shared_from_this<http_connection> {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// `now` is the owner's coarse time, moved on before each sweep().
+    /// `now` is the owner's coarse time, updated before each sweep().
     http_connection(
         boost::asio::ip::tcp::socket socket, const connection_services& services,
         const time_point& now
@@ -82,11 +82,11 @@ public:
     /// Serves until the connection is closed by either side. Called once.
     [[nodiscard]] boost::asio::awaitable<void> run();
 
-    /// Closes, answers or wakes the connection, whatever is due.
+    /// Closes, answers or wakes the connection, as its deadlines require.
     void sweep();
     /// Closes an idle connection; a busy one when its reply is complete.
     void finish();
-    /// Closes it at once, so that the peer cannot take what it got for complete.
+    /// Closes it at once, so that the peer cannot mistake what it received for the whole.
     void abort();
 
 private:
@@ -142,29 +142,30 @@ private:
 
     phase phase_ = phase::head;
     time_point since_;               ///< When the phase began or last made progress.
-    std::size_t max_body_bytes_ = 0; ///< Of the request that is being read.
+    std::size_t max_body_bytes_ = 0; ///< Limit of the request that is being read.
     std::size_t body_received_ = 0;
-    std::size_t body_mark_ = 0; ///< What had been received at `body_mark_at_`.
+    std::size_t body_mark_ = 0; ///< How much had been received at `body_mark_at_`.
     time_point body_mark_at_;
-    time_point body_progress_;  ///< When the last byte of it came.
+    time_point body_progress_;  ///< When the body's last byte so far arrived.
     int unsent_ = 0;            ///< What the kernel held for the peer when it last made progress.
-    memory_share reply_memory_; ///< What a plain reply counts for until it has been taken.
-    const gather* plain_ = nullptr; ///< What is left of a plain reply that is being written.
-    time_point reply_since_;        ///< When it was begun.
-    std::size_t reply_bytes_ = 0;   ///< Of all of it.
-    std::size_t untaken_ = 0;       ///< What the peer had not taken when it last made progress.
+    memory_share reply_memory_; ///< The memory of a plain reply until it has been sent.
+    const gather* plain_ = nullptr; ///< The rest of a plain reply that is being written.
+    time_point reply_since_;        ///< When writing it began.
+    std::size_t reply_bytes_ = 0;   ///< Its whole size.
+    std::size_t untaken_ = 0;       ///< How much the peer had not read when it last made progress.
     bool timed_out_ = false;        ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;
     bool without_body_ = false; ///< HEAD.
 
     std::string in_;        ///< Received, not used yet.
-    time_point in_since_{}; ///< When its first byte came; exact, unlike now_.
+    time_point in_since_{}; ///< When its first byte arrived; exact, unlike now_.
     reply_terms terms_;
     std::variant<std::monostate, http_reply, stream_reply> reply_;
-    event_stream* stream_ = nullptr; ///< While one is sent; lives in the coroutine that sends it.
-    std::uint64_t watch_ = 0;        ///< Number of the watch that counts.
-    /// The peer has sent so much during a stream that sweep() looks whether it left.
+    event_stream* stream_ =
+        nullptr;              ///< Set while a stream is sent; lives in the coroutine that sends it.
+    std::uint64_t watch_ = 0; ///< The number of the current watch.
+    /// The peer has sent so much during a stream that sweep() must check whether it left.
     bool early_ = false;
 };
 

@@ -12,10 +12,10 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t body_read_bytes = 65'536;
-// Of a request that takes memory from the reserve: a message, a stop, an answer of a tool.
+// The largest body that may use the memory reserve: a message, a stop, a tool's answer.
 constexpr std::size_t small_body_bytes = 65'536;
 
-// To exactly that capacity: std::string::reserve() at least doubles what there was.
+// Grows to exactly that capacity: std::string::reserve() at least doubles it.
 void grow(std::string& body, std::size_t capacity) {
     std::string larger;
     larger.reserve(capacity);
@@ -51,7 +51,8 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     body_mark_at_ = now_;
     body_progress_ = now_;
     request.memory = memory_share(&services_.memory, memory_use::small);
-    boost::system::error_code ec; // Whoever has left counts for nobody; the next read tells.
+    boost::system::error_code
+        ec; // If the peer has left, no client is counted; the next read shows it.
     const auto peer = socket_.remote_endpoint(ec).address();
     address_shares::share unfinished(
         services_.unfinished,
@@ -70,7 +71,7 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     co_return complete;
 }
 
-// The body grows with what arrives, not with what was announced.
+// The buffer grows with what arrives, not with the announced length.
 asio::awaitable<bool> http_connection::read_plain_body(
     http_request& request, std::size_t length, address_shares::share& unfinished
 ) {
@@ -83,7 +84,7 @@ asio::awaitable<bool> http_connection::read_plain_body(
         }
         if (body.size() == body.capacity()) {
             grow(body, std::min(length, std::max(2 * body.size(), body_read_bytes)));
-            continue; // More is held than before.
+            continue; // More room than before.
         }
         const std::size_t room = std::min(length, body.capacity()) - body.size();
         const std::size_t count = co_await read_some(body, std::min(room, body_read_bytes));
@@ -122,7 +123,7 @@ http_connection::read_chunked_body(http_request& request, address_shares::share&
     }
 }
 
-// Counts what has been received of a body. False: there is no room for it, and reply_ says so.
+// Counts the received part of a body. False: there is no room for it, and reply_ says so.
 bool http_connection::hold(http_request& request, address_shares::share& unfinished) {
     const std::size_t bytes = request.body.capacity();
     if (request.body.size() > body_received_) {
@@ -134,21 +135,22 @@ bool http_connection::hold(http_request& request, address_shares::share& unfinis
     }
     if (!request.memory.grow_to(bytes)) {
         refuse_and_close(
-            http_errc::overloaded, "There is no memory for this request (server.max_memory_bytes)."
+            http_errc::overloaded,
+            "There is not enough memory for this request (server.max_memory_bytes)."
         );
         return false;
     }
     if (bytes > small_body_bytes && !unfinished.grow_to(bytes)) {
         refuse_and_close(
-            http_errc::rate_limited, "Too many large requests of one address at a time."
+            http_errc::rate_limited, "Too many large requests from one address at a time."
         );
         return false;
     }
     return true;
 }
 
-// A body has to bring something all the time, and once it has been under way for long, at some
-// rate: what it has brought before does not count, because it is held.
+// A body must never stop arriving for long and, after a while, must keep a minimum rate. Earlier
+// progress does not count towards it, because what has arrived takes memory.
 bool http_connection::body_is_late() {
     const connection_limits& limits = services_.limits;
     const auto period = std::min(limits.body_idle, limits.body);

@@ -24,16 +24,16 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
-// Read from the log at a time: more does not make catching up faster.
+// How much is read from the log at once: more does not make catching up faster.
 constexpr std::size_t batch_bytes = 65'536;
-// Of a batch's memory, what a reader keeps between two reads.
+// How much of a batch's memory a reader keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
-// Read of a request that comes before the stream that it follows has ended.
+// How much is read of a request that arrives before the current stream has ended.
 constexpr std::size_t early_bytes = 4096;
 
-// What a peer has to take on an average of the stall limit, so that one that drips does not hold a
-// connection.
+// The lowest average rate at which a peer must read over the stall limit, so that a very slow one
+// does not hold a connection.
 constexpr std::int64_t least_bytes_per_second = 500;
 
 constexpr std::string_view crlf = "\r\n";
@@ -55,7 +55,8 @@ private:
 
 } // namespace
 
-/// A streamed reply on its way to the peer: what has been read of it, and what is being written.
+/// A streamed reply on its way to the peer: what was read from the source, and what is being
+/// written.
 struct http_connection::event_stream {
     event_stream(stream_reply what, const asio::any_io_executor& executor, const reply_terms& terms)
         : source(std::move(what.source)),
@@ -64,14 +65,14 @@ struct http_connection::event_stream {
         source->open(executor);
     }
 
-    /// Reads on and fills `buffers` with all of it, the response head before the first. False:
+    /// Reads the next batch and fills `buffers`, with the response head before the first. False:
     /// there is nothing to write yet.
     bool read(std::size_t max_bytes) {
         if (head_sent) {
             std::string().swap(head);
         }
         if (batch.bytes.capacity() > kept_bytes) {
-            std::string().swap(batch.bytes); // A reader that caught up holds no more than others.
+            std::string().swap(batch.bytes); // A reader that has caught up holds no extra memory.
         }
         source->read(max_bytes, batch);
         const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
@@ -98,15 +99,15 @@ struct http_connection::event_stream {
     gather buffers;
     chunk_head size_line;
     bool chunked;
-    std::string head; ///< Of the response; empty once it has left.
+    std::string head; ///< The response head; empty once it is sent.
     bool head_sent = false;
     bool heartbeat_due = false;
     bool peer_left = false;
 
-    // Since when the reader is too far behind without coming closer, and the least it was behind
-    // since.
+    // Since when the reader has been too far behind without catching up, and the smallest lag since
+    // then.
     time_point lagging_since;
-    std::size_t least_lag = 0; ///< 0: it is not too far behind.
+    std::size_t least_lag = 0; ///< 0: not too far behind.
     bool cut_off = false;
     time_point cut_off_at;
 };
@@ -135,7 +136,7 @@ asio::awaitable<bool> http_connection::send_reply() {
     co_return written&& terms_.keep_alive;
 }
 
-// HEAD: what GET would begin with, and no reader of the source.
+// HEAD: the same response head as GET, without reading the source.
 asio::awaitable<bool> http_connection::send_stream_head() {
     const stream_reply what = std::move(std::get<stream_reply>(reply_));
     reply_ = std::monostate{};
@@ -154,7 +155,7 @@ asio::awaitable<bool> http_connection::send_stream() {
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !terms_.http_1_0 && !finishing_;
     event_stream stream(std::move(what), socket_.get_executor(), terms_);
-    // Ends with the stream, whatever ends it: the watch and abort() look at stream_.
+    // Resets stream_ however the stream ends: the watch and abort() use it.
     struct current_stream {
         explicit current_stream(http_connection& owner, event_stream& one) : of(owner) {
             of.stream_ = &one;
@@ -204,7 +205,7 @@ asio::awaitable<bool> http_connection::send_stream() {
     co_return true;
 }
 
-// True: nothing is left to write. False: the kernel takes no more at the moment, or the write
+// True: nothing is left to write. False: the kernel accepts no more at the moment, or the write
 // failed.
 bool http_connection::try_write(gather& buffers) {
     while (!buffers.empty()) {
@@ -239,8 +240,8 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
     }
 }
 
-// Reads what the peer is still sending, so that closing does not destroy the answer on its way
-// (RFC 9112 section 9.6).
+// Reads what the peer is still sending, so that closing does not destroy the reply on its way (RFC
+// 9112 section 9.6).
 asio::awaitable<void> http_connection::linger() {
     if (write_failed_ || !socket_.is_open()) {
         co_return;
@@ -270,9 +271,9 @@ void http_connection::watch_peer() {
     );
 }
 
-// A client that has closed its side has left. One that sends bytes has only been early with its
-// next request. Those that nobody reads keep the socket readable for good: once there are many,
-// they stay where they are, and sweep() looks for the close.
+// A client that has closed its side has left. One that sends bytes is only early with its next
+// request. Unread bytes keep the socket readable: once there are many, they stay unread, and
+// sweep() checks for the close.
 void http_connection::on_peer_readable() {
     const std::size_t begin = in_.size();
     if (begin >= early_bytes) {
@@ -304,7 +305,7 @@ void http_connection::look_whether_peer_left() {
     }
 }
 
-// The close is seen although there are unread bytes.
+// Detects the close even if there are unread bytes.
 bool http_connection::has_peer_left() {
     pollfd watched{socket_.native_handle(), POLLRDHUP, 0};
     return ::poll(&watched, 1, 0) > 0;
@@ -316,8 +317,8 @@ void http_connection::peer_left() {
     stream_->source->wake();
 }
 
-// The kernel reports room only when a third of its buffer is free: a slow peer takes bytes long
-// before.
+// The kernel reports room only when a third of its buffer is free: a slow peer reads bytes long
+// before that.
 void http_connection::look_for_progress() {
     int unsent = 0;
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
@@ -332,8 +333,8 @@ void http_connection::look_for_progress() {
     }
 }
 
-// A plain reply is in memory as a whole until its last byte has left: whoever takes it has to take
-// it at some rate all the time, and to be done in the end.
+// A plain reply stays in memory as a whole until its last byte is sent, so the peer must keep a
+// minimum rate and finish within a limit.
 void http_connection::look_for_reply_progress() {
     const connection_limits& limits = services_.limits;
     int unsent = 0;
@@ -349,18 +350,18 @@ void http_connection::look_for_reply_progress() {
     }
     const std::chrono::milliseconds earned(reply_bytes_ * 1000 / limits.reply_rate);
     if (now_ - since_ >= limits.stall || now_ - reply_since_ >= limits.reply + earned) {
-        services_.log.log(log_level::warning, "reply cut off: it is taken too slowly");
+        services_.log.log(log_level::warning, "reply cut off: it is read too slowly");
         abort();
     }
 }
 
-// A reader that stays more than its limit behind and comes no closer is too slow for its run (P11).
-// One that reads an old run, or a burst, comes closer.
+// A reader that lags by more than its limit and does not catch up is too slow for its run (P11).
+// One that reads an old run, or a burst, catches up.
 void http_connection::look_for_lag() {
     event_stream& stream = *stream_;
     if (stream.cut_off) {
         if (now_ - stream.cut_off_at >= services_.limits.farewell) {
-            abort(); // It does not even take the rest of what was under way in that time.
+            abort(); // In that time it did not even read what was already being sent.
         }
         return;
     }
@@ -378,7 +379,7 @@ void http_connection::look_for_lag() {
     }
 }
 
-// What was under way is complete: the peer learns why, and that this is no end (P1).
+// What was being sent is complete: tell the peer why it is cut off, without a clean end (P1).
 asio::awaitable<void> http_connection::send_cut_off() {
     if (terms_.http_1_0) {
         abort(); // Closing is how a body of HTTP/1.0 ends.
@@ -390,7 +391,7 @@ asio::awaitable<void> http_connection::send_cut_off() {
     buffers.add(size_line.write(note.size()));
     buffers.add(asio::buffer(note));
     buffers.add(asio::buffer(crlf));
-    (void)co_await write_rest(buffers); // Nothing follows either way.
+    (void)co_await write_rest(buffers); // Nothing follows in either case.
 }
 
 void http_connection::beat() {

@@ -11,7 +11,7 @@ namespace {
 
 struct answer {
     int status;
-    int retry_after_seconds = 0; ///< 0: trying again does not help.
+    int retry_after_seconds = 0; ///< 0: trying again is pointless.
 };
 
 answer answer_to(errc code) noexcept {
@@ -107,7 +107,7 @@ http_reply make_reply(answer what, boost::json::object error) {
 
 http_reply to_reply(const failure& error) {
     boost::json::object body{{"code", to_string(error.code)}};
-    // What is broken on our side is for the log (P12).
+    // Details of internal errors go to the log only (P12).
     body["message"] = error.code == errc::internal || error.detail.empty()
                           ? boost::json::string(to_string(error.code))
                           : boost::json::string(error.detail);

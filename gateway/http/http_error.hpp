@@ -7,10 +7,10 @@
 
 namespace agui::gateway {
 
-/// Refusals that concern the HTTP exchange itself; `errc` holds those of the request's meaning.
-/// Each value is one `error.code` of design section 5.
+/// Refusals that concern the HTTP exchange itself; `errc` has those that concern the request's
+/// meaning. Each value is one `error.code` of design section 5.
 enum class http_errc {
-    bad_framing,            ///< 400: head or body can be read in more than one way, or not at all.
+    bad_framing,            ///< 400: the head or body is ambiguous or malformed.
     unauthorized,           ///< 401
     forbidden,              ///< 403
     not_found,              ///< 404
@@ -22,13 +22,13 @@ enum class http_errc {
     wrong_host,             ///< 421
     rate_limited,           ///< 429
     headers_too_large,      ///< 431
-    internal,               ///< 500: says nothing about its cause.
+    internal,               ///< 500: the reply does not say why.
     overloaded,             ///< 503
 };
 
-/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status that belongs
-/// to the code, and Retry-After where trying again may help. This and the next are the only places
-/// that know statuses.
+/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status of the code,
+/// and Retry-After where trying again may help. Only this function and the next one know status
+/// codes.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

@@ -18,7 +18,7 @@
 
 namespace agui::gateway {
 
-/// A plain reply of at most this many bytes counts for nothing: the kernel takes it at once.
+/// A plain reply of at most this many bytes is not counted: the kernel takes it at once.
 inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
@@ -30,26 +30,26 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    memory_share
-        memory; ///< What the body counts for; given back by whoever has taken the body out.
-    /// What a plain reply counts for. Grown by the connection once there is one, unless a handler
-    /// that knows its size has asked before it makes it.
+    memory_share memory; ///< The memory of the body; released by the code that takes the body.
+    /// The memory of a plain reply. The connection grows it once there is a reply, unless the
+    /// handler knew the size and did so first.
     memory_share reply_memory;
     std::string principal;                          ///< Set by authentication.
-    std::chrono::steady_clock::time_point received; ///< When its first byte came.
+    std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
 
-    /// The first header of that name (lower case), or empty.
+    /// The first header with that name (lower case), or empty.
     [[nodiscard]] std::string_view header(std::string_view name) const noexcept;
 };
 
 struct http_reply {
     int status = 200;
-    std::vector<std::pair<std::string, std::string>> headers; ///< Besides those every reply gets.
+    std::vector<std::pair<std::string, std::string>>
+        headers; ///< In addition to those of every reply.
     std::string content_type = "application/json";
     std::string body;
 };
 
-/// Answers 200 with what the source gives, until it has ended.
+/// Answers 200 with the bytes of the source, until it has ended.
 struct stream_reply {
     std::unique_ptr<event_source> source;
 };

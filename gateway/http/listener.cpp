@@ -23,11 +23,11 @@ using asio::ip::tcp;
 namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-/// For how long no connection is accepted when the process has run out of descriptors.
+/// How long to accept no connection after the process ran out of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;
-/// What the kernel holds of answers that a peer does not take, at most (it doubles the number):
-/// without a bound it would be megabytes for each slow reader.
+/// The most that the kernel buffers for a peer that does not read (the kernel doubles the number):
+/// without a limit it would be megabytes for each slow reader.
 constexpr int send_buffer_bytes = 128 * 1024;
 
 } // namespace
@@ -78,7 +78,7 @@ listener::listener(
         acceptor_.listen(accept_backlog, ec);
     }
     if (ec) {
-        // Made again without its source location in Asio, which what() would print.
+        // Created again without the source location in Asio that what() would print.
         const boost::system::error_code reason(ec.value(), ec.category());
         throw boost::system::system_error(
             reason, "cannot listen on " + where.address().to_string() + " port " +
@@ -103,7 +103,7 @@ asio::awaitable<void> listener::run() {
                 log_.log(log_level::error, "cannot accept connections", {{"error", ec.message()}});
             }
             asio::steady_timer pause(acceptor_.get_executor(), accept_pause);
-            (void)co_await pause.async_wait(as_result); // Nobody cancels it.
+            (void)co_await pause.async_wait(as_result); // It is never cancelled.
             continue;
         }
         if (!has_room_()) {
@@ -128,7 +128,7 @@ void listener::turn_away(tcp::socket socket) {
     reply_terms terms;
     terms.keep_alive = false;
     const std::string head = write_reply_head(reply, terms);
-    boost::system::error_code ignored; // A courtesy: the connection is closed in any case.
+    boost::system::error_code ignored; // Best effort: the connection is closed in any case.
     socket.non_blocking(true, ignored);
     std::array<char, 4096> request; // Unread input would make close() destroy the answer.
     (void)socket.read_some(asio::buffer(request), ignored);
@@ -137,7 +137,7 @@ void listener::turn_away(tcp::socket socket) {
 }
 
 void listener::close() {
-    boost::system::error_code ignored; // It is closed whatever is reported.
+    boost::system::error_code ignored; // It is closed even if an error is reported.
     acceptor_.close(ignored);
 }
 

@@ -27,7 +27,7 @@ result<query_parameters> parse_query(std::string_view query) {
     }
     const auto parsed = boost::urls::parse_query({query.data(), query.size()});
     if (!parsed) {
-        return invalid("the query is not one of a URL");
+        return invalid("the query is not a valid URL query");
     }
     if (parsed->size() > parameters_max) {
         return invalid("the query has too many parameters");

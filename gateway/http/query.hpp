@@ -15,7 +15,7 @@ public:
     explicit query_parameters(std::vector<std::pair<std::string, std::string>> all)
         : all_(std::move(all)) {}
 
-    /// The first of that name; null: not given.
+    /// The first parameter with that name; null: none.
     [[nodiscard]] const std::string* find(std::string_view name) const noexcept;
 
 private:
@@ -23,7 +23,7 @@ private:
 };
 
 /// Reads `a=1&b=x+y%20z` (URL standard, application/x-www-form-urlencoded): `+` is a space.
-/// Failures: errc::invalid_input for escapes that are none and for more than 64 parameters.
+/// Failures: errc::invalid_input for invalid escapes and for more than 64 parameters.
 [[nodiscard]] result<query_parameters> parse_query(std::string_view query);
 
 } // namespace agui::gateway

@@ -14,7 +14,7 @@ void refused_origins::tell(std::string_view origin) {
     }
     log_.log(
         log_level::warning,
-        "a page was refused: to let it in, list its origin in server.cors_origins",
+        "a page was refused: to allow it, list its origin in server.cors_origins",
         {{"origin", origin}}
     );
 }

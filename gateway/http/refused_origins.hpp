@@ -10,8 +10,8 @@
 
 namespace agui::gateway {
 
-/// Says in the log which origin would have to be listed for a page that was refused: once each, and
-/// only up to a limit, because anybody can make up origins. Any thread.
+/// Logs which origin must be listed for a page that was refused: once per origin, and only up to a
+/// limit, because anybody can make up origins. Safe to call from any thread.
 class refused_origins {
 public:
     explicit refused_origins(logger& log) : log_(log) {}

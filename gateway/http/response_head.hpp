@@ -9,15 +9,15 @@
 
 namespace agui::gateway {
 
-/// What the exchange, not the handler, says about a reply.
+/// The parts of a reply's head that the exchange decides, not the handler.
 struct reply_terms {
     bool http_1_0 = false;
     bool keep_alive = true;
-    std::vector<std::pair<std::string, std::string>> headers; ///< Those of CORS.
+    std::vector<std::pair<std::string, std::string>> headers; ///< The CORS headers.
 };
 
-/// Status line and header lines of a plain reply, the empty line included. Content-Length is that
-/// of `reply.body`, unless the status allows none.
+/// Status line and header lines of a plain reply, the empty line included. Content-Length is the
+/// size of `reply.body`, unless the status allows no body.
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
 /// The same for a stream of that type: chunked; for HTTP/1.0 ended by closing. Headers that

@@ -11,18 +11,18 @@
 namespace agui::gateway {
 
 /// One row of the server's table. A pattern is a path below base_path whose segments are literal or
-/// `{name}`; `/*` at its end takes any rest.
+/// `{name}`; `/*` at the end matches any rest.
 struct route {
     std::string_view method;
     std::string_view pattern;
     http_handler handler;
     bool open = false;     ///< Served without authentication.
-    bool any_host = false; ///< Served whatever the Host header names: probes use addresses.
-    bool streams = false;  ///< Answers with an event stream: Accept is looked at.
+    bool any_host = false; ///< Served for any Host header: probes use addresses.
+    bool streams = false;  ///< Answers with an event stream: Accept is checked.
     bool json = false;     ///< Takes a JSON body.
-    /// May make a large reply: a few at a time, and only while there is memory.
+    /// May make a large reply: only a few at a time, and only if there is memory.
     bool large_reply = false;
-    std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise not above this either.
+    std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise the smaller of the two.
 };
 
 /// Chooses the route of a request. HEAD is served where GET is. Immutable, safe from any thread.
@@ -32,7 +32,7 @@ public:
 
     struct found {
         const route* target = nullptr;
-        std::string methods;                      ///< All that the path serves, for Allow.
+        std::string methods;                      ///< All methods that the path serves, for Allow.
         std::string path;                         ///< Decoded, below base_path.
         std::vector<std::string> path_parameters; ///< Decoded.
     };

@@ -87,7 +87,7 @@ std::optional<found_file> find_file(const fs::path& root, const std::string& nam
     if (ec) {
         return std::nullopt;
     }
-    // Links are resolved by now: what is left must still lie below the root.
+    // Links are resolved here: the result must still lie below the root.
     const auto [rest, ignored] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
     if (rest != root.end() || !fs::is_regular_file(file, ec)) {
         return std::nullopt;
@@ -115,7 +115,7 @@ bool asks_for_page(const http_request& request) {
            request.header("accept").find("text/html") != std::string_view::npos;
 }
 
-// A handler is a coroutine by its type, also where nothing is waited for.
+// Handlers must be coroutines, even if they wait for nothing.
 asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
 
 } // namespace
@@ -133,7 +133,8 @@ http_handler make_static_route(const fs::path& folder, static_settings settings)
         }
         if (file->size > uncounted_reply_bytes && !request.reply_memory.grow_to(file->size)) {
             return answer(to_reply(
-                http_errc::overloaded, "There is no memory for this file (server.max_memory_bytes)."
+                http_errc::overloaded,
+                "There is not enough memory for this file (server.max_memory_bytes)."
             ));
         }
         auto content = read_file(*file);

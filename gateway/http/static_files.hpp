@@ -26,16 +26,16 @@ inline constexpr std::string_view default_csp =
 
 struct static_settings {
     std::optional<std::string> csp; ///< Nullopt: default_csp, and X-Frame-Options. Empty: none.
-    /// A path that names no file, asked for by a browser that wants a page, is index.html: the page
-    /// shows what belongs to the path. One whose last part has a dot is a file that is not there.
+    /// If a browser asks for a page and the path names no file, it gets index.html, which decides
+    /// what to show. A path whose last part has a dot counts as a missing file.
     bool spa = false;
 };
 
-/// Serves the files of a folder; `/` is its index.html. Nothing outside the folder, whatever the
-/// path or a symbolic link says, no file or folder whose name begins with a dot, and no file above
-/// 64 MiB. Reads on the connection's thread, once http_request::reply_memory has room for the file;
-/// else the answer is 503 `overloaded`. Throws std::filesystem::filesystem_error if the folder
-/// does not exist.
+/// Serves the files of a folder; `/` is its index.html. Never serves anything outside the folder,
+/// whatever the path or a symbolic link says, nor a file or folder whose name begins with a dot,
+/// nor a file above 64 MiB. Reads on the connection's thread, once http_request::reply_memory has
+/// room for the file; otherwise the reply is 503 `overloaded`. Throws
+/// std::filesystem::filesystem_error if the folder does not exist.
 [[nodiscard]] http_handler
 make_static_route(const std::filesystem::path& folder, static_settings settings = {});
 

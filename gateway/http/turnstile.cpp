@@ -16,7 +16,7 @@ boost::asio::awaitable<std::unique_ptr<turnstile::pass>> turnstile::enter() {
         }
     }
     if (turn) {
-        co_await turn->wait(); // Whoever leaves hands its place on.
+        co_await turn->wait(); // A pass that is destroyed hands its place on.
     }
     co_return std::make_unique<pass>(*this);
 }

@@ -11,8 +11,9 @@
 
 namespace agui::gateway {
 
-/// Lets so many through at a time, and so many others wait, one after the other as they came. For
-/// what takes much memory while it is made. Any thread; outlives its passes.
+/// Lets a limited number through at a time; a limited number of others wait in order of arrival.
+/// For replies that take much memory while they are made. Safe to call from any thread; must
+/// outlive its passes.
 class turnstile {
 public:
     turnstile(std::size_t at_once, std::size_t most_waiting) noexcept
@@ -20,7 +21,7 @@ public:
     turnstile(const turnstile&) = delete;
     turnstile& operator=(const turnstile&) = delete;
 
-    /// One of the places, while it exists.
+    /// Holds one place while it exists.
     class pass {
     public:
         explicit pass(turnstile& owner) noexcept : owner_(owner) {}
@@ -31,8 +32,8 @@ public:
     private:
         turnstile& owner_;
     };
-    /// Returns once there is a place; null, at once, where too many wait for one already. Not to be
-    /// cancelled.
+    /// Returns once there is a place; returns null at once if too many are waiting already. Must
+    /// not be cancelled.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<pass>> enter();
 
 private:

@@ -17,7 +17,7 @@ asio::awaitable<handler_reply>
 start_run(run_service& runs, input_parser& parser, http_request& request) {
     const std::size_t body_bytes = request.body.size();
     auto input = co_await parser.read(std::move(request.body));
-    request.memory.shrink_to(0); // The largest part of the request is not kept while it waits.
+    request.memory.shrink_to(0); // The largest part of the request is freed before it waits.
     if (!input) {
         co_return to_reply(input.error());
     }

@@ -6,10 +6,11 @@
 
 namespace agui::gateway {
 
-/// GET /healthz: 200 while the process can answer at all.
+/// GET /healthz: 200 as long as the process can answer.
 [[nodiscard]] http_handler make_health_route();
 
-/// GET /readyz: 200, or 503 as soon as `draining` says so, so that a balancer sends nothing new.
+/// GET /readyz: 200, or 503 once `draining` returns true, so that a load balancer sends no new
+/// requests.
 [[nodiscard]] http_handler make_ready_route(std::function<bool()> draining);
 
 /// GET /version: the program's name and version.

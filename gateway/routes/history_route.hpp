@@ -8,8 +8,8 @@
 namespace agui::gateway {
 
 /// POST /agui/history: the thread as an event stream (design section 5), from a RunAgentInput whose
-/// messages are not looked at. forwardedProps.follow goes on with the run under way. `runs` and
-/// `parser` outlive the handler.
+/// messages are ignored. With forwardedProps.follow the stream continues with the active run.
+/// `runs` and `parser` must outlive the handler.
 [[nodiscard]] http_handler make_history_route(run_service& runs, input_parser& parser);
 
 } // namespace agui::gateway

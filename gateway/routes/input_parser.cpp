@@ -16,23 +16,23 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What is read in a few milliseconds.
+// A body that is parsed in a few milliseconds.
 constexpr std::size_t small_bytes_max = 256U << 10U;
-// What is read in some tens of milliseconds: most photos, as the base64 text that they are sent as.
+// A body that is parsed in some tens of milliseconds: most photos, which are sent as base64.
 constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 
 using outcome = result<input_parser::parsed>;
 using text_outcome = result<input_parser::parsed_text>;
 
-// Texts are held by the request, the change and what is written to the store.
+// The request, the change and the store's write each hold the texts.
 constexpr std::size_t copies_of_text = 3;
 
-// Small ones are let in as long as there is a reserve.
+// Small bodies may use the memory reserve.
 memory_use use_of(std::string_view body) {
     return body.size() > small_bytes_max ? memory_use::ordinary : memory_use::small;
 }
 
-failure no_memory() { return {errc::overloaded, "there is no memory for this request"}; }
+failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
 
 outcome
 parse(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {
@@ -48,7 +48,7 @@ parse(std::string_view body, const translator::input_limits& limits, memory_budg
             return no_memory();
         }
         return input_parser::parsed{std::move(*input), std::move(digest), std::move(held)};
-    } catch (const std::bad_alloc&) { // memory_refused, or the machine itself.
+    } catch (const std::bad_alloc&) { // memory_refused, or the machine is out of memory.
         return no_memory();
     }
 }
@@ -70,7 +70,7 @@ parse_text(std::string_view body, const translator::input_limits& limits, memory
     }
 }
 
-// A result has no default, as co_spawn wants it.
+// co_spawn needs a default constructor, which result lacks.
 template <class Outcome>
 asio::awaitable<std::optional<Outcome>> parse_there(
     Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
@@ -78,7 +78,7 @@ asio::awaitable<std::optional<Outcome>> parse_there(
 ) {
     pass_failpoint("input.parse");
     Outcome read = what(body, limits, budget);
-    std::string().swap(body); // Giving so much back takes milliseconds, too.
+    std::string().swap(body); // Freeing so much takes milliseconds, too.
     co_return std::move(read);
 }
 

@@ -12,14 +12,15 @@
 namespace agui::gateway {
 
 /// Reads request bodies: small ones where it is called; those above 256 KB on one thread and those
-/// above 4 MB on another, each one at a time, so that no I/O thread is held up, the memory need not
-/// bear several large ones, and a photo does not wait for them. Any thread; outlives its callers.
+/// above 4 MB on another, each one at a time, so that no I/O thread is blocked, several large
+/// bodies never take memory at once, and a photo does not wait for them. Safe to call from any
+/// thread; must outlive its callers.
 class input_parser {
 public:
     /// `budget` may be null.
     input_parser(translator::input_limits limits, memory_budget* budget)
         : limits_(limits), budget_(budget) {}
-    /// Waits for the bodies that are being read.
+    /// Waits until the bodies being read are done.
     ~input_parser() {
         mid_size_.join();
         large_.join();
@@ -29,16 +30,17 @@ public:
 
     struct parsed {
         translator::run_input input; ///< Without its canonical form.
-        std::string digest;          ///< Of that form.
-        memory_share memory; ///< What a large input takes until its run has begun, copies included.
+        std::string digest;          ///< Digest of the canonical form.
+        memory_share
+            memory; ///< The memory of a large input until its run has begun, copies included.
     };
-    /// As translator::read_run_input; errc::overloaded where the budget has no room. Takes the
+    /// As translator::read_run_input; errc::overloaded if the budget has no room. Consumes the
     /// body.
     [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
 
     struct parsed_text {
         json_text text;
-        memory_share memory; ///< What a large text takes until it is stored, copies included.
+        memory_share memory; ///< The memory of a large text until it is stored, copies included.
     };
     /// As translator::read_body_text; otherwise as read().
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);

@@ -10,10 +10,10 @@
 namespace agui::gateway {
 
 /// PATCH /agui/threads/{id}/state: the body, any JSON, becomes the state document of the thread;
-/// `null` and `{}` clear it. Answers 200 with the state as GET does; 404 for a thread that the
-/// principal does not have; 413 for a state with which the thread would take more than
-/// `max_thread_bytes`, unless it is smaller than the one before. A run that is under way goes on
-/// with the state that it began with. `store`, `time` and `parser` outlive the handler.
+/// `null` and `{}` clear it. Answers 200 with the state as GET does; 404 if the principal has no
+/// such thread; 413 if the thread would exceed `max_thread_bytes`, unless the new state is smaller
+/// than the old one. An active run keeps the state with which it began. `store`, `time` and
+/// `parser` must outlive the handler.
 [[nodiscard]] route make_state_route(
     session::store& store, const clock& time, input_parser& parser, std::uint64_t max_thread_bytes
 );

@@ -28,7 +28,7 @@ constexpr std::size_t page_default = 50;
 constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
-// Of a PATCH: metadata, a title, as clients may escape them (six bytes for one).
+// For a PATCH: metadata and a title, fully escaped (six bytes for one).
 constexpr std::size_t patch_bytes_max = 524'288;
 
 http_reply json_reply(const json::value& body) {
@@ -41,7 +41,8 @@ session::thread_key key_of(const http_request& request) {
     return {request.principal, request.path_parameters.at(0)};
 }
 
-/// A number of the query in its bounds; `value` stays where it is not given.
+/// Reads a number of the query within its limits; `value` does not change if the parameter is
+/// absent.
 result<void> read_number(
     const query_parameters& query, std::string_view name, std::uint64_t highest,
     std::uint64_t& value
@@ -94,7 +95,7 @@ json::object to_json(const session::thread_summary& thread) {
     return out;
 }
 
-/// What the store found of the request's thread.
+/// What the store found for the request's thread.
 template <class T>
 result<T> known(result<std::optional<T>> found) {
     if (!found) {
@@ -206,13 +207,13 @@ asio::awaitable<handler_reply> change_thread(
 }
 
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
-    // Held like a run holds it, so that none begins or goes on meanwhile.
+    // Held as by a run, so that no run begins or resumes in the meantime.
     const session::thread_key key = key_of(request);
     const auto taken = co_await store.acquire(key, {});
     if (!taken) {
         co_return to_reply(taken.error());
     }
-    // Given back whatever happens: nobody could use the thread again.
+    // Released in every case: otherwise nobody could use the thread again.
     struct held {
         ~held() { of.release(key, {}); }
         session::store& of;
@@ -250,7 +251,7 @@ asio::awaitable<handler_reply> show_messages(session::store& store, http_request
     }
     auto found = co_await store.load(key_of(request));
     if (found && !found->has_value()) {
-        found->emplace(); // A thread begins with its first run: a client may look before.
+        found->emplace(); // A thread exists from its first run on, but a client may ask earlier.
     }
     const auto thread = known(std::move(found));
     if (!thread) {
@@ -290,7 +291,8 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
         co_return to_reply(known.error());
     }
     if (!known->has_value()) {
-        co_return to_reply(session::no_such_thread()); // A thread begins with a run.
+        co_return to_reply(session::no_such_thread()
+        ); // A thread exists only from its first run on.
     }
     const auto page = co_await store.events(key_of(request), after, *limit);
     if (!page) {

@@ -16,22 +16,22 @@
 
 namespace agui::gateway {
 
-/// A request that has been let in: who is to read its events can wait at `log`. Movable only; while
-/// it exists, repeats of the request wait, a stop reaches it, and a drain waits for it. If it goes
+/// An accepted request: readers of its events can wait on `log`. Move-only. While it exists,
+/// repeats of the request wait, a stop reaches it, and a drain waits for it. If it is destroyed
 /// without begin_run(), nothing was stored.
 struct accepted_run {
     std::shared_ptr<event_log> log;
 
-    /// What begin_run() needs. In the order in which it was taken: it is given back the other way
-    /// round.
+    /// What begin_run() needs, in the order in which it was acquired; destroyed in reverse.
     struct admitted {
         std::shared_ptr<run_core> core;
-        boost::asio::any_io_executor executor; ///< Where the run is to live.
+        boost::asio::any_io_executor executor; ///< The executor of the run.
         requested_run what;
         const agent_entry* agent = nullptr;
         std::string digest;
         conversation_key place;
-        /// The thread as the store had it, as long as store::is_current() says so; nullopt: new.
+        /// The thread as read from the store, valid while store::is_current() returns true;
+        /// nullopt: new.
         std::optional<session::thread_record> thread;
         std::uint64_t as_of = 0;
         std::unique_ptr<run_registry::arrival> arrival;
@@ -39,7 +39,7 @@ struct accepted_run {
         std::unique_ptr<run_registry::turn> id_turn;
         std::unique_ptr<run_registry::admission> admission;
     };
-    /// Null: the request repeats a run, whose log it is. There is nothing to begin.
+    /// Null: the request repeats a run, and `log` is that run's. There is nothing to begin.
     std::unique_ptr<admitted> to_begin;
 };
 

@@ -2,7 +2,7 @@
 
 namespace agui::gateway {
 
-/// `agents[].context`: where what the application tells about itself goes in a model request.
+/// `agents[].context`: where the request's context goes in a model request.
 enum class context_place {
     user,   ///< A leading part of the last user message.
     system, ///< After the instructions.

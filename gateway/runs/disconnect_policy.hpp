@@ -6,13 +6,13 @@
 
 namespace agui::gateway {
 
-/// `server.on_disconnect`: what becomes of a run when its last reader leaves. The official clients
-/// stop a run by dropping its connection, which a reload does too: who does not come back has
-/// stopped.
+/// `server.on_disconnect`: what happens to a run when its last reader leaves. The official clients
+/// stop a run by dropping its connection, which a reload does too: a client that does not come back
+/// has stopped.
 struct disconnect_policy {
     enum class kind { go_on, cancel, grace };
     kind what = kind::grace;
-    std::chrono::seconds grace{10}; ///< To come back in; for `grace` only.
+    std::chrono::seconds grace{10}; ///< The time in which to come back; for `grace` only.
 };
 
 /// "continue", "cancel", "grace:SECONDS" (at most a day); nullopt for anything else.

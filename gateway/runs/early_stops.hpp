@@ -12,16 +12,16 @@
 
 namespace agui::gateway {
 
-/// Stops whose request has not been read yet. One that names a runId is for the request of that
-/// runId, whenever it comes. One of a whole thread is for the requests that were being received
-/// when it came, and for none that was sent later. Bounded for each principal and in all, the
-/// oldest go first: nobody pushes out another one's stops.
+/// Stops whose request has not been read yet. A stop with a runId applies to the request with that
+/// runId, within `life`. A stop of a whole thread applies to the requests that were being received
+/// when it came, not to later ones. Limited per principal and in total, the oldest are dropped
+/// first: no principal can push out another's stops.
 class early_stops {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
     struct limits {
-        /// A body takes no longer to arrive, mostly.
+        /// Longer than a body usually takes to arrive.
         std::chrono::seconds life{60};
         std::size_t each_principal = 4'000;
         std::size_t in_all = 16'000;
@@ -29,15 +29,15 @@ public:
 
     explicit early_stops(limits bounds) : limits_(bounds) {}
 
-    /// An empty `run_id` is the whole thread. Of one name the last counts.
+    /// An empty `run_id` means the whole thread. Of several with the same name, the last counts.
     void add(const conversation_key& place, const std::string& run_id, time_point now);
-    /// Whether a request, of which the first byte came at `received`, is to be stopped. A stop
-    /// that names its runId is used up.
+    /// Whether a request whose first byte came at `received` must be stopped. A stop that names its
+    /// runId is consumed.
     [[nodiscard]] bool take(
         const conversation_key& place, const std::string& run_id, time_point received,
         time_point now
     );
-    /// No request of this runId is to come.
+    /// No request with this runId is expected any more.
     void forget(const conversation_key& place, const std::string& run_id);
 
     [[nodiscard]] std::size_t size() const noexcept { return in_order_.size(); }
@@ -45,7 +45,7 @@ public:
 private:
     using name = std::pair<conversation_key, std::string>;
     struct entry {
-        std::uint64_t number; ///< In the order in which they came.
+        std::uint64_t number; ///< Numbered in order of arrival.
         time_point at;
     };
 

@@ -29,11 +29,11 @@ void ephemeral_store::grown(
 boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
     const auto taken = co_await store_->acquire(oldest.key, std::string(server_itself));
     if (!taken) {
-        // Not under the hands of a run: it goes with the next one that has grown.
+        // Not while a run holds it: it is removed when another thread grows.
         threads_.put_back(oldest);
         co_return;
     }
-    // There may be none: nothing is to be done then.
+    // If there is none, there is nothing to do.
     (void)co_await store_->remove(oldest.key);
     store_->release(oldest.key, server_itself);
 }

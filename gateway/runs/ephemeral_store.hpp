@@ -12,8 +12,8 @@
 
 namespace agui::gateway {
 
-/// The store of ephemeral threads: in memory, and within the bounds of ephemeral_threads. Owned by
-/// shared_ptr: what is being removed keeps it. Any thread.
+/// The store of ephemeral threads: in memory, within the limits of ephemeral_threads. Owned by
+/// shared_ptr: removals in progress keep it alive. Safe to call from any thread.
 class ephemeral_store : public std::enable_shared_from_this<ephemeral_store> {
 public:
     /// `budget` may be null.
@@ -24,8 +24,8 @@ public:
 
     [[nodiscard]] session::store& store() noexcept { return *store_; }
 
-    /// The thread has grown by about `bytes`. What is too much then is removed on `executor`: the
-    /// oldest threads first, but none that a run holds, which goes later.
+    /// The thread has grown by about `bytes`. Removes what exceeds the limits on `executor`: the
+    /// oldest threads first, but not while a run holds them.
     void grown(
         const session::thread_key& key, std::size_t bytes,
         const boost::asio::any_io_executor& executor

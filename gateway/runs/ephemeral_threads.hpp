@@ -11,11 +11,11 @@
 
 namespace agui::gateway {
 
-/// Which conversations that are not to be kept (forwardedProps.ephemeral) stay in memory for who
-/// asks again: so many, so large, the oldest go first. Any thread.
+/// Which ephemeral conversations (forwardedProps.ephemeral) stay in memory for later requests:
+/// limited in number and size, the oldest are removed first. Safe to call from any thread.
 class ephemeral_threads {
 public:
-    /// They count at the budget, which may be null, and stay below an eighth of it.
+    /// They count against the budget, which may be null, and stay below an eighth of it.
     explicit ephemeral_threads(memory_budget* budget) noexcept : share_(budget) {}
     ephemeral_threads(const ephemeral_threads&) = delete;
     ephemeral_threads& operator=(const ephemeral_threads&) = delete;
@@ -25,11 +25,11 @@ public:
         std::size_t bytes = 0;
     };
 
-    /// The thread has grown by about `bytes` and is the newest of all. Returns those that the
-    /// caller removes.
+    /// The thread has grown by about `bytes` and is the newest of all. Returns the threads that the
+    /// caller must remove.
     [[nodiscard]] std::vector<entry> grown(const session::thread_key& key, std::size_t bytes);
-    /// One of those, which cannot be removed yet: it counts on, as the newest, and is returned
-    /// again once another thread has grown.
+    /// A returned thread that cannot be removed yet: it still counts, as the newest, and is
+    /// returned again once another thread has grown.
     void put_back(const entry& kept);
 
 private:

@@ -32,10 +32,10 @@ namespace agui::gateway {
 /// The events of one run, numbered from 1, appended once by the run and read by any number of
 /// readers, each in its own form.
 ///
-/// An event is *visible* to readers once it is durable in the store (P3), or at once where the
-/// store keeps no logs or durability is relaxed. Writer functions are called on the run's executor;
+/// An event is *visible* to readers once it is durable in the store (P3), or at once if the store
+/// keeps no logs or durability is relaxed. Writer functions are called on the run's executor;
 /// reader functions and on_durable/on_failed from any thread. The mutex is held for a few
-/// instructions only. Every read gives the same events, unless deltas are joined (restored()).
+/// instructions only. All readers get the same events, unless deltas are joined (restored()).
 class event_log final : public translator::wire_sink,
                         public session::log_observer,
                         public std::enable_shared_from_this<event_log> {
@@ -45,8 +45,8 @@ public:
             nullptr; ///< nullptr: nothing is stored, events are visible at once.
         std::int64_t run_number = 0;
         bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
-        memory_budget* budget = nullptr; ///< Counts what the log takes, for as long as it lives.
-        /// How often what is said counts until the log has ended: for what else its run holds of
+        memory_budget* budget = nullptr;     ///< Counts the log's memory as long as it exists.
+        /// How often the events' text counts until the log has ended, for the run's other copies of
         /// it.
         std::size_t copies = 1;
     };
@@ -55,33 +55,33 @@ public:
     ~event_log() override;
 
     /// The log of an ended run as the store has it: `entries` from sequence 1 to the terminal. With
-    /// `join_deltas`, read() gives deltas of one message that follow each other as one, with the
-    /// number of the last (P8); a cursor between them gets the rest of the text.
+    /// `join_deltas`, read() joins adjacent deltas of one message into one, with the number of the
+    /// last (P8); a cursor between them gets the rest of the text.
     [[nodiscard]] static std::shared_ptr<event_log> restored(
         boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
         bool join_deltas = false
     );
-    /// The same in pieces: restore() the entries in order, then end_restored(). Nobody reads it
-    /// before.
+    /// The same in pieces: restore() the entries in order, then end_restored(). It must not be read
+    /// before that.
     [[nodiscard]] static std::shared_ptr<event_log>
     begin_restored(boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas);
     void restore(const std::vector<session::log_entry>& entries);
     void end_restored();
 
-    /// The log of an ended run whose events are gone: there is nothing after `last_sequence`.
+    /// The log of an ended run whose events are gone: it ends at `last_sequence`.
     [[nodiscard]] static std::shared_ptr<event_log>
     empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
 
-    /// What log_slice::variants holds of an event: its forms for older projections (nullopt: as for
-    /// the newest).
+    /// The contents of log_slice::variants for an event: its forms for older projections (nullopt:
+    /// as for the newest).
     [[nodiscard]] static std::string write_variants(
         const std::optional<std::string>& v1_0, const std::optional<std::string>& undeclared
     );
 
     // Writer.
 
-    /// What the store knows the run by, where settings::run_number did not say. Before the first
-    /// event.
+    /// The run's number in the store, if settings::run_number did not give it. To be called before
+    /// the first event.
     void set_run_number(std::int64_t number) noexcept { settings_.run_number = number; }
 
     /// Appends an event. It is handed to the store, and readers are woken, after the current
@@ -89,15 +89,17 @@ public:
     /// been appended, entries wait for take_staged().
     void on_event(const translator::wire_event& event) override;
 
-    /// The events of one upstream read: they travel together, and need no handler of their own.
+    /// Starts a batch: the events of one upstream read are published together, without a handler
+    /// each.
     void begin_batch();
     void end_batch();
 
-    /// Entries not handed to the store yet, the terminal included, for a commit that includes them.
+    /// The entries not yet handed to the store, including the terminal, for a commit that includes
+    /// them.
     [[nodiscard]] session::log_slice take_staged();
 
-    /// False: the store is so far behind with this log that its run should produce nothing more.
-    /// Where no store is written, there is always room.
+    /// False: the store is so far behind with this log that its run should pause. Without a store
+    /// there is always room.
     [[nodiscard]] bool has_room() const noexcept;
     /// Completes when there is room again, or nothing will be stored any more. Cancellable. One
     /// wait at a time.
@@ -106,17 +108,18 @@ public:
     /// What take_staged() returned is durable: everything appended is visible, the log has ended.
     void publish_end();
 
-    /// Nothing more becomes visible: the store has failed. Returns the events that are, as JSON.
+    /// Makes no more events visible, because the store has failed. Returns the visible ones, as
+    /// JSON.
     [[nodiscard]] std::vector<std::string> freeze();
     /// Ends the log with events that the store does not hold, sent without a number (P3's
     /// exception). After freeze().
     void end_without_store(const std::vector<std::string>& events);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
-    /// Bytes that the events take in memory, about.
+    /// The approximate memory of the events in bytes.
     [[nodiscard]] std::size_t bytes() const;
-    /// They are more than `most`, or more than the budget has room for. (They are kept all the
-    /// same.)
+    /// True if they are more than `most`, or more than the budget has room for. (They are kept
+    /// anyway.)
     [[nodiscard]] bool outgrown(std::size_t most) const;
 
     // Readers.
@@ -124,20 +127,20 @@ public:
     /// A place in the log, seen through a projection.
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
-        std::uint64_t after = 0;   ///< Sequence of the last event that was read.
+        std::uint64_t after = 0;   ///< Sequence number of the last event read.
         std::size_t tail_read = 0; ///< How many of the events without a number were read.
     };
 
-    /// Appends the next visible events to `out` in the given form and moves the cursor after them;
-    /// about `max_bytes` at the most (at least one event). True: the cursor is at the end and
+    /// Appends the next visible events to `out` in the given form and moves the cursor after them:
+    /// about `max_bytes` at most, but at least one event. True: the cursor is at the end and
     /// nothing will follow.
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
-    /// About how many bytes read() would give in that form.
+    /// The approximate number of bytes still to be read in that form.
     [[nodiscard]] std::size_t bytes_behind(const cursor& at, const stream_form& form) const;
 
-    /// Where a reader waits. Lives as long as its reader; one wait at a time.
+    /// The place where a reader waits. Exists as long as its reader; one wait at a time.
     class waiter {
     public:
         explicit waiter(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -152,14 +155,14 @@ public:
     };
 
     /// Completes, on the waiter's executor, when more than `at` is visible, the log has ended, or
-    /// wake(waiter) is called. May complete without a reason: look again.
+    /// wake(waiter) is called. May complete spuriously.
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
-    /// How a reader ends: of its own, or because the server closed its connection.
+    /// How a reader ends: by itself, or because the server closed its connection.
     enum class leaving { left, cut_off };
 
-    /// Counts a reader while it exists; the last reader handler is told when none is left.
+    /// Counts a reader while it exists; the last-reader handler is called when none is left.
     class reader_token {
     public:
         explicit reader_token(std::shared_ptr<event_log> log);
@@ -167,7 +170,7 @@ public:
         reader_token(const reader_token&) = delete;
         reader_token& operator=(const reader_token&) = delete;
 
-        /// It will not have left of its own.
+        /// Records that the server cut the reader off.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
 
     private:
@@ -177,11 +180,11 @@ public:
 
     /// Called once, on any thread, when the store has lost the log.
     void set_failure_handler(std::function<void()> handler);
-    /// `handler` is called on the run's executor each time the last reader leaves a log that has
-    /// not ended, with how that one ended.
+    /// `handler` is called on the run's executor each time the last reader of an unfinished log
+    /// ends, with how it ended.
     void set_last_reader_handler(std::function<void(leaving)> handler);
     [[nodiscard]] std::size_t reader_count() const;
-    /// The last event that readers may see.
+    /// The number of the last visible event.
     [[nodiscard]] std::uint64_t visible_sequence() const;
     [[nodiscard]] bool ended() const;
 
@@ -208,7 +211,7 @@ private:
     void make_visible(std::uint64_t sequence, stored is_stored);
     [[nodiscard]] std::size_t unstored_bytes() const noexcept;
     void wake_writer();
-    /// Mostly one: then nothing is allocated.
+    /// Usually one: then nothing is allocated.
     using resumptions = boost::container::small_vector<resumption, 2>;
     void take_waiters(resumptions& ready);
     static void resume(resumptions& ready);
@@ -220,16 +223,17 @@ private:
 
     mutable std::mutex mutex_;
     memory_share share_;
-    std::size_t held_bytes_ = 0; ///< Of memory, about.
+    std::size_t held_bytes_ = 0; ///< Approximate memory.
     bool over_budget_ = false;
     event_texts events_;
     std::vector<variant_entry> variants_;
     std::vector<std::string> tail_; ///< The events without a number, as JSON.
     std::uint64_t staged_from_ = 1; ///< First sequence not handed to the store.
     std::uint64_t visible_ = 0;
-    std::uint64_t durable_ = 0; ///< Last sequence that the store told.
+    std::uint64_t durable_ = 0; ///< Last sequence that the store reported durable.
     bool writer_waits_ = false;
-    boost::asio::steady_timer* writer_ = nullptr; ///< Where it waits; on the executor.
+    boost::asio::steady_timer* writer_ =
+        nullptr; ///< The writer's timer while it waits; on the executor.
     bool in_batch_ = false;
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;

@@ -13,10 +13,10 @@ using translator::projection;
 
 namespace {
 
-// Of one event: a slow reader has something whole before it is cut off.
+// Limit of a joined event: so that a slow reader gets whole events before it is cut off.
 constexpr std::size_t joined_bytes = 4096;
 
-// Readers that go on before anything else does.
+// How many readers are resumed before other work runs.
 constexpr std::size_t resumed_at_once = 32;
 
 } // namespace
@@ -45,7 +45,7 @@ void event_log::take_waiters(resumptions& ready) {
     waiters_.clear();
 }
 
-// Each reader goes on on its own executor: at once where this thread runs that executor, unless
+// Each reader continues on its own executor: at once if this thread runs that executor, unless
 // there are so many that other runs would wait.
 void event_log::resume(resumptions& ready) {
     std::size_t at_once = resumed_at_once;

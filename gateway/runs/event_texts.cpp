@@ -13,11 +13,11 @@ constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16U << 10U;
 constexpr std::size_t first_entries = 16;
 
-// What deltas have in common ends with this.
+// The common part of deltas ends with this.
 constexpr std::string_view delta_member = R"("delta":")";
 // What follows the text of a delta.
 constexpr std::string_view delta_end = R"("})";
-// Whose texts may be read as one.
+// The types whose texts may be joined.
 constexpr std::array<std::string_view, 3> joined_types = {
     R"({"type":"TEXT_MESSAGE_CONTENT",)", R"({"type":"REASONING_MESSAGE_CONTENT",)",
     R"({"type":"TOOL_CALL_ARGS",)"
@@ -43,7 +43,7 @@ std::size_t event_texts::append(std::string_view json) {
     }
     taken += append_bytes(json);
     if (entries_.size() == entries_.capacity()) {
-        // Doubling would leave half of it spare in every log that is kept.
+        // Doubling would waste half of it in every kept log.
         const std::size_t more = std::max(first_entries, entries_.size() / 4);
         taken += more * sizeof(entry);
         entries_.reserve(entries_.size() + more);
@@ -74,7 +74,7 @@ std::size_t event_texts::append_bytes(std::string_view bytes) {
 }
 
 void event_texts::copy_bytes(std::size_t from, std::size_t to, std::string& out) const {
-    // Readers are mostly at the end of the log: its last block is looked at first.
+    // Readers are usually at the end of the log, so the last block is checked first.
     std::size_t index = blocks_.size();
     while (index > 1 && blocks_[index - 1].begin > from) {
         --index;

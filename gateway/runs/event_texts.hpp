@@ -9,21 +9,21 @@
 
 namespace agui::gateway {
 
-/// The JSON of the events of one run, numbered from 1, in little memory: a delta is kept without
-/// what it has in common with the deltas before it (type and id), so that a token takes its text
-/// and a few bytes. What is read is what was appended, byte for byte. Not synchronised.
+/// The JSON of the events of one run, numbered from 1, in little memory: a delta is stored without
+/// the part it shares with earlier deltas (type and id), so that a token takes its text and a few
+/// bytes. Reads return exactly the appended bytes. Not synchronised.
 class event_texts {
 public:
-    /// Returns by how many bytes the memory that it holds has grown: mostly 0.
+    /// Returns by how many bytes its memory has grown: usually 0.
     std::size_t append(std::string_view json);
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-    /// Of memory, about.
+    /// Approximate memory.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return bytes_ + entries_.size() * sizeof(entry);
     }
-    /// About the bytes of the events after `from` up to `to`, and `around` for each; `joined`: what
-    /// deltas share is read once for many. from < to <= size().
+    /// The approximate size of the events after `from` up to `to`, plus `around` for each;
+    /// `joined`: the shared part of deltas counts once for many. from < to <= size().
     [[nodiscard]] std::size_t bytes_between(
         std::uint64_t from, std::uint64_t to, bool joined, std::size_t around
     ) const noexcept;
@@ -31,13 +31,13 @@ public:
     /// Appends the JSON of an event to `out`.
     void write(std::uint64_t sequence, std::string& out) const;
 
-    /// The last event may be read as one with deltas of the same message before and after it.
+    /// Allows the last event to be joined with deltas of the same message before and after it.
     void let_last_join();
     [[nodiscard]] bool joins(std::uint64_t sequence) const noexcept {
         return entries_[sequence - 1].joins != 0;
     }
-    /// The last of the events from `sequence` to `last` that are read as one: deltas of one
-    /// message, until they are `max_bytes` of text.
+    /// The last of the events from `sequence` to `last` that are joined into one: deltas of one
+    /// message, up to `max_bytes` of text.
     [[nodiscard]] std::uint64_t
     last_joined(std::uint64_t sequence, std::uint64_t last, std::size_t max_bytes) const noexcept;
     /// Appends the JSON of all of them as one delta.
@@ -51,7 +51,7 @@ private:
         std::size_t size = 0;
         std::size_t capacity = 0;
     };
-    /// Where an event's own bytes end, and what stands before them.
+    /// Where an event's own bytes end, and which prefix they have.
     struct entry {
         std::uint32_t end;
         std::uint32_t prefix : 31; ///< Index into prefixes_ plus one; 0: nothing.

@@ -22,8 +22,8 @@ namespace {
 using runner::stop_class;
 using runner::stop_reason;
 
-// The log's own; the turn's text, with what a string that grows has spare; at the end the message,
-// what is written to the store, and what is on its way there.
+// The log itself; the turn's text, with a growing string's spare capacity; at the end the message,
+// its serialised form, and the copy on its way to the store.
 constexpr std::size_t copies_of_text = 6;
 
 bool is_delta(const runner::runner_event& event) noexcept {
@@ -32,7 +32,7 @@ bool is_delta(const runner::runner_event& event) noexcept {
            std::holds_alternative<runner::call_arguments>(event);
 }
 
-// The name of the place that an event is, for tests.
+// The failpoint's name for an event, for tests.
 std::string_view moment_of(const runner::runner_event& event) noexcept {
     if (std::holds_alternative<runner::text_delta>(event)) {
         return "run.text";
@@ -146,19 +146,20 @@ void live_run::start(
 
 void live_run::give_up() noexcept {
     finished_ = true;
-    (void)stop_.close(); // Whatever was asked for: there is nothing left to be stopped.
+    (void)stop_.close(); // Requests no longer matter: there is nothing left to stop.
     timeout_.cancel();
     detached_timer_.cancel();
     try {
         log_->end_without_store(end_seen_by_readers());
     } catch (const std::exception&) {
-        log_->end_without_store({}); // No memory for an event: the end of the stream tells.
+        log_->end_without_store({}
+        ); // There is no memory for an event; the end of the stream has to do.
     }
     set_over();
 }
 
-// run_agent ends every run by itself; what is thrown nevertheless, by the end itself too, must not
-// leave anybody waiting.
+// run_agent ends every run by itself; if something throws anyway, even the end itself, nobody must
+// be left waiting.
 void live_run::end_anyhow() noexcept {
     if (over_) {
         return;
@@ -180,7 +181,7 @@ void live_run::set_over() noexcept {
     ended_.set();
 }
 
-// Of what belongs to the end nothing may keep readers from it.
+// No follow-up of the end may keep readers from seeing it.
 void live_run::tell_end() {
     try {
         told_.on_end(shared_from_this());
@@ -284,9 +285,9 @@ void live_run::end_without_store() {
     set_over();
 }
 
-// The exception of P3: the client learns that what it saw last may not be there after a restart;
-// recovery writes the durable end then. What is visible is a stream of its own until that: begun
-// and closed (P1, P2).
+// The exception of P3: the client learns that the last events may be missing after a restart;
+// recovery then writes the durable end. Until then the visible events form a complete stream,
+// opened and closed (P1, P2).
 std::vector<std::string> live_run::end_seen_by_readers() {
     using translator::projection;
     const std::vector<std::string> visible = log_->freeze();
@@ -311,7 +312,7 @@ std::vector<std::string> live_run::end_seen_by_readers() {
     return events.take();
 }
 
-// Whoever was cut off, because it took nothing or too little, has not said that the run is to end.
+// A reader that was cut off for reading too slowly has not asked for the run to end.
 void live_run::on_last_reader_left(event_log::leaving how) {
     if (finished_ || log_->reader_count() > 0) {
         return;

@@ -23,21 +23,22 @@
 namespace agui::gateway {
 
 /// One run from its start to its end: translates the runner's events into its log, commits its
-/// changes, and carries out what ends it early. Lives on one executor; functions marked so may be
-/// called from any thread. Owned by shared_ptr: by the run service while it is active, and by its
-/// coroutine.
+/// changes, and ends it early if asked to. Lives on one executor; functions marked "any thread" may
+/// be called from any thread. Owned by shared_ptr: by the run service while it is active, and by
+/// its coroutine.
 class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
 public:
     struct settings {
         disconnect_policy on_disconnect;
         std::chrono::seconds run_timeout{3600};
         std::chrono::seconds detached{3600};
-        /// Of its events; above, or where the log's budget has no room, it ends as token_limit.
+        /// Limit of its events; above it, or if the log's budget has no room, the run ends as
+        /// token_limit.
         std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
     };
 
-    /// The log of a run that is to come. `memory`, which may be null, counts its events.
+    /// The log of a future run. `memory`, which may be null, counts its events.
     [[nodiscard]] static std::shared_ptr<event_log> make_log(
         boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
         memory_budget* memory
@@ -52,7 +53,7 @@ public:
 
     /// Both are called on the executor.
     struct handlers {
-        /// The last reader has left and the run goes on.
+        /// The last reader has left and the run continues.
         std::function<void(const std::shared_ptr<live_run>&)> on_detached;
         /// The run's end could not be stored: it becomes an orphan. Before on_end, while it holds
         /// its thread.
@@ -61,16 +62,16 @@ public:
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
     };
 
-    /// Writes RUN_STARTED and lets the agent loop go; with `stopped`, only to its end.
+    /// Writes RUN_STARTED and starts the agent loop; with `stopped`, only to end it.
     void start(
         runner::run_request request, runner::loop_services services, handlers told,
         std::optional<runner::stop_reason> stopped
     );
-    /// Instead of start(), or after it has thrown: whoever waits for the end goes on, and whoever
-    /// reads is told that there will be nothing.
+    /// Instead of start(), or after it has thrown: releases all who wait for the end, and tells
+    /// readers that nothing will come.
     void give_up() noexcept;
 
-    /// Any thread. The first reason counts, and none once the end is being stored.
+    /// Any thread. The first reason counts; once the end is being stored, none does.
     void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
@@ -79,14 +80,14 @@ public:
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
-    /// As the run began; any thread.
+    /// The record as the run began; any thread.
     [[nodiscard]] const session::run_record& record() const noexcept { return record_; }
     [[nodiscard]] const std::shared_ptr<event_log>& log() const noexcept { return log_; }
     /// The first message of the thread that the run itself makes; any thread.
     [[nodiscard]] session::node_index first_own_message() const noexcept {
         return first_own_message_;
     }
-    /// Any thread. It had readers and has none any more.
+    /// Any thread. True if it had readers and has none now.
     [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
     /// Any thread, once ended.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
@@ -129,9 +130,9 @@ private:
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
-    bool finished_ = false; ///< Nothing ends it any more.
-    bool stored_ = false;   ///< Its end is.
-    bool over_ = false;     ///< Readers have its end, and ended_ is set.
+    bool finished_ = false; ///< It can no longer be ended early.
+    bool stored_ = false;   ///< Its end is stored.
+    bool over_ = false;     ///< Readers can see its end, and ended_ is set.
     bool too_long_ = false;
 };
 

@@ -31,7 +31,7 @@ constexpr std::size_t page_entries = 4096;
 constexpr std::string_view interrupted_result =
     "The call was interrupted; whether it had any effect is unknown.";
 
-// Makes a slice of a stored log of the events.
+// Turns events into a slice of a stored log.
 class slice_writer final : public translator::wire_sink {
 public:
     slice_writer(std::int64_t run_number, std::uint64_t first_sequence) {
@@ -88,8 +88,7 @@ public:
         if (readable) {
             keep_what_was_said();
         }
-        // A log with a hole cannot be ended so that it could be read: its record is ended alone
-        // (410 then).
+        // A log with a gap cannot be completed, so only its record is ended (reads then give 410).
         std::optional<session::log_slice> slice;
         if (readable) {
             slice = last_events();
@@ -136,7 +135,7 @@ private:
         change_.calls.push_back(std::move(call));
     }
 
-    // A run commits a turn when it is complete: the last one may be in the log alone.
+    // A run commits a turn when it is complete, so the last turn may be only in the log.
     void keep_what_was_said() {
         if (thread_.branches.empty()) {
             return;
@@ -172,7 +171,7 @@ private:
         }
     }
 
-    // Appends to the log what makes the stream complete (P1, P2).
+    // Appends the events that complete the stream (P1, P2).
     session::log_slice last_events() {
         slice_writer out(orphan_.run.number, orphan_.last_sequence + 1);
         translator::agui_translator writer(out, {});
@@ -222,8 +221,7 @@ private:
     translator::open_brackets open_;
     translator::said_messages said_;
     session::changes change_;
-    std::vector<std::string>
-        interrupted_calls_; ///< Calls of the server that get a result on the wire.
+    std::vector<std::string> interrupted_calls_; ///< Server calls that get a result on the wire.
 };
 
 } // namespace

@@ -11,8 +11,8 @@
 
 namespace agui::gateway {
 
-/// Which threads may have an orphan, and that it is recovered before the thread has another run.
-/// `store` is that of the thread each time. Any thread; must outlive its awaits.
+/// Knows which threads may have an orphan, and recovers it before the thread has another run.
+/// `store` is always the thread's store. Safe to call from any thread; must outlive its awaits.
 class orphan_threads {
 public:
     explicit orphan_threads(process_services services) : services_(services) {}
@@ -26,10 +26,11 @@ public:
     /// recovered yet.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover_held(session::store& store, conversation_key place);
-    /// Holds the thread for that. False, too, if somebody else holds it.
+    /// The same, but acquires the thread itself. Also false if the thread is held.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover(session::store& store, conversation_key place);
-    /// Recovers what a former process left, of all threads that are kept. Before the first run.
+    /// Recovers the orphans of an earlier process on all stored threads. To be called before the
+    /// first run.
     [[nodiscard]] boost::asio::awaitable<void> recover_all();
 
 private:
@@ -38,7 +39,7 @@ private:
     const process_services services_;
     std::mutex mutex_;
     std::set<conversation_key> places_;
-    bool listed_ = true; ///< False: any thread may have one that a former process left.
+    bool listed_ = true; ///< False: any thread may have one from an earlier process.
 };
 
 } // namespace agui::gateway

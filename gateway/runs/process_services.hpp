@@ -9,10 +9,11 @@
 
 namespace agui::gateway {
 
-/// What all runs of the process share. The references outlive every run.
+/// Shared by all runs of the process. What the references name must outlive every run.
 struct process_services {
-    session::store& store;              ///< Of threads that are kept.
-    const runner::tool_registry& tools; ///< Also tells the server's calls from the caller's.
+    session::store& store; ///< For threads that are not ephemeral.
+    const runner::tool_registry&
+        tools; ///< Also distinguishes the server's calls from the caller's.
     id_source& ids;
     const clock& time;
     logger& log;

@@ -17,7 +17,7 @@ namespace agui::gateway {
 
 namespace {
 
-// One line a request, however much of it was left out.
+// One line per request, however much of it was left out.
 void log_notes(logger& log, const translator::run_input& input) {
     const std::initializer_list<log_field> where = {
         {"thread", input.thread_id}, {"run", input.run_id}
@@ -36,11 +36,11 @@ void log_notes(logger& log, const translator::run_input& input) {
 
 struct repeated_run {
     known_run run;
-    bool by_key = false; ///< It is known by its idempotency key, not by its runId.
+    bool by_key = false; ///< It was found by its idempotency key, not by its runId.
 };
 
-// The run that a request repeats (P6). If there is none, the request has what the store knows of
-// its thread.
+// The run that a request repeats (P6). If there is none, the request gets the store's view of its
+// thread.
 boost::asio::awaitable<result<std::optional<repeated_run>>>
 find_repeated(accepted_run::admitted& request) {
     run_core& core = *request.core;
@@ -109,14 +109,13 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.agent = agent;
     translator::run_input& input = request.what.input;
     request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
-    // From here on a stop finds it; one that came before is kept for it.
+    // From here on a stop reaches it; an earlier one was kept for it.
     request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);
     check_failpoint("admission.arrived");
     request.digest = request.what.digest.empty() ? input_digest(input.canonical)
                                                  : std::move(request.what.digest);
     std::string().swap(input.canonical);
-    // First the key's turn, then the runId's: always in this order, so that nobody waits in a
-    // circle.
+    // First the key's turn, then the runId's: always in this order, so that there is no deadlock.
     if (!request.what.idempotency_key.empty()) {
         request.key_turn =
             co_await core->registry.take_turn(request.place, "key " + request.what.idempotency_key);

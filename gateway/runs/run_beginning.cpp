@@ -24,9 +24,9 @@ bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
 }
 
-// Takes the thread for the run. A new user message finds a way: its sender may have just left the
-// run that it answers to, and the server may not have seen it yet. A detached run gives way to it,
-// unless the settings say otherwise. Once it is stopped it waits no longer.
+// Acquires the thread for the run. A new user message may wait: its sender may have just left the
+// active run, and the server may not have noticed yet. A detached run gives way to it, unless the
+// settings say otherwise. A stopped request waits no longer.
 boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
     run_core& core = *request.core;
     const conversation_key& place = request.place;
@@ -43,7 +43,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
     const auto watch = core.registry.watch_place(place, request.executor);
     for (;;) {
-        // Also before the first wait: the run may have ended before there was a watch.
+        // Tried before the first wait too: the run may have ended before the watch existed.
         taken = co_await store.acquire(place.thread, input.run_id);
         if (!is_busy(taken) || request.arrival->stopped()) {
             co_return taken;
@@ -61,7 +61,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     }
 }
 
-// What is done while the run holds its thread: nobody else changes what it goes by.
+// The steps while the run holds its thread, so that nothing else changes what they rely on.
 class run_beginning {
 public:
     run_beginning(accepted_run::admitted& request, std::shared_ptr<event_log> log)
@@ -208,7 +208,7 @@ private:
 } // namespace
 
 boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
-    // Given back when this returns.
+    // Released when this function returns.
     const std::unique_ptr<accepted_run::admitted> to_begin = std::move(accepted.to_begin);
     if (!to_begin) {
         co_return result<void>();
@@ -229,7 +229,7 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
         thrown = std::current_exception();
     }
     if (thrown || !begun) {
-        // It may have been stored nevertheless.
+        // It may have been stored anyway.
         if (thrown || begun.error().code == errc::store_unavailable) {
             core.orphans.add(request.place);
         }

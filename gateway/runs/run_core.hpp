@@ -13,14 +13,14 @@
 
 namespace agui::gateway {
 
-/// What the parts of the run service have in common. Owned by shared_ptr: by the service, and by
-/// every call and run that goes on without it. Any thread.
+/// Shared by the parts of the run service. Owned by shared_ptr: by the service, and by every call
+/// and run that may outlive it. Safe to use from any thread.
 struct run_core {
     run_core(process_services given, run_settings options);
     run_core(const run_core&) = delete;
     run_core& operator=(const run_core&) = delete;
 
-    /// An empty id is the default agent. Null: there is none.
+    /// An empty id means the default agent. Null: there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
     [[nodiscard]] session::store& store_of(const conversation_key& place) const;
 

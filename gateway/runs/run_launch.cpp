@@ -23,8 +23,8 @@ void on_detached(run_core& core, const std::shared_ptr<live_run>& run) {
 }
 
 void on_end(run_core& core, const std::shared_ptr<live_run>& run) {
-    // Whatever fails here, a drain waits for every run that is registered. Last, so that a reader
-    // who looks for the run always finds it here or among the kept logs.
+    // Done even if something fails here, because a drain waits for every registered run. Last, so
+    // that a reader who looks for the run always finds it here or among the kept logs.
     struct removal {
         ~removal() { owner.remove(ended); }
         run_registry& owner;
@@ -39,7 +39,7 @@ void on_end(run_core& core, const std::shared_ptr<live_run>& run) {
     }
 }
 
-// The run goes on without the service: then there is nobody to be told.
+// The run may outlive the service: then there is nobody to notify.
 live_run::handlers handlers_of(const std::shared_ptr<run_core>& core) {
     const std::weak_ptr<run_core> weak = core;
     live_run::handlers handlers;
@@ -97,7 +97,7 @@ void launch_run(
         core.settings.max_thread_bytes
     };
     live_run::handlers handlers = handlers_of(request.core);
-    // Taken back if it cannot start: a drain waits for every run that is registered.
+    // Undone if it cannot start, because a drain waits for every registered run.
     struct registration {
         ~registration() {
             if (live) {

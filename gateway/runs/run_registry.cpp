@@ -31,7 +31,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
     try {
         tell(run->place());
     } catch (const std::exception&) {
-        // No memory: whoever waits for the thread looks again at the end of that wait.
+        // No memory: waiters for the thread check again when their wait times out.
         return;
     }
 }
@@ -55,7 +55,8 @@ std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_
     while (detached_.size() > limits_.max_detached_runs) {
         const std::shared_ptr<live_run> longest = detached_.front();
         forget_detached(longest.get());
-        // One that is read again is no longer detached; it comes back when its last reader leaves.
+        // A run that is being read again is not detached; it is added again when its last reader
+        // leaves.
         if (longest->detached()) {
             return longest;
         }
@@ -77,7 +78,7 @@ void run_registry::keep_log(const live_run& run) {
     const std::lock_guard lock(mutex_);
     kept_bytes_ += kept.bytes;
     const auto [place, is_new] = kept_.try_emplace(run_name{run.place(), run.record().run_id});
-    kept_bytes_ -= place->second.bytes; // Of a run of that name on a thread that was deleted since.
+    kept_bytes_ -= place->second.bytes; // Of a run with that name on a thread deleted since.
     place->second = std::move(kept);
     if (is_new) {
         kept_in_order_.push_back(place);
@@ -166,7 +167,7 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
                 found.requests_.push_back(one->second);
             }
         }
-        // No request has an id that is not sound.
+        // Only sound ids occur in requests.
         const std::string name = run_id.value_or(std::string());
         if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
             early_stops_.add(place, name, std::chrono::steady_clock::now());
@@ -186,7 +187,7 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     }
     for (const std::shared_ptr<arriving>& request : requests_) {
         co_await request->over.wait();
-        // Set before it was over, and never again.
+        // Set before `over`, and never changed.
         if (const std::shared_ptr<live_run> run = request->run) {
             co_await run->ended().wait();
             stopped = stopped || run->was_stopped();
@@ -312,8 +313,7 @@ bool run_registry::draining() const {
     return draining_;
 }
 
-// A run that goes on, null if there is none. With `admitted`: what to wait for before there may be
-// one.
+// An active run; null if there is none. With `admitted`: what to wait for before there may be one.
 std::shared_ptr<live_run> run_registry::any_run(std::shared_ptr<completion_event>& admitted) {
     const std::lock_guard lock(mutex_);
     if (!runs_.empty()) {

@@ -26,16 +26,16 @@
 
 namespace agui::gateway {
 
-/// What goes on in this process: the runs under way, the requests that are on their way to one, and
-/// the logs of ended runs that no store keeps. All functions may be called from any thread; the
-/// lock is never held across an await.
+/// The activity of this process: active runs, requests that may become runs, and the logs of ended
+/// runs that no store keeps. All functions may be called from any thread; the lock is never held
+/// across an await.
 class run_registry {
 public:
     struct limits {
         std::size_t max_runs = 10'000;         ///< Requests being admitted included.
-        std::size_t max_detached_runs = 1'000; ///< Runs that nobody reads any more.
-        std::chrono::seconds replay{600};      ///< How long keep_log() keeps.
-        std::size_t kept_bytes = 256U << 20U;  ///< Of the logs kept: the oldest go first.
+        std::size_t max_detached_runs = 1'000; ///< Runs that had readers and have none.
+        std::chrono::seconds replay{600};      ///< How long keep_log() keeps a log.
+        std::size_t kept_bytes = 256U << 20U;  ///< Limit of the kept logs: the oldest are dropped.
         gateway::early_stops::limits early_stops{};
     };
 
@@ -46,7 +46,7 @@ public:
     // Runs under way.
 
     class arrival;
-    /// The run takes over from its request. Why it is to be stopped at once, if it is.
+    /// The run replaces its request. Returns a reason if it must be stopped at once.
     [[nodiscard]] std::optional<runner::stop_reason>
     add(const std::shared_ptr<live_run>& run, arrival& request);
     void remove(const std::shared_ptr<live_run>& run) noexcept;
@@ -54,8 +54,8 @@ public:
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
 
-    /// Notes that nobody reads the run any more. What it returns has been without a reader for
-    /// longest and is one too many: the caller stops it. Null: the bound holds.
+    /// Records that a run has no readers any more. If there are too many, returns the one without a
+    /// reader for the longest time, for the caller to stop. Null: within the limit.
     [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
 
     // Logs of ended runs.
@@ -64,28 +64,26 @@ public:
     [[nodiscard]] std::shared_ptr<event_log>
     find_log(const conversation_key& place, const std::string& run_id) const;
 
-    /// A log that was read from the store, for as long as somebody reads it: readers of one run
-    /// share it.
+    /// A log read from the store, as long as it has readers: readers of one run share it.
     void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
     [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
 
     // Requests on their way in.
 
-    /// Notes that a request, of which the first byte came at `received`, is on its way to a run,
-    /// from when its runId is known; it goes with the result. A stop that came shortly before it
-    /// counts for it: see early_stops.
+    /// Registers a request whose runId is known and whose first byte came at `received`, until the
+    /// result is destroyed. A stop that came shortly before applies to it: see early_stops.
     [[nodiscard]] std::unique_ptr<arrival> arrive(
         conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
     );
 
-    /// Whom a stop has reached.
+    /// The run and requests that a stop has reached.
     class stopping;
-    /// Stops the conversation's run and the requests on their way to one: those of that runId, or
-    /// all if none is given. Kept for the request that may be arriving: a runId that nothing here
-    /// has, and every stop without one. Whoever waits for the thread looks again.
+    /// Stops the conversation's run and its accepted requests: those with that runId, or all if
+    /// none is given. Kept for a request that may be arriving: a stop with an unknown runId, and
+    /// every stop without one. Waiters for the thread check again.
     [[nodiscard]] stopping
     stop(const conversation_key& place, const std::optional<std::string>& run_id);
-    /// The run of that id was not to come: it has been.
+    /// The run with that id is not still to come: it has ended already.
     void forget_early_stop(const conversation_key& place, const std::string& run_id);
 
     /// Counts a request among the runs while it exists.
@@ -95,13 +93,13 @@ public:
 
     /// Holds the turn of one (conversation, runId) while it exists.
     class turn;
-    /// Equal runIds pass one after the other, so that of several repeats one starts the run and the
-    /// others find it.
+    /// Requests with the same runId pass one at a time, so that of several repeats one starts the
+    /// run and the others find it.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
     take_turn(conversation_key place, std::string run_id);
 
-    /// Tells of what the runs of a conversation do while it exists: a run's end, its last reader
-    /// leaving, the end of an arrival that has held the thread and become no run, a stop.
+    /// While it exists, reports events of a conversation's runs: a run's end, its last reader
+    /// leaving, the end of a request that held the thread without becoming a run, a stop.
     class watch;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
@@ -109,12 +107,11 @@ public:
     // The way down.
 
     void begin_drain();
-    /// Drains, and takes every run for one too many: those under way are returned, add() says so of
-    /// later ones.
+    /// Drains and stops every run: returns the active ones; for later ones add() returns a reason.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
     [[nodiscard]] bool draining() const;
     /// Returns once there is no run and, when draining, none can come. Also waits for runs that are
-    /// added meanwhile.
+    /// added in the meantime.
     [[nodiscard]] boost::asio::awaitable<void> wait_until_empty();
 
 private:
@@ -139,12 +136,12 @@ private:
 
     const limits limits_;
     mutable std::mutex mutex_;
-    /// A run whose end is committed stays here for a moment, while its thread may have the next
+    /// A run whose end is committed stays here briefly, while its thread may already have the next
     /// one.
     std::unordered_set<std::shared_ptr<live_run>> runs_;
     std::map<conversation_key, std::shared_ptr<live_run>> by_place_; ///< The newest of each.
-    detached_list
-        detached_; ///< Without a reader for longest first; readers may have come back since.
+    detached_list detached_; ///< The one without a reader for the longest time is first; readers
+                             ///< may have come back since.
     std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
     std::map<run_name, kept_log> kept_;
     std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
@@ -156,17 +153,17 @@ private:
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
     std::shared_ptr<completion_event>
-        no_admissions_; ///< Set once there are none; null: nobody waits.
+        no_admissions_; ///< Set once there are no admissions; null: nobody waits.
     bool draining_ = false;
     bool stopping_ = false;
 };
 
-/// What a request on its way in and those who stop it share.
+/// Shared by an incoming request and the stops that reach it.
 struct run_registry::arriving {
     run_name name;
     std::optional<runner::stop_reason> stop; ///< Under the registry's lock, like `run`.
-    std::shared_ptr<live_run> run;           ///< That it has become.
-    completion_event over;                   ///< It has its run, or never will.
+    std::shared_ptr<live_run> run;           ///< The run it has become.
+    completion_event over;                   ///< It has become a run, or never will.
 };
 
 class run_registry::arrival {
@@ -177,9 +174,9 @@ public:
     arrival(const arrival&) = delete;
     arrival& operator=(const arrival&) = delete;
 
-    /// It holds the thread: who waits for that is told if it ends without a run.
+    /// It holds the thread: waiters for the thread are notified if it ends without a run.
     void holds_thread() noexcept { holds_thread_ = true; }
-    /// Its run, if it comes to one, is to end at once.
+    /// True if its run, should there be one, must end at once.
     [[nodiscard]] bool stopped() const;
 
 private:
@@ -193,7 +190,7 @@ class run_registry::stopping {
 public:
     /// False: there was nothing to stop.
     [[nodiscard]] bool any() const noexcept { return run_ != nullptr || !requests_.empty(); }
-    /// Returns once all of it has ended. True: a run by this stop, or another one.
+    /// Returns once all of them have ended. True: a run ended by this stop or another one.
     [[nodiscard]] boost::asio::awaitable<bool> wait();
 
 private:
@@ -232,7 +229,7 @@ public:
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
 
-    /// Returns when there was something since the last wait, or at `deadline`.
+    /// Returns when something has happened since the last wait, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         return signal_->wait_until(deadline);

@@ -11,7 +11,7 @@ namespace agui::gateway {
 
 namespace {
 
-// Entries of a stored log that are read at a time.
+// How many entries of a stored log are read at once.
 constexpr std::size_t log_page_entries = 1024;
 
 boost::asio::awaitable<result<std::optional<known_run>>>
@@ -64,7 +64,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         co_return expired;
     }
     if (run.record.status == session::run_status::active) {
-        // An orphan, which cannot be recovered yet.
+        // An orphan that cannot be recovered yet.
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
     }
     if (auto shared = core.registry.find_shared_log(run.record.number)) {
@@ -87,7 +87,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         last = page->back().sequence;
         if (log->outgrown(SIZE_MAX)) {
             co_return failure{
-                errc::overloaded, "there is no memory for the events of this run", {}, {}
+                errc::overloaded, "there is not enough memory for the events of this run", {}, {}
             };
         }
     }

@@ -16,18 +16,18 @@ namespace agui::gateway {
 
 /// A run that the thread had or has.
 struct known_run {
-    session::run_record record;     ///< Of a run under way: as it began.
-    std::shared_ptr<event_log> log; ///< Null: it is in the store, or gone.
+    session::run_record record;     ///< Of an active run: as it began.
+    std::shared_ptr<event_log> log; ///< Null: the log is in the store, or gone.
 };
 
-/// Looks a run up, among those under way first. An orphan is recovered before. Nullopt: the thread
-/// never had it. `core` must outlive the await.
+/// Looks up a run, first among the active ones. Recovers an orphan first. Nullopt: the thread never
+/// had that run. `core` must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
 find_run(run_core& core, conversation_key place, std::string run_id);
 
 /// The log of a known run, from its first event on. errc::run_expired: its events are gone. Deltas
 /// of a run that ended longer ago than run_settings::replay may be joined (event_log::restored).
-/// errc::overloaded: there is no memory for them. The arguments must outlive the await.
+/// errc::overloaded: there is not enough memory for them. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 log_of(run_core& core, const conversation_key& place, const known_run& run);
 

@@ -22,7 +22,7 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
-// Of its text, while a thread is in memory: what is read of it, and what a snapshot says of it.
+// Copies of a thread's text in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
 } // namespace
@@ -47,7 +47,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     conversation_key place{std::move(key), false};
     for (const bool ephemeral : {false, true}) {
         place.ephemeral = ephemeral;
-        // A run that is being begun is not under way yet and in the store already.
+        // A run that is being begun is in the store already, but not active yet.
         const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
         auto known = co_await find_run(*core, place, run_id);
         if (!known) {
@@ -85,19 +85,21 @@ boost::asio::awaitable<result<run_service::recording>>
 run_service::history(std::string principal, const translator::run_input& input) {
     const std::shared_ptr<run_core> core = core_;
     const thread_key key{std::move(principal), input.thread_id};
-    // A long conversation is there twice for a moment, as it is read and as it is written.
+    // A long conversation is briefly in memory twice: as read and as written.
     memory_share memory(core->services.memory);
     auto known = co_await core->services.store.summary(key);
     if (!known) {
         co_return known.error();
     }
     if (known->has_value() && !memory.grow_to(copies_of_thread * (*known)->bytes)) {
-        co_return failure{errc::overloaded, "there is no memory for this conversation", {}, {}};
+        co_return failure{
+            errc::overloaded, "there is not enough memory for this conversation", {}, {}
+        };
     }
     session::thread_record thread;
     std::shared_ptr<live_run> live;
-    // The run is looked at before and after, so that the thread is that of its begin and no later
-    // one's.
+    // The active run is read before and after, so that the thread read is the one at its start, not
+    // a later one's.
     for (;;) {
         live = input.forwarded.follow ? core->registry.active({key, false}) : nullptr;
         auto loaded = co_await core->services.store.load(key);
@@ -119,7 +121,9 @@ run_service::history(std::string principal, const translator::run_input& input) 
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {
-        co_return failure{errc::overloaded, "there is no memory for this conversation", {}, {}};
+        co_return failure{
+            errc::overloaded, "there is not enough memory for this conversation", {}, {}
+        };
     }
     out.live = live ? live->log() : nullptr;
     co_return out;

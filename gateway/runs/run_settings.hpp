@@ -23,11 +23,11 @@ struct agent_entry {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
     std::optional<session::client_history>
-        client_history; ///< Of the agent; nothing: of the session.
+        client_history; ///< The agent's setting; nullopt: the session's.
     context_place context = context_place::user;
     bool titles = true; ///< `title = "first_message"`: its new threads get a title.
     std::set<std::string, std::less<>> overridable; ///< Names of forwardedProps that take effect.
-    /// Models that a request may choose by name, the agent's own among them.
+    /// Models that a request may choose by name, including the agent's own.
     std::map<std::string, std::pair<runner::model_provider*, runner::model_parameters>, std::less<>>
         models;
 };
@@ -37,7 +37,7 @@ struct external_tool {
     bool always = true; ///< false: only when the request lists it too.
 };
 
-/// How runs are admitted and carried out.
+/// Settings of accepting and executing runs.
 struct run_settings {
     session::history_policy history;
     bool reject_name_clash = false; ///< `tools.on_name_clash = "reject"`.
@@ -50,11 +50,10 @@ struct run_settings {
     std::size_t max_detached_runs = 1'000;
     std::size_t max_run_bytes = 64U << 20U;
     std::size_t max_result_bytes = 1U << 20U;
-    std::uint64_t max_thread_bytes =
-        64U << 20U; ///< A request that would make a thread longer is refused.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< A request that would exceed it is refused.
     bool relaxed_durability = false;
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
-    /// How long a user message waits for a busy thread's run to end, or to be left by who reads it.
+    /// How long a user message waits for a busy thread's run to end or to lose its readers.
     std::chrono::milliseconds busy_wait{500};
     translator::translator_settings translation;
     std::map<std::string, agent_entry, std::less<>>

@@ -47,8 +47,8 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
     }
 }
 
-// Clients send `{}` while they know no state yet, as after a reload: only one that always sends all
-// that it has means it.
+// Clients send `{}` while they know no state yet, as after a reload: only a client that always
+// sends everything means it.
 bool says_state(const json_text& state, const session::history_policy& policy) {
     return !state.is_empty_object() || policy.client_history == session::client_history::full ||
            policy.mode == session::history_mode::client;
@@ -77,7 +77,8 @@ result<std::vector<runner::tool_definition>> external_tools(
         if (configured.always || listed) {
             offered.push_back(configured.definition);
         }
-        names.insert(configured.definition.name); // What the config says of a tool stands.
+        names.insert(configured.definition.name
+        ); // The config's definition of a tool takes precedence.
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         runner::tool_definition& tool = given[i];
@@ -169,8 +170,8 @@ std::pair<runner::agent_settings, runner::model_provider*> agent_of(
     if (asked.reasoning_effort && may_set("reasoning_effort")) {
         parameters.reasoning_effort = asked.reasoning_effort;
     }
-    // What the application tells about itself is data (P10): it is delimited, and not system text
-    // unless the configuration says so.
+    // The request's context is data (P10): it is delimited, and not system text unless the
+    // configuration says so.
     if (agent.context == context_place::user) {
         chosen.context = runner::context_text(context);
     } else if (agent.context == context_place::system && !context.empty()) {
@@ -203,7 +204,7 @@ void complete_change(
     if (input.tools && input.tools_json != thread.offered_tools) {
         change.offered_tools = input.tools_json;
     }
-    // A request without any, such as one that only answers a tool, has that of its user turn.
+    // A request without context, such as one that only answers a tool, uses that of its user turn.
     boost::json::array context;
     for (const translator::context_entry& entry : input.context) {
         context.push_back({{"description", entry.description}, {"value", entry.value}});

@@ -15,32 +15,31 @@
 
 namespace agui::gateway {
 
-// From a request and its thread to what the session and the runner need. Pure, except for log
-// lines.
+// Prepares a request and its thread for the session and the runner. Pure, except for log lines.
 
 /// The tools of the caller that this run offers: the config's, then the request's (or, if the
-/// request does not say, those last offered on the thread). errc::tool_name_clash where the
-/// settings ask for it.
+/// request has no `tools`, those last offered on the thread). errc::tool_name_clash if the settings
+/// demand it.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 );
 
-/// The request as the history rule reads it. The result refers to `server_tools`.
+/// The request as input of the history rule. The result refers to `server_tools`.
 [[nodiscard]] session::history_input history_of(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input
 );
 
-/// The agent as this request has it: the model that it names, if that is configured, what it may
-/// set of the parameters, and `context`, the thread's.
+/// The agent for this request: with the model that it names, if that is configured, the parameters
+/// that it may set, and the thread's `context`.
 [[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*> agent_of(
     const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
     logger& log
 );
 
-/// Completes the plan's change: journal entries, times, title, and what the request says of thread,
-/// tools, context and state. `policy` is what the plan was made by.
+/// Completes the plan's change: journal entries, times, title, and the request's thread, tools,
+/// context and state. `policy` is the one used for the plan.
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,
     const session::thread_record& thread, const agent_entry& agent,

@@ -17,11 +17,11 @@ struct run_stream_request {
     translator::projection projection = translator::projection::undeclared;
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
     std::shared_ptr<event_log>
-        next; ///< Read from its start when `log` has ended; null: nothing follows.
+        next; ///< Read from its start after `log` has ended; null: nothing follows.
     const stream_form& form = sse_form();
 };
 
-/// What a run's log holds, from a cursor to its end, as the body of a reply.
+/// A run's log, from a cursor to its end, as the body of a reply.
 class run_stream final : public event_source {
 public:
     explicit run_stream(run_stream_request what);

@@ -7,21 +7,21 @@
 
 namespace agui::gateway {
 
-/// How the events of a run become the bytes of a reply. Has no state: one object serves all
-/// streams, on any thread.
+/// How the events of a run become the bytes of a reply. Stateless: one object serves all streams,
+/// on any thread.
 class stream_form {
 public:
     virtual ~stream_form() = default;
 
     [[nodiscard]] virtual std::string_view content_type() const noexcept = 0;
 
-    /// Appends what comes before an event's JSON. `sequence` is its number in the run; 0: it has
-    /// none, and no reader can continue after it.
+    /// Appends what comes before an event's JSON. `sequence` is its number in the run; 0: it has no
+    /// number, so no reader can continue after it.
     virtual void begin_event(std::uint64_t sequence, std::string& out) const = 0;
-    /// `out` ends with the event's JSON, which starts at `json_at`: completes the event, or puts
-    /// its bytes in place of the JSON.
+    /// `out` ends with the event's JSON, which starts at `json_at`: completes the event, or
+    /// replaces the JSON with other bytes.
     virtual void end_event(std::size_t json_at, std::string& out) const = 0;
-    /// About what it adds to an event's JSON.
+    /// The approximate number of bytes added to an event's JSON.
     [[nodiscard]] virtual std::size_t bytes_around() const noexcept = 0;
 
     /// As event_source::heartbeat() and cut_off_note().
@@ -29,8 +29,8 @@ public:
     [[nodiscard]] virtual std::string_view cut_off_note() const noexcept = 0;
 };
 
-/// Server-sent events: `id: 7\ndata: {…}\n\n`, as the AG-UI specification's HTTP transport has them
-/// (HTML standard, section 9.2).
+/// Server-sent events: `id: 7\ndata: {…}\n\n`, as in the AG-UI specification's HTTP transport (HTML
+/// standard, section 9.2).
 [[nodiscard]] const stream_form& sse_form() noexcept;
 
 } // namespace agui::gateway

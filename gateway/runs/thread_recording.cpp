@@ -20,7 +20,7 @@ void write_history(
     writer.set_time(now);
     writer.start(opening);
     writer.translate(runner::messages_snapshot{&messages});
-    // A client may have a first state of its own: a thread without one takes nothing away.
+    // A client may have its own initial state, which a thread without a state must not clear.
     if (!thread.state.is_null()) {
         writer.state(thread.state);
     }

@@ -19,8 +19,8 @@ void add_usage(event_writer& writer, std::string_view usage) {
     }
 }
 
-/// Stops that a peer without the `cancelled` outcome may take for an ordinary end: what it has seen
-/// is what it gets. Of the others it must learn that the answer is not complete.
+/// Stops that a peer without the `cancelled` outcome may take for a normal end: nothing more would
+/// have come. For all others it must learn that the answer is incomplete.
 bool may_look_finished(runner::stop_reason reason) {
     return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::superseded ||
            reason == runner::stop_reason::max_output_tokens;
@@ -49,7 +49,8 @@ void agui_translator::start(const run_opening& opening) {
          .undeclared = undeclared_writer_.end(),
          .terminal = false}
     );
-    // They are not needed again before the end, mostly. (Assigning alone would keep their memory.)
+    // These are rarely needed again before the end. Exchanging frees their memory; assigning would
+    // keep it.
     (void)std::exchange(v1_0_writer_, event_writer());
     (void)std::exchange(undeclared_writer_, event_writer());
 }
@@ -57,7 +58,7 @@ void agui_translator::start(const run_opening& opening) {
 void agui_translator::resume(const run_opening& opening, const open_brackets& left) {
     set_started(opening);
     for (auto one = left.open().rbegin(); one != left.open().rend(); ++one) {
-        // Without a timestamp: when the stream was broken off is not known.
+        // No timestamp: the time at which the stream was broken off is unknown.
         writer_.begin(one->end_type);
         writer_.member(one->id_key, std::string_view(one->id));
         send();
@@ -74,7 +75,7 @@ void agui_translator::set_started(const run_opening& opening) {
 void agui_translator::translate(const runner::runner_event& event) {
     BOOST_ASSERT(started_);
     if (finished_) {
-        return; // A run that has ended on the wire stays ended (P1).
+        return; // After its terminal event a run sends nothing more (P1).
     }
     std::visit([this](const auto& what) { on(what); }, event);
 }
@@ -152,7 +153,7 @@ void agui_translator::on(const runner::call_arguments& event) {
     if (open_calls_.empty() || open_calls_.back() != event.call_id) {
         const known_call* call = find_call(event.call_id);
         if (call == nullptr) {
-            return; // Of no call of this turn: a client could not place them.
+            return; // They belong to no call of this turn, so a client could not place them.
         }
         open_call(*call);
     }
@@ -199,7 +200,7 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     if (event.messages == nullptr) {
         return;
     }
-    // A message that a snapshot lacks is gone for the client, its later deltas too (reference 1.7).
+    // The client drops a message that a snapshot lacks, and its later deltas too (reference 1.7).
     close_all();
     const auto write = [&](event_writer& writer, projection form) {
         begin(writer, "MESSAGES_SNAPSHOT");
@@ -339,8 +340,8 @@ void agui_translator::finish_stopped(const runner::run_end& end, std::string_vie
     begin_finished(writer_);
     writer_.raw_member("outcome", R"({"type":"cancelled"})");
     add_usage(writer_, usage);
-    // A peer that sees an ordinary end executes the external calls left open: towards it the stop
-    // is an error then.
+    // A peer that sees a normal end executes the external calls left open, so for such a peer the
+    // stop becomes an error.
     if (end.external_call_open || !may_look_finished(end.reason)) {
         begin_error(undeclared_writer_, end.reason);
     } else {

@@ -16,10 +16,10 @@
 
 namespace agui::translator {
 
-/// One AG-UI event, ready to be framed. Views live for the call.
+/// One AG-UI event, ready to be framed. The views are valid during the call.
 struct wire_event {
     std::string_view json; ///< AG-UI 1.1.
-    /// What readers of an older projection get instead; nullopt: the same. An empty view: nothing.
+    /// What readers of an older projection get instead. nullopt: the same; an empty view: no event.
     std::optional<std::string_view> v1_0;
     std::optional<std::string_view> undeclared;
     bool terminal = false;
@@ -37,25 +37,24 @@ struct translator_settings {
     usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
 };
 
-/// What RUN_STARTED says.
+/// The contents of RUN_STARTED.
 struct run_opening {
     std::string_view thread_id;
     std::string_view run_id;
     std::string_view parent_run_id; ///< Empty: absent.
 };
 
-/// The only writer of AG-UI events: a state machine from runner events to wire events that keeps P1
-/// and P2 by itself. Whatever order events come in, what is open is closed before something that
-/// must not stand inside it, and before the terminal, missing TOOL_CALL_ENDs (openToolCallIds)
-/// included. Pure: no clock (the time is set by the caller), no I/O. One object per run, used by
-/// one thread at a time.
+/// The only writer of AG-UI events: a state machine from runner events to wire events that ensures
+/// P1 and P2 by itself. In whatever order events come, everything open is closed before an event
+/// that it must not enclose and before the terminal, including missing TOOL_CALL_ENDs
+/// (openToolCallIds). Pure: no clock (the time is set by the caller), no I/O. One object per run,
+/// used by one thread at a time.
 ///
 /// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens
 /// its messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed
-/// when another begins, when text or reasoning goes on, at turn_ended and before any result;
-/// arguments that come late for a closed call reopen it. Reasoning: REASONING_START,
-/// REASONING_MESSAGE_START (role "reasoning"), …, both ends, before anything else begins. No empty
-/// deltas, no nulls.
+/// when another begins, when text or reasoning continues, at turn_ended and before any result; late
+/// arguments reopen a closed call. Reasoning: REASONING_START, REASONING_MESSAGE_START (role
+/// "reasoning"), …, both ends, before anything else begins. No empty deltas, no nulls.
 ///
 /// Terminal by stop reason: successes → RUN_FINISHED (external_tool with `pendingToolCallIds` for
 /// peers ≥ 1.0; no outcome for undeclared peers); stops → CUSTOM `run.stopped` {"reason"} then
@@ -67,12 +66,13 @@ class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
 
-    /// Timestamp (milliseconds) of events to come. Deltas carry none: they are the cost of a token.
+    /// The timestamp (milliseconds) of later events. Deltas carry none, because they are the cost
+    /// per token.
     void set_time(unix_ms now) noexcept { now_ = now; }
 
     void start(const run_opening& opening);
-    /// Instead of start(): the stream has begun, was broken off and goes on here. What it left open
-    /// is closed, innermost first.
+    /// Instead of start(): continues a stream that was broken off. What it left open is closed,
+    /// innermost first.
     void resume(const run_opening& opening, const open_brackets& left);
     void translate(const runner::runner_event& event);
     /// Closes what is open and writes the terminal. Nothing may follow.

@@ -30,7 +30,7 @@ void canonical_writer::begin_object() {
     );
 }
 
-// The members stand one after the other, without separators until they are sorted.
+// Members are written one after the other; separators are added when they are sorted.
 bool canonical_writer::key(std::string_view name) {
     frame& object = frames_.back();
     object.key.assign(name);
@@ -127,7 +127,7 @@ void canonical_writer::integer(std::uint64_t number) {
     text_.append(std::to_string(number));
 }
 
-// Equal numbers are equal text: 1, 1.0 and 1e0 are one number to the sender's language.
+// Equal numbers give equal text: to the sender's language, 1, 1.0 and 1e0 are the same number.
 void canonical_writer::number(double number) {
     constexpr double int64_end = 9223372036854775808.0;   // 2^63
     constexpr double uint64_end = 18446744073709551616.0; // 2^64

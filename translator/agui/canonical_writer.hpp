@@ -11,14 +11,15 @@
 namespace agui::translator {
 
 /// Writes JSON in its canonical form from the events of a parser: keys sorted at every level,
-/// strings and numbers in one form, no spaces. Keeps the text once, and 12 bytes a member of the
-/// objects that are open.
+/// strings and numbers in one form, no spaces. Holds the text once, and 12 bytes per member of each
+/// open object.
 class canonical_writer {
 public:
     void begin_object();
-    /// Before each member's value. False: it was given before, and duplicate() names it.
+    /// To be called before each member's value. False: the member is a duplicate, and duplicate()
+    /// names it.
     [[nodiscard]] bool key(std::string_view name);
-    /// False: a member is given twice, and duplicate() names it.
+    /// False: a member is a duplicate, and duplicate() names it.
     [[nodiscard]] bool end_object();
     void begin_array();
     void end_array();
@@ -28,16 +29,17 @@ public:
     void number(double number);          ///< Finite.
     void literal(std::string_view word); ///< true, false, null
 
-    /// Removes the member that was written last; it still counts as given for duplicates.
+    /// Removes the member written last; it still counts when duplicates are looked for.
     void drop_member();
 
-    /// The name as JSON.
+    /// The duplicate member's name as JSON.
     [[nodiscard]] const std::string& duplicate() const noexcept { return duplicate_; }
-    /// Where the document stands, the next element in an array: `messages[2].id`.
+    /// The current position in the document, in an array that of the next element:
+    /// `messages[2].id`.
     [[nodiscard]] std::string path() const;
-    /// Objects and arrays that are open.
+    /// The number of open objects and arrays.
     [[nodiscard]] std::size_t depth() const noexcept { return frames_.size(); }
-    /// Bytes that it holds, about.
+    /// The approximate number of bytes it holds.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return text_.capacity() + members_.capacity() * sizeof(member);
     }

@@ -6,10 +6,10 @@
 
 namespace agui::translator {
 
-/// An event as it is in a log. What is no JSON object gives an empty one, which is no event.
+/// Parses an event of a log. Text that is not a JSON object gives an empty object.
 [[nodiscard]] boost::json::object parse_event(std::string_view json);
 
-/// The text of a member, valid as long as the event. Empty: there is none.
+/// The text of a member, valid as long as the event; empty if there is none.
 [[nodiscard]] std::string_view
 string_member(const boost::json::object& event, std::string_view key);
 

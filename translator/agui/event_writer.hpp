@@ -10,8 +10,8 @@
 namespace agui::translator {
 
 /// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that
-/// a model server's broken bytes never make a broken frame. U+2028 and U+2029 need no escape in
-/// JSON.
+/// invalid bytes from a model server never make an invalid frame. U+2028 and U+2029 need no escape
+/// in JSON.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends a JSON value in one line. Integers stay integers; nulls are written as they are.
@@ -42,9 +42,9 @@ private:
     void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
 
     std::string buffer_;
-    /// Where the text of the delta in the buffer begins; 0: there is none.
+    /// Where the text of the delta in the buffer starts; 0: there is none.
     std::size_t delta_begin_ = 0;
-    std::size_t delta_id_ = 0; ///< Where its id begins.
+    std::size_t delta_id_ = 0; ///< Where its id starts.
 };
 
 } // namespace agui::translator

@@ -8,8 +8,8 @@
 
 namespace agui::translator {
 
-/// What a stream that was broken off has begun and not ended: texts, calls, reasoning. Reads the
-/// events in order; what is no event is passed over.
+/// What a stream that was broken off has started and not ended: texts, calls, reasoning. Reads the
+/// events in order; text that is not an event is skipped.
 class open_brackets {
 public:
     struct bracket {

@@ -9,7 +9,7 @@
 
 namespace agui::translator {
 
-/// Keeps the events as readers of one projection get them.
+/// Collects the events as readers of one projection get them.
 class projected_events final : public wire_sink {
 public:
     explicit projected_events(projection form) noexcept : form_(form) {}

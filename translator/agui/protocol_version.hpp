@@ -7,12 +7,12 @@
 
 namespace agui::translator {
 
-/// How a reader is spoken to, chosen by the version that it declared (design section 5).
+/// The form of events that a reader gets, chosen by the version it declared (design section 5).
 enum class projection {
-    /// Nothing declared: a client before 1.0, or behind a runtime that strips the version.
+    /// No version declared: a client before 1.0, or behind a runtime that strips the version.
     undeclared,
     v1_0,
-    /// What the log holds. Also for newer minors and for declarations that cannot be read.
+    /// The form in the log. Also for newer minor versions and for declarations that cannot be read.
     v1_1,
 };
 

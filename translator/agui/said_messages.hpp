@@ -10,8 +10,8 @@
 namespace agui::translator {
 
 /// What the model has said, rebuilt from the events that show it: reasoning and assistant messages,
-/// with what was shown of their text and calls. Reads the events in order; what is no event is
-/// passed over.
+/// with the text and calls that were shown. Reads the events in order; text that is not an event is
+/// skipped.
 class said_messages {
 public:
     void read(const boost::json::object& event);

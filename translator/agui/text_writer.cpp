@@ -6,8 +6,8 @@
 
 namespace agui::translator {
 
-// What comes first in its array, object or member stands after one of three characters, none of
-// which ends a value.
+// The first value in an array, object or member follows one of three characters, none of which ends
+// a value.
 void text_writer::separate() {
     if (text_.empty()) {
         return;

@@ -22,9 +22,9 @@ public:
     void literal(std::string_view word);          ///< true, false, null
 
     [[nodiscard]] bool is_empty() const noexcept { return text_.empty(); }
-    /// Bytes that it holds.
+    /// The number of bytes it holds.
     [[nodiscard]] std::size_t bytes() const noexcept { return text_.capacity(); }
-    /// With next to nothing to spare.
+    /// With almost no spare capacity.
     [[nodiscard]] std::string take();
 
 private:

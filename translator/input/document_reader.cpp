@@ -23,20 +23,20 @@ namespace json = boost::json;
 using boost::json::error_code;
 using text_view = boost::json::string_view;
 
-// The canonical text has positions of 32 bits, and numbers in it may be five times as long.
+// The canonical text uses 32-bit positions, and numbers in it may be five times as long.
 constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
 // Small documents may use the reserve of the budget.
 constexpr std::size_t small_text_bytes = 64U << 10U;
 constexpr std::size_t share_step = 16U << 10U; // Taken of it at a time.
-// A path names members as long as the client likes.
+// Member names in a path can be as long as the client likes.
 constexpr std::size_t path_bytes_max = 256;
 
 bool holds(std::span<const std::string_view> names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-// What the parser calls. Everything goes into the canonical text; what is to be built goes to a
-// stack of values as well.
+// The parser's handler. Everything goes into the canonical text; values that are to be built also
+// go to a stack of values.
 class builder {
 public:
     static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
@@ -224,7 +224,7 @@ private:
         }
     }
 
-    // Of the text: what came in parts, in one piece.
+    // The whole text, with earlier parts joined.
     std::string_view whole(text_view last) {
         if (parts_.empty()) {
             return last;
@@ -232,7 +232,7 @@ private:
         return parts_.append(last);
     }
 
-    // The members of the document itself decide what is built of it.
+    // The top-level members decide what is built.
     void take_key(std::string_view name) {
         if (text_.depth() == 1) {
             if (!rules_.all_as_text) {
@@ -257,7 +257,7 @@ private:
         }
     }
 
-    // True if the value that comes is built; it is one more of what holds it.
+    // True if the next value is built; counts it in its object or array.
     [[nodiscard]] bool counts() {
         if (is_built_ && !counts_.empty()) {
             ++counts_.back();
@@ -276,7 +276,8 @@ private:
         ++open_;
     }
 
-    // How many members or elements were built of what ends; nothing: it is not built.
+    // How many members or elements of the ending object or array were built; nullopt: it is not
+    // built.
     [[nodiscard]] std::optional<std::size_t> close() {
         if (--open_ == 0 && is_root_built_) {
             is_built_ = true;
@@ -318,7 +319,7 @@ private:
 
     const document_rules& rules_;
     const bool builds_all_;
-    bool keeps_text_; // What comes is kept as text.
+    bool keeps_text_; // The next value is kept as text.
     canonical_writer text_;
     text_writer kept_;
     memory_share share_;
@@ -328,8 +329,8 @@ private:
     std::size_t open_ = 0;
     std::size_t skipped_ = 0;
     std::size_t drop_at_ = 0; // Depth of the object whose current member is dropped from the text.
-    bool is_built_ = false;   // What comes is built.
-    bool was_built_ = false;  // The same after the member that is dropped.
+    bool is_built_ = false;   // The next value is built.
+    bool was_built_ = false;  // The value of is_built_ to restore after the dropped member.
     bool is_root_built_ = false;
     bool may_hold_secrets_ = false;
     std::string parts_;
@@ -358,7 +359,7 @@ result<document> read_document(std::string_view text, const document_rules& rule
         }
         return parser.handler().take();
     } catch (const memory_refused&) {
-        return failure{errc::overloaded, "the server has no memory for this request"};
+        return failure{errc::overloaded, "the server has not enough memory for this request"};
     }
 }
 

@@ -14,23 +14,23 @@
 
 namespace agui::translator {
 
-/// What is made of a document that others sent.
+/// What read_document makes of a document from outside.
 struct document_rules {
     std::size_t max_depth = 64;
-    /// Members of the document that are built as values, and nothing else of it; empty: the whole
-    /// document is built.
+    /// The only members of the document that are built as values; empty: the whole document is
+    /// built.
     std::span<const std::string_view> built;
     /// The member of the document that is kept as text instead; empty: none.
     std::string_view as_text;
     /// The whole document is kept as text, and nothing of it is built.
     bool all_as_text = false;
-    /// Members of the document that do not count for `canonical`.
+    /// Members of the document that are left out of `canonical`.
     std::span<const std::string_view> uncounted;
     /// Members of the document in which, at any depth, members for which `is_secret` holds are
     /// dropped.
     std::span<const std::string_view> with_secrets;
     bool (*is_secret)(std::string_view key) = nullptr;
-    /// What the reader and the values it builds take is taken of it; null: nothing is counted.
+    /// The memory of the reader and of the values it builds is taken from it; null: not counted.
     memory_budget* budget = nullptr;
 };
 
@@ -39,16 +39,16 @@ struct document {
     /// The document as JSON with keys sorted at every level, strings and numbers in one form: equal
     /// documents give equal text.
     std::string canonical;
-    /// What was to be kept as text, as append_json() would write it: members in the order given.
-    /// Null also where the member is not there.
+    /// The part kept as text, as append_json() would write it: members in the order given. Null
+    /// also if the member is absent.
     json_text text;
     std::size_t skipped = 0; ///< Members of the document that were neither built nor kept as text.
 };
 
-/// Reads JSON in one pass. What is not to be built costs its text once more (`canonical`), not the
-/// 25 to 38 times of its values. Refused with errc::invalid_json and the `path` of what is wrong:
-/// text that is no JSON in UTF-8, nesting deeper than max_depth, a member given twice, at any
-/// level, and a number that no double holds (it could not be written again). errc::overloaded: no
+/// Reads JSON in one pass. A part that is not built costs its text once more (`canonical`), not 25
+/// to 38 times its text as values would. Refused with errc::invalid_json and the `path` of what is
+/// wrong: text that is not JSON in UTF-8, nesting deeper than max_depth, a duplicate member at any
+/// level, and a number too large for a double (it could not be written again). errc::overloaded: no
 /// room in the budget.
 [[nodiscard]] result<document> read_document(std::string_view text, const document_rules& rules);
 

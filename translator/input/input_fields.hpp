@@ -12,19 +12,19 @@
 #include <string_view>
 #include <vector>
 
-// What the readers of a request's parts share. Internal to this folder.
+// Shared by the readers of a request's parts. Internal to this folder.
 namespace agui::translator {
 
-/// The member, or nullptr if it is absent or null: a null at an optional place says nothing. `key`
-/// is in camel case; where it is absent, its snake_case spelling is looked for (`model_dump()` of
-/// the Python package, Microsoft's client).
+/// The member, or nullptr if it is absent or null: a null optional member means absent. `key` is in
+/// camel case; if it is absent, its snake_case spelling is looked up (`model_dump()` of the Python
+/// package, Microsoft's client).
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;
 
 /// `key`, or its snake_case spelling if that is the one given.
 [[nodiscard]] std::string given_spelling(const boost::json::object& object, std::string_view key);
 
-/// invalid_input at `path`; `what` says what would be right (`must be a string`).
+/// invalid_input at `path`; `what` says what is expected (`must be a string`).
 [[nodiscard]] failure invalid_input(std::string path, std::string_view what);
 
 /// `messages` and 2 → `messages[2]`
@@ -33,11 +33,11 @@ find_member(const boost::json::object& object, std::string_view key) noexcept;
 /// `messages[2]` and `id` → `messages[2].id`
 [[nodiscard]] std::string joined(std::string_view path, std::string_view key);
 
-/// The member's text; nullopt if it is absent or null; invalid_input if it is no string.
+/// The member's text; nullopt if it is absent or null; invalid_input if it is not a string.
 [[nodiscard]] result<std::optional<std::string>>
 read_text(const boost::json::object& object, std::string_view key, std::string_view path);
 
-/// The member's text, with invalid_input if it is missing too.
+/// The member's text; also invalid_input if it is missing.
 [[nodiscard]] result<std::string>
 read_required_text(const boost::json::object& object, std::string_view key, std::string_view path);
 
@@ -53,7 +53,7 @@ read_object(const boost::json::value& value, std::string_view path);
 [[nodiscard]] result<void>
 check_id(std::string_view id, std::string_view path, std::size_t max_bytes);
 
-/// Adds a note unless there are too many already: their number is the client's choice.
+/// Adds a note unless there are too many already: the client controls their number.
 void add_note(std::vector<std::string>& notes, std::string_view path, std::string_view what);
 
 } // namespace agui::translator

@@ -17,7 +17,7 @@ using notes_type = std::vector<std::string>;
 
 /// Lower case, without '_' and '-': one spelling for apiKey, api_key and API-Key.
 std::string folded(std::string_view key) {
-    constexpr std::size_t longest = 64; // No name that is looked for is longer.
+    constexpr std::size_t longest = 64; // No name we look for is longer.
     std::string out;
     for (const char c : key.substr(0, longest)) {
         if (c != '_' && c != '-') {

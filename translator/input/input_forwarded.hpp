@@ -10,13 +10,13 @@
 
 namespace agui::translator {
 
-/// The settings in forwardedProps. It is an open bag that other software fills too: what has a
-/// wrong type or value is ignored with a note.
+/// The settings in forwardedProps. Other software adds members to it too, so a member with a wrong
+/// type or value is ignored with a note.
 [[nodiscard]] forwarded_settings
 read_forwarded(const boost::json::value& bag, std::vector<std::string>& notes);
 
-/// True for what may be a credential or an address of one: a request is stored, compared and
-/// recorded, and never chooses a URL or a key (design section 7).
+/// True for a name that may hold a credential or a server's address: requests are stored, compared
+/// and recorded, and never choose a URL or a key (design section 7).
 [[nodiscard]] bool is_secret_name(std::string_view key);
 
 } // namespace agui::translator

@@ -14,13 +14,13 @@ using boost::json::object;
 using boost::json::value;
 using session::role;
 
-/// The kinds of content that a role has (reference 2.1). Checked here: what is stored goes out
-/// again in snapshots, and a client throws away a run for one malformed message.
+/// Checks the kind of content that a role may have (reference 2.1). Stored messages are sent out
+/// again in snapshots, and a client discards a whole run for one malformed message.
 result<void> check_content(role who, const object& message, std::string_view path) {
     const value* content = find_member(message, "content");
     const std::string where = joined(path, "content");
     if (content == nullptr) {
-        // A failed call may say nothing but that.
+        // A failed call may have no content besides its error.
         const bool optional = who == role::assistant ||
                               (who == role::tool && find_member(message, "error") != nullptr);
         return optional ? result<void>() : invalid_input(where, "is required");
@@ -68,7 +68,7 @@ check_ids(const session::message& message, std::string_view path, const input_li
     return {};
 }
 
-/// Parts and calls of one message are bounded as messages are.
+/// The number of parts and calls of a message is limited, like the number of messages.
 result<void>
 check_counts(const object& message, std::string_view path, const input_limits& limits) {
     const std::pair<std::string_view, std::size_t> bounds[] = {
@@ -85,13 +85,13 @@ check_counts(const object& message, std::string_view path, const input_limits& l
     return {};
 }
 
-/// Takes away what the role's form on the wire does not have.
+/// Removes members that the role does not have on the wire.
 void tidy(session::message& message) {
     if (message.role == role::reasoning || message.role == role::activity) {
         message.name.reset();
     }
     if (!message.encrypted_value) {
-        message.encrypted_value_type.reset(); // Never without its value (specification S1).
+        message.encrypted_value_type.reset(); // Never present without its value (specification S1).
     }
     for (session::tool_call& call : message.tool_calls) {
         if (!call.encrypted_value) {

@@ -154,7 +154,7 @@ result<kept> read_part(const value& given, const std::string& path, notes_type& 
     return kept(std::move(out));
 }
 
-/// What a media part shows, as one text.
+/// The content of a media part as one text.
 std::string essence(const object& part) {
     std::string out(part.at("type").get_string());
     if (const value* source = part.if_contains("source")) {
@@ -165,10 +165,10 @@ std::string essence(const object& part) {
 
 struct read_list {
     boost::json::array parts;
-    std::vector<bool> upgraded; ///< The part of the same index was a `binary` one.
+    std::vector<bool> upgraded; ///< The part with the same index was a `binary` part.
 };
 
-/// Clients of the transition send a file in both forms; the modern one counts.
+/// Some clients send a file in both the old and the modern form; the modern one counts.
 boost::json::array without_repeats(read_list&& read, std::string_view path, notes_type& notes) {
     if (std::find(read.upgraded.begin(), read.upgraded.end(), true) == read.upgraded.end()) {
         return std::move(read.parts);

@@ -49,7 +49,7 @@ result<boost::json::value> read_parameters(
         );
     }
     if (!parameters->is_object()) {
-        // Any JSON is legal to the protocol, but no model server takes it.
+        // The protocol allows any JSON here, but model servers accept only objects.
         add_note(notes, where, "ignored, not an object");
         return boost::json::value(nullptr);
     }

@@ -134,7 +134,7 @@ read_resume_entry(const value& given, const std::string& path, const input_limit
         }
     }
     if (const value* payload = find_member(**entry, "payload")) {
-        // false, 0 and "" are answers.
+        // false, 0 and "" are valid answers.
         out.payload.emplace(*payload, boost::json::storage_ptr());
     }
     return out;
@@ -204,7 +204,7 @@ result<value> parse_body(std::string_view body, std::size_t max_json_depth, memo
     if (!read) {
         return read.error();
     }
-    return value(read->value, boost::json::storage_ptr()); // Apart from the budget's storage.
+    return value(read->value, boost::json::storage_ptr()); // A copy outside the budget's storage.
 }
 
 result<run_input>

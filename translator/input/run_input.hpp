@@ -20,18 +20,18 @@
 
 namespace agui::translator {
 
-/// Bounds of a request, each the default of its key in `[server]` (design section 7).
+/// Limits of a request; each default is that of its key in `[server]` (design section 7).
 struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
     std::size_t max_parts_per_message = 1'000; ///< People attach a few files.
-    /// Models make a few at once; assistant-ui joins those of a whole turn, of at most some hundred
-    /// rounds.
+    /// Models make a few at once; assistant-ui joins those of a whole turn, which may have about a
+    /// hundred rounds.
     std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
     std::size_t max_id_bytes = id_bytes_max;
-    /// And the pattern [A-Za-z0-9_.-]+, as model servers demand.
+    /// Names must also match [A-Za-z0-9_.-]+, as model servers demand.
     std::size_t max_tool_name_bytes = 128;
 };
 
@@ -46,7 +46,7 @@ struct resume_entry {
     std::optional<boost::json::value> payload;
 };
 
-/// What forwardedProps may set (design section 7); everything else in it is left alone.
+/// What forwardedProps may set (design section 7); everything else in it is ignored.
 struct forwarded_settings {
     std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
@@ -54,7 +54,7 @@ struct forwarded_settings {
     std::optional<std::string> tool_choice;      ///< `tool_choice`, `toolChoice`
     std::optional<std::string> reasoning_effort; ///< `reasoning_effort`, `reasoningEffort`
     bool ephemeral = false;
-    /// History route: go on with the live run (design section 5).
+    /// History route: continue with the live run (design section 5).
     bool follow = false;
 };
 
@@ -70,32 +70,34 @@ struct run_input {
     std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
     boost::json::array tools_json; ///< The accepted tools as given, for the store.
     std::vector<context_entry> context;
-    bool has_context = false; ///< The request has `context`, if only `[]`.
+    bool has_context = false; ///< The request has `context`, even if it is `[]`.
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
     /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like
     /// dropped from forwardedProps and keys sorted: equal requests give equal text (P6).
     std::string canonical;
-    std::vector<std::string> notes;  ///< What was dropped of the request, and where; no content.
+    std::vector<std::string>
+        notes; ///< What was dropped from the request, and where; without content.
     std::size_t unknown_members = 0; ///< Of the request itself, ignored.
 };
 
-/// Reads a request body. Leniency of design section 5 and reference 2.2: nulls at optional places
-/// are absent, unknown members are ignored without being built, unknown roles (if strings), parts
-/// and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
+/// Reads a request body. Leniency of design section 5 and reference 2.2: null optional members
+/// count as absent, unknown members are ignored without being built, unknown roles (if strings),
+/// parts and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
 /// messages; the names of RunAgentInput are read in snake_case too, at every level (`thread_id`,
-/// `tool_calls`, `mime_type`), where the camelCase one is absent. What reading takes counts against
-/// `budget`, if there is one, until it returns. Failures: invalid_json (document_reader.hpp),
-/// invalid_input with `path` (`messages[2].toolCallId`), unsupported_protocol_version, overloaded.
+/// `tool_calls`, `mime_type`), where the camelCase one is absent. The memory used counts against
+/// `budget`, if there is one, until the function returns. Failures: invalid_json
+/// (document_reader.hpp), invalid_input with `path` (`messages[2].toolCallId`),
+/// unsupported_protocol_version, overloaded.
 [[nodiscard]] result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget = nullptr);
 
-/// A request body as it is written again, without being built; failures as document_reader.hpp
-/// says.
+/// A request body as text, checked and rewritten without building values; failures as in
+/// document_reader.hpp.
 [[nodiscard]] result<json_text>
 read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 
-/// A request body as JSON; failures as document_reader.hpp says.
+/// A request body as JSON; failures as in document_reader.hpp.
 [[nodiscard]] result<boost::json::value>
 parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 

@@ -13,7 +13,7 @@
 namespace agui::translator {
 namespace {
 
-/// Where the stream stands between runs.
+/// The state of the stream between and within runs.
 enum class phase { before, active, finished, failed };
 
 violation wrong(std::string_view rule, std::string_view what) {
@@ -51,7 +51,7 @@ violation event_verifier::state::check(const boost::json::object& event) {
     if (auto found = check_schema(event)) {
         return found;
     }
-    // Before the expansion: a chunk at a wrong place is wrong for its place.
+    // Before the expansion, so that a misplaced chunk is reported for its place.
     if (auto found = check_place(text_member(event, "type"))) {
         return found;
     }
@@ -136,8 +136,8 @@ violation event_verifier::state::finish(const boost::json::object& event) {
     return std::nullopt;
 }
 
-/// A success names exactly the calls of its run that are left to the application (S5); without an
-/// outcome nothing is said.
+/// A success names exactly the calls of its run that are left to the application (S5). Without an
+/// outcome there is nothing to check.
 violation event_verifier::state::check_pending(const boost::json::object& event) const {
     const auto* outcome = event.if_contains("outcome");
     if (outcome == nullptr || outcome_of(event) != "success") {
@@ -177,7 +177,7 @@ std::optional<std::string> event_verifier::check(const boost::json::value& event
 }
 
 std::optional<std::string> event_verifier::check(std::string_view json) {
-    constexpr std::size_t depth = 1000; // Opaque members nest as deep as they like.
+    constexpr std::size_t depth = 1000; // Opaque members may nest to any depth.
     boost::json::parse_options options;
     options.max_depth = depth;
     boost::json::error_code ec;

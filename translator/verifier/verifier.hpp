@@ -9,9 +9,9 @@
 
 namespace agui::translator {
 
-/// Checks a sequence of AG-UI events against what clients throw on and what a producer should
-/// guarantee (reference rules V1 to V28, C, enforce-stage schema rules, and the ordering list),
-/// reopening by S9 allowed. For tests and debug builds; speed does not matter.
+/// Checks a sequence of AG-UI events against the rules on which clients throw and those that a
+/// producer should guarantee (reference rules V1 to V28, C, enforce-stage schema rules, and the
+/// ordering list). Reopening by S9 is allowed. For tests and debug builds; speed does not matter.
 class event_verifier {
 public:
     struct settings {
@@ -24,11 +24,12 @@ public:
     event_verifier(event_verifier&&) noexcept;
     event_verifier& operator=(event_verifier&&) noexcept;
 
-    /// What is wrong with the next event: the rule's name and a sentence; nullopt if nothing is.
+    /// Checks the next event. Returns the rule's name and a sentence if it breaks one, otherwise
+    /// nullopt.
     [[nodiscard]] std::optional<std::string> check(const boost::json::value& event);
-    /// The same for its text; text that is no JSON is wrong too.
+    /// The same for an event's text; text that is not JSON breaks a rule too.
     [[nodiscard]] std::optional<std::string> check(std::string_view json);
-    /// What is wrong with a stream that ends here: an unterminated run.
+    /// Checks a stream that ends here: its run must have been terminated.
     [[nodiscard]] std::optional<std::string> end() const;
 
 private:

@@ -13,15 +13,17 @@
 namespace agui::translator {
 
 /// Turns chunks into the START, CONTENT and END events that they stand for, as clients do before
-/// they verify (reference 1.6): one pending stream a lane, a lane being a subagent or the parent.
+/// they verify (reference 1.6). There is one pending stream per lane; a lane is a subagent or the
+/// parent.
 class chunk_expander {
 public:
     struct expansion {
-        violation wrong; ///< A rule of C1 to C7; `events` is of no use then.
+        violation wrong; ///< A rule of C1 to C7; then `events` is unusable.
         std::vector<boost::json::object> events;
     };
 
-    /// `event` has passed check_schema. What is no chunk comes out after the ENDs that it causes.
+    /// `event` has passed check_schema. Any other event comes out unchanged, after the ENDs that it
+    /// causes.
     [[nodiscard]] expansion expand(const boost::json::object& event);
 
 private:
@@ -29,7 +31,7 @@ private:
     struct pending {
         const form* kind = nullptr;
         std::string id;
-        boost::json::object opener; ///< What the first chunk has established.
+        boost::json::object opener; ///< What the first chunk set.
     };
     using lane_map = std::map<std::string, pending, std::less<>>;
 

@@ -1,4 +1,4 @@
-// The part of run_streams about activities, restated history and subagents.
+// The part of run_streams that handles activities, restated history and subagents.
 
 #include "translator/verifier/verifier_chunks.hpp"
 #include "translator/verifier/verifier_streams.hpp"
@@ -32,7 +32,7 @@ violation run_streams::messages_snapshot(const object& event) {
     for (const auto& message : event.at("messages").as_array()) {
         const std::string_view id = text_member(message.as_object(), "id");
         if (!seen.emplace(id).second) {
-            return wrong("O4", id, "stands twice in a snapshot");
+            return wrong("O4", id, "appears twice in a snapshot");
         }
         if (auto found = restate(message.as_object(), true)) {
             return found;

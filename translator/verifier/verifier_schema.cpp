@@ -24,7 +24,7 @@ violation wrong(std::string_view rule, std::string_view path, std::string_view w
     return std::string(rule) + ": " + std::string(path) + " " + std::string(what);
 }
 
-/// Subagent events are checked by the client's verifier before its schema: its rule names them.
+/// The client's verifier checks subagent events before its schema does, so its rule is named.
 std::string_view missing_rule(std::string_view path) {
     if (path.starts_with("SUBAGENT_STARTED.")) {
         return "V25";
@@ -108,7 +108,7 @@ violation check_members(
             if (open) {
                 continue;
             }
-            return wrong("schema", where, "is no member that the protocol knows");
+            return wrong("schema", where, "is not a member that the protocol knows");
         }
         if (auto found = check_member(member.value(), *rule, where)) {
             return found;
@@ -136,7 +136,7 @@ violation check_union(
     const shape* known =
         type != nullptr && type->is_string() ? find_shape(shapes, type->get_string()) : nullptr;
     if (known == nullptr) {
-        return wrong(type_rule(path), path + "." + std::string(key), "is no known kind");
+        return wrong(type_rule(path), path + "." + std::string(key), "is not a known kind");
     }
     return check_members(given.get_object(), {base, known->members, more}, path);
 }
@@ -152,16 +152,16 @@ violation check_operation(const json_value& given, const std::string& path) {
                              ? find_shape(patch_shapes, name->get_string())
                              : nullptr;
     if (known == nullptr) {
-        return wrong("schema", path + ".op", "is no operation of RFC 6902");
+        return wrong("schema", path + ".op", "is not an operation of RFC 6902");
     }
-    // The only objects that the protocol leaves open to further members.
+    // The only objects in which the protocol allows further members.
     if (auto found = check_members(operation, {base, known->members}, path, true)) {
         return found;
     }
     for (const std::string_view key : {"path", "from"}) {
         const json_value* pointer = operation.if_contains(key);
         if (pointer != nullptr && pointer->is_string() && !is_pointer(pointer->get_string())) {
-            return wrong("schema", path + "." + std::string(key), "is no JSON pointer");
+            return wrong("schema", path + "." + std::string(key), "is not a JSON pointer");
         }
     }
     return std::nullopt;
@@ -302,7 +302,7 @@ violation check_schema(const boost::json::object& event) {
     const std::string type(event.at("type").as_string());
     const shape* known = find_shape(event_shapes, type);
     if (known == nullptr) {
-        return wrong("S20", type, "is no event type of the protocol");
+        return wrong("S20", type, "is not an event type of the protocol");
     }
     const bool own =
         std::find(unattributed.begin(), unattributed.end(), type) != unattributed.end();

@@ -8,13 +8,13 @@
 // The part of the verifier that looks at one event alone. Internal to this folder.
 namespace agui::translator {
 
-/// What a rule finds wrong: its name and a sentence; nullopt: nothing.
+/// A broken rule: its name and a sentence; nullopt: none.
 using violation = std::optional<std::string>;
 
 /// Checks an event's members against the protocol's tables (reference 1.1 to 1.3, 1.5.2): required
 /// members, types, literals, no nulls where a member may be left out. Stricter than the client
-/// where a producer should be: members and union members that it would strip with a warning, empty
-/// deltas and empty ids are wrong too. `type` must be a string.
+/// where a producer should be: members and union members that the client would strip with a
+/// warning, empty deltas and empty ids are errors too. `type` must be a string.
 [[nodiscard]] violation check_schema(const boost::json::object& event);
 
 } // namespace agui::translator

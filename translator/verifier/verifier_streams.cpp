@@ -105,7 +105,7 @@ std::vector<std::string> run_streams::unanswered() const {
 // ---- Text
 // ----------------------------------------------------------------------------------------
 
-/// A message begins, or goes on after its END; one id is one message of one kind (O4, S9).
+/// A message begins, or is reopened after its END; one id is one message of one kind (O4, S9).
 violation run_streams::enter(const object& event, std::string_view role, std::string_view name) {
     const std::string id(text_member(event, "messageId"));
     const auto [found, fresh] = messages_.try_emplace(
@@ -224,7 +224,7 @@ violation run_streams::call_start(const object& event) {
     if (auto found = check_parent(parent, tag)) {
         return found;
     }
-    // Clients make the message that holds the call, under the call's own id if it names none.
+    // Clients create the message that holds the call; if the call names none, under the call's id.
     const std::string holder = parent.empty() ? id : parent;
     messages_.try_emplace(holder, message_info{"assistant", "", tag, false});
     calls_.emplace(
@@ -351,7 +351,7 @@ violation run_streams::reasoning_message_start(const object& event) {
         return !disagrees(event, span.second);
     });
     if (!inside) {
-        return wrong("O6", id, "stands outside of REASONING_START and REASONING_END");
+        return wrong("O6", id, "is outside of REASONING_START and REASONING_END");
     }
     if (auto found = enter(event, "reasoning", {})) {
         return found;

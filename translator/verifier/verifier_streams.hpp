@@ -15,22 +15,23 @@
 // What the verifier remembers of one run. Internal to this folder.
 namespace agui::translator {
 
-/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known, whose
-/// it is (rules V5 to V28 and the ordering list; an owner is a subagentRunId, empty: the parent
-/// agent).
+/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known and
+/// which agent owns it (rules V5 to V28 and the ordering list; an owner is a subagentRunId, empty:
+/// the parent agent).
 class run_streams {
 public:
-    /// Takes an explicit event (chunks are expanded before).
+    /// Applies an event that is not a chunk (chunks are expanded before).
     [[nodiscard]] violation apply(const boost::json::object& event);
 
-    /// What a terminal finds open; the rule is V5 to V10 for RUN_FINISHED, O3 for RUN_ERROR.
+    /// Checks that nothing is open at a terminal; the rule is V5 to V10 for RUN_FINISHED, O3 for
+    /// RUN_ERROR.
     [[nodiscard]] violation check_closed(bool finished) const;
 
-    /// The calls started in this run and left without result, in order.
+    /// The calls started in this run that have no result, in order.
     [[nodiscard]] std::vector<std::string> unanswered() const;
 
-    /// The history that RUN_STARTED.input restates: known before, and nothing that is known
-    /// already.
+    /// Takes in the history that RUN_STARTED.input restates; it must not repeat what is already
+    /// known.
     [[nodiscard]] violation seed(const boost::json::object& run_started);
 
 private:
@@ -40,7 +41,7 @@ private:
         std::string role; ///< tool and activity and reasoning too.
         std::string name;
         std::string owner;
-        bool streamed = false; ///< By a START of its own, so that `name` counts.
+        bool streamed = false; ///< It had its own START, so that `name` is meaningful.
     };
     struct call_info {
         std::string name;

@@ -171,7 +171,7 @@ inline constexpr shape event_shapes[] = {
     {"CUSTOM", custom},
 };
 
-/// Events that belong to the run as a whole carry no attribution.
+/// Events of the run as a whole belong to no agent.
 inline constexpr std::array<std::string_view, 4> unattributed{
     "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"
 };
