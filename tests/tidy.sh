@@ -4,7 +4,7 @@
 #                      or, on main itself, since the last commit
 #   tidy.sh --all      all C++ files: half an hour on two cores
 # Environment: BUILD, a folder with compile_commands.json (the first of build/release, build/dev, build/quick that has
-# one); JOBS, how many files at once (1).
+# one); JOBS, how many files at once (1); MOST, of changed files: with more of them it reads none, says so and exits with 3.
 # The last line is `N passed, M failed`, counted in files.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
@@ -73,6 +73,12 @@ check() {
 }
 export -f check
 export project build tidy
+
+count=$(echo "$files" | grep -c .)
+if [ "${1-}" != --all ] && [ "$count" -gt "${MOST:-$count}" ]; then
+    echo "$count files have changed, more than $MOST"
+    exit 3
+fi
 
 results=$(echo "$files" | xargs -r -P "${JOBS:-1}" -I{} bash -c 'check "$1"' _ {})
 echo "$results" | grep -vE '^(pass .*|)$' | sed 's/^FAIL //' | sort -u
