@@ -38,7 +38,7 @@ constexpr std::size_t endpoints_max = 16;
 
 // What a plain stream holds while it waits: a token or a few. With a buffer the wait costs no
 // epoll_ctl, unlike a wait for readiness alone.
-constexpr std::size_t waiting_bytes = 1024;
+constexpr std::size_t waiting_bytes = 512;
 
 // Where all plain streams of a thread read what is more than that: what is read is used before the
 // stream waits again.
@@ -326,7 +326,9 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             co_return give_up(cancelled_before);
         }
         const bool plain = connection_->plain();
-        if (plain && (burst_ || end_ - begin_ >= waiting_bytes)) {
+        // Once, then it waits like others: a server that sends without a pause must not keep other
+        // streams of this thread waiting.
+        if (plain && std::exchange(burst_, false)) {
             const transport_result<std::string_view> body = read_shared();
             if (!body || !body->empty()) {
                 co_return body;
@@ -342,6 +344,10 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
             if (ec || by_us || timed_out_) {
                 disarm();
                 co_return give_up(why(transport_failure::kind::lost, ec, by_us));
+            }
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
             }
             continue;
         }
@@ -389,7 +395,6 @@ transport_result<std::string_view> http_exchange::read_shared() {
     const auto outcome =
         connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
     const auto& [ec, received] = outcome;
-    burst_ = !ec && kept + received == shared.size();
     if (ec == asio::error::would_block) {
         return std::string_view();
     }

@@ -6,7 +6,10 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -465,6 +468,49 @@ TEST_F(HttpTransport, LosesNothingOfBodiesOfAnySize) {
             }
         }
     }
+}
+
+// One whose bytes are always there already takes its turn with the others of its thread.
+TEST_F(HttpTransport, AServerThatSendsWithoutAPauseLeavesRoomForOthers) {
+    asio::io_context elsewhere{1};
+    http_test_server server(elsewhere, [](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header);
+        const std::string piece = chunk(std::string(1U << 20U, 'x'));
+        for (int i = 0; i < 64; ++i) {
+            co_await peer.send(piece);
+        }
+        co_await peer.send(chunk(""));
+    });
+    const auto transport = make(server);
+    std::thread sending([&elsewhere] { elsewhere.run_for(std::chrono::seconds(20)); });
+    std::size_t at_once = 0;
+    std::size_t most_at_once = 0;
+    bool over = false;
+    std::function<void()> take_turn = [&] {
+        at_once = 0;
+        if (!over) {
+            asio::post(context(), take_turn);
+        }
+    };
+    asio::post(context(), take_turn);
+    const auto read = [&](http_client& client) -> asio::awaitable<void> {
+        const transport_request request = simple_request("{}");
+        auto answered = co_await client.send(request);
+        for (bool more = answered.has_value(); more;) {
+            const transport_result<std::string_view> bytes = co_await (*answered)->read();
+            more = bytes && !bytes->empty();
+            at_once += more ? bytes->size() : 0;
+            most_at_once = std::max(most_at_once, at_once);
+        }
+        over = true;
+    };
+    run(read(*transport));
+    elsewhere.stop();
+    sending.join();
+
+    EXPECT_GT(most_at_once, 0U);
+    EXPECT_LE(most_at_once, 256U << 10U);
 }
 
 TEST_F(HttpTransport, ReadsTheLineOfAChunkThatComesInPieces) {
