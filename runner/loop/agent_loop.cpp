@@ -2,9 +2,11 @@
 
 #include "runner/loop/conversation.hpp"
 #include "runner/loop/model_round.hpp"
+#include "runner/loop/run_step.hpp"
 #include "runner/loop/tool_round.hpp"
 #include "session/base/failpoint.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -44,20 +46,24 @@ public:
         case session::next_step::call_model:
             break;
         }
-        for (std::uint32_t round = 0;; ++round) {
+        for (;;) {
             if (stop_.requested()) {
                 co_return stop_.reason();
             }
-            const std::optional<stop_reason> ended = co_await model_round_.ask(round == 0);
+            std::optional<stop_reason> ended;
+            switch (next_step(conversation_.open_calls())) {
+            case run_step::ask_model:
+                ended = co_await take_answer();
+                break;
+            case run_step::execute_calls:
+                ended = co_await tool_round_.execute();
+                break;
+            case run_step::hand_over:
+                ended = stop_reason::external_tool;
+                break;
+            }
             if (ended) {
                 co_return *ended;
-            }
-            if (round == request_.agent.max_rounds) {
-                co_return stop_reason::max_rounds;
-            }
-            const std::optional<stop_reason> handed = co_await execute_calls();
-            if (handed) {
-                co_return *handed;
             }
         }
     }
@@ -74,7 +80,9 @@ public:
         }
         const bool handing_off = reason == stop_reason::external_tool;
         const bool success = class_of(reason) == stop_class::success;
-        for (const call_record& call : conversation_.open_calls(change)) {
+        std::vector<call_record> open = conversation_.open_calls();
+        open.insert(open.end(), change.calls.begin(), change.calls.end());
+        for (const call_record& call : open) {
             if (handing_off && call.owner == call_owner::external) {
                 conversation::set_status(change, call, call_status::pending);
                 end.pending_call_ids.push_back(call.id);
@@ -127,15 +135,20 @@ private:
         return conversation_.take(std::move(growing));
     }
 
-    // Executes the server's calls. nullopt: every call is answered, and the model is asked again.
-    boost::asio::awaitable<std::optional<stop_reason>> execute_calls() {
-        std::vector<model_turn::call> server_calls;
-        for (const model_turn::call& call : model_round_.turn()->calls()) {
-            if (call.owner == call_owner::server) {
-                server_calls.push_back(call);
-            }
+    // Asks the model, and stores its turn if the server has calls to execute.
+    boost::asio::awaitable<std::optional<stop_reason>> take_answer() {
+        const std::optional<stop_reason> ended = co_await model_round_.ask(answers_ == 0);
+        if (ended) {
+            co_return ended;
         }
-        if (server_calls.empty()) {
+        if (answers_++ == request_.agent.max_rounds) {
+            co_return stop_reason::max_rounds;
+        }
+        const bool any_for_server =
+            std::ranges::any_of(model_round_.turn()->calls(), [](const model_turn::call& call) {
+                return call.owner == call_owner::server;
+            });
+        if (!any_for_server) {
             co_return stop_reason::external_tool; // finish() stores the turn together with the
                                                   // terminal event.
         }
@@ -148,10 +161,7 @@ private:
         }
         unstored_.reset();
         check_failpoint("loop.turn_stored");
-        if (stop_.requested()) {
-            co_return stop_.reason();
-        }
-        co_return co_await tool_round_.execute(server_calls);
+        co_return std::nullopt;
     }
 
     // A client must not mistake a server call for its own (specification S5), so the call gets a
@@ -174,12 +184,13 @@ private:
     conversation conversation_;
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
+    std::uint32_t answers_ = 0;
     std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
 };
 
 // A stop that came before the run was over is its end reason, unless the end could not be stored,
 // which takes precedence.
-stop_reason last_word(stop_source& stop, stop_reason reason) noexcept {
+stop_reason end_reason(stop_source& stop, stop_reason reason) noexcept {
     const std::optional<stop_reason> stopped = stop.close();
     return stopped && reason != stop_reason::store_unavailable ? *stopped : reason;
 }
@@ -196,7 +207,7 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
         log.log(level, "run failed", {{"run", run_id}, {"detail", error.what()}});
     }
     try {
-        co_await run->finish(last_word(stop, reason));
+        co_await run->finish(end_reason(stop, reason));
     } catch (const std::exception& error) {
         log.log(
             log_level::critical, "a run could not be ended",

@@ -10,6 +10,7 @@
 
 namespace agui::runner {
 
+using session::call_owner;
 using session::call_record;
 using session::call_status;
 
@@ -39,12 +40,13 @@ conversation::conversation(
     }
     for (const call_record& call : thread.calls) {
         note_id(call.id);
-        note_call(call);
+        const bool known = call.made_in < thread.nodes.size();
+        note_call(call, known ? &thread.nodes[call.made_in].message : nullptr);
     }
     thread_ = std::move(thread);
 }
 
-boost::asio::awaitable<bool> conversation::hold() {
+boost::asio::awaitable<bool> conversation::load() {
     if (thread_) {
         co_return true;
     }
@@ -68,10 +70,11 @@ void conversation::note_id(std::string_view call_id) {
     call_hashes_.insert(std::ranges::lower_bound(call_hashes_, hash), hash);
 }
 
-// Keeps the call if it is open and of this run.
-void conversation::note_call(const call_record& call) {
-    const auto known = std::ranges::find(open_, call.id, &call_record::id);
+// Keeps the call if it is open and of this run. `made_in`: the message that holds it, if it is at
+// hand; a call that is to be executed needs it once.
+void conversation::note_call(const call_record& call, const session::message* made_in) {
     const bool is_open = call.run_id == run_id_ && call.status == call_status::open;
+    const auto known = std::ranges::find(open_, call.id, &call_record::id);
     if (known == open_.end()) {
         if (is_open) {
             open_.push_back(call);
@@ -80,6 +83,20 @@ void conversation::note_call(const call_record& call) {
         *known = call;
     } else {
         open_.erase(known);
+    }
+
+    const bool executes = is_open && call.owner == call_owner::server;
+    const auto kept = std::ranges::find(to_execute_, call.id, &session::tool_call::id);
+    if (!executes) {
+        if (kept != to_execute_.end()) {
+            to_execute_.erase(kept);
+        }
+    } else if (kept == to_execute_.end() && made_in != nullptr) {
+        const auto written =
+            std::ranges::find(made_in->tool_calls, call.id, &session::tool_call::id);
+        if (written != made_in->tool_calls.end()) {
+            to_execute_.push_back(*written);
+        }
     }
 }
 
@@ -125,12 +142,6 @@ session::changes conversation::take(branch_growth growing) const {
     return std::move(growing.change);
 }
 
-std::vector<call_record> conversation::open_calls(const session::changes& change) const {
-    std::vector<call_record> open = open_;
-    open.insert(open.end(), change.calls.begin(), change.calls.end());
-    return open;
-}
-
 void conversation::set_status(
     session::changes& change, const call_record& call, call_status status
 ) {
@@ -146,10 +157,11 @@ void conversation::set_status(
 }
 
 // What the store has done with the change.
-void conversation::go_on_from(const session::changes& change) {
+void conversation::continue_from(const session::changes& change) {
     for (const session::stored_message& added : change.messages) {
         bytes_ += session::stored_size(added.message);
     }
+    const std::size_t first_new = message_count_;
     message_count_ += change.messages.size();
     for (const auto& changed : change.branches) {
         if (changed.index == branch_) {
@@ -160,16 +172,17 @@ void conversation::go_on_from(const session::changes& change) {
         if (!may_have_call(call.id)) {
             note_id(call.id);
         }
-        note_call(call);
+        const bool made_here = call.made_in >= first_new && call.made_in < message_count_;
+        note_call(call, made_here ? &change.messages[call.made_in - first_new].message : nullptr);
     }
 }
 
 boost::asio::awaitable<bool> conversation::commit(session::changes change) {
-    let_go();
+    unload();
     change.at = time_.now();
     const result<void> done = co_await sink_.commit(change);
     if (done) {
-        go_on_from(change);
+        continue_from(change);
     }
     co_return done.has_value();
 }

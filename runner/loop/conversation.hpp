@@ -29,14 +29,14 @@ struct branch_growth {
 /// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
 class conversation {
 public:
-    /// Holds `thread` until let_go(). `sink` and `time` must outlive it.
+    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it.
     conversation(
         session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
     );
 
     /// Loads the thread if it is not in memory. False: the store cannot deliver it.
-    [[nodiscard]] boost::asio::awaitable<bool> hold();
-    void let_go() noexcept { thread_.reset(); }
+    [[nodiscard]] boost::asio::awaitable<bool> load();
+    void unload() noexcept { thread_.reset(); }
     /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return thread_.value(); }
 
@@ -58,10 +58,14 @@ public:
     /// The change that stores what was appended.
     [[nodiscard]] session::changes take(branch_growth growing) const;
 
-    /// This run's unanswered calls, including those of a change that is not stored yet, in call
-    /// order.
-    [[nodiscard]] std::vector<session::call_record> open_calls(const session::changes& change
-    ) const;
+    /// This run's stored calls without a result, in call order.
+    [[nodiscard]] const std::vector<session::call_record>& open_calls() const noexcept {
+        return open_;
+    }
+    /// Those of them that the server executes, as their stored messages hold them.
+    [[nodiscard]] const std::vector<session::tool_call>& calls_to_execute() const noexcept {
+        return to_execute_;
+    }
     /// Sets the call's status in `change`.
     static void set_status(
         session::changes& change, const session::call_record& call, session::call_status status
@@ -72,9 +76,9 @@ public:
     [[nodiscard]] boost::asio::awaitable<bool> commit(session::changes change);
 
 private:
-    void note_call(const session::call_record& call);
+    void note_call(const session::call_record& call, const session::message* made_in);
     void note_id(std::string_view call_id);
-    void go_on_from(const session::changes& change);
+    void continue_from(const session::changes& change);
 
     std::optional<session::thread_record> thread_;
     std::string run_id_;
@@ -86,6 +90,7 @@ private:
     std::size_t message_count_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<session::call_record> open_; ///< The open calls of this run, in call order.
+    std::vector<session::tool_call> to_execute_;
     std::vector<std::uint32_t>
         call_hashes_;             ///< Hashes of the ids of all calls of the thread, sorted.
     bool has_many_calls_ = false; ///< So many that there are no hashes.

@@ -15,8 +15,8 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
     }
-    const bool held = co_await run_.thread.hold();
-    if (!held) {
+    const bool loaded = co_await run_.thread.load();
+    if (!loaded) {
         co_return stop_reason::store_unavailable;
     }
     if (run_.stop.requested()) {
@@ -24,7 +24,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     }
     std::vector<session::message> history =
         session::model_history(run_.thread.thread(), run_.thread.tip());
-    run_.thread.let_go(); // Not held while the model streams.
+    run_.thread.unload(); // Not in memory while the model streams.
     put_context(history, run_.request.agent.context);
     model_request ask;
     ask.parameters = run_.request.agent.parameters;

@@ -29,8 +29,16 @@ private:
 
 } // namespace
 
-boost::asio::awaitable<std::optional<stop_reason>>
-tool_round::execute(const std::vector<model_turn::call>& calls) {
+boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
+    const std::vector<session::tool_call>& calls = run_.thread.calls_to_execute();
+    if (calls.empty()) {
+        // The records name a call that no message holds. Asked again, they would name it for ever.
+        run_.services.log.log(
+            log_level::error, "a call to be executed is not in its message",
+            {{"run", run_.request.run_id}}
+        );
+        co_return stop_reason::error;
+    }
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto batch = std::make_shared<tool_batch>(
         executor, run_.stop, run_.request.agent.max_parallel_tools, run_.services.max_result_bytes,
@@ -39,11 +47,10 @@ tool_round::execute(const std::vector<model_turn::call>& calls) {
     // However this function is left, even by a result that cannot be shown or stored, the batch
     // stops.
     const batch_end end(*batch);
-    for (const model_turn::call& call : calls) {
+    for (const session::tool_call& call : calls) {
         batch->add(run_.tools.function_of(call.name), invocation(call));
     }
     batch->start();
-    bool handed_over = false;
     while (!batch->done()) {
         const bool stopped = co_await wait_for(*batch);
         if (stopped) {
@@ -54,15 +61,11 @@ tool_round::execute(const std::vector<model_turn::call>& calls) {
             continue;
         }
         check_failpoint("loop.tools_finished");
-        const std::optional<stop_reason> failed = co_await store_results(finished, handed_over);
+        const std::optional<stop_reason> failed = co_await store_results(finished);
         check_failpoint("loop.results_stored");
         if (failed) {
             co_return failed;
         }
-    }
-    // This turn may hold calls for the caller as well as for the server.
-    if (handed_over || !run_.thread.open_calls({}).empty()) {
-        co_return stop_reason::external_tool;
     }
     co_return std::nullopt;
 }
@@ -79,7 +82,7 @@ boost::asio::awaitable<bool> tool_round::wait_for(tool_batch& batch) {
 }
 
 boost::asio::awaitable<std::optional<stop_reason>>
-tool_round::store_results(std::vector<tool_batch::finished>& finished, bool& handed_over) {
+tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     branch_growth growing = run_.thread.growth();
     std::vector<session::message> results;
     for (tool_batch::finished& one : finished) {
@@ -88,7 +91,6 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished, bool& han
             call_record changed = call;
             changed.owner = call_owner::external;
             growing.change.calls.push_back(std::move(changed));
-            handed_over = true;
             continue;
         }
         conversation::set_status(growing.change, call, call_status::answered);
@@ -123,7 +125,7 @@ session::message tool_round::result_message(tool_batch::finished& one) {
     return result;
 }
 
-tool_invocation tool_round::invocation(const model_turn::call& call) const {
+tool_invocation tool_round::invocation(const session::tool_call& call) const {
     tool_invocation made;
     made.name = call.name;
     made.arguments_text = call.arguments;

@@ -290,6 +290,59 @@ TEST_F(AgentLoop, ExecutesServerCallsAndHandsTheOthersOver) {
     EXPECT_EQ(status_of("c2"), call_status::answered);
 }
 
+// As when the caller has approved a call: the run begins with it, not with the model.
+TEST_F(AgentLoop, BeginsWithTheStoredCallsOfTheServer) {
+    session::changes change;
+    session::stored_message node;
+    node.parent = 0;
+    node.message.id = "a1";
+    node.message.role = session::role::assistant;
+    node.message.tool_calls = {
+        {"c1", "weather", R"({"city":"Ulm"})", {}, {}}, {"c2", "weather", "{}", {}, {}}
+    };
+    change.messages.push_back(node);
+    change.branches.push_back({0, {1, 0}});
+    change.calls = {
+        {"c1", "weather", "r1", session::call_owner::server, call_status::open, 1},
+        {"c2", "weather", "r0", session::call_owner::server, call_status::dead, 1}
+    };
+    session::apply(request.thread, change);
+    model.turns = {says("It is sunny")};
+
+    play();
+
+    EXPECT_EQ(
+        sink.steps, (std::vector<std::string>{
+                        "commit", R"(result c1 sunny {"city":"Ulm"})", "text It is sunny",
+                        "turn ended", "finish"
+                    })
+    );
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+}
+
+TEST_F(AgentLoop, BeginsWithTheCallsThatAreLeftToTheCaller) {
+    request.thread.calls = {
+        {"c1", "paint", "r1", session::call_owner::external, call_status::open, 0}
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(sink.end.pending_call_ids, (std::vector<std::string>{"c1"}));
+}
+
+TEST_F(AgentLoop, ARecordWhoseMessageLacksTheCallEndsTheRun) {
+    request.thread.calls = {
+        {"c1", "weather", "r1", session::call_owner::server, call_status::open, 0}
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::error);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+}
+
 TEST_F(AgentLoop, AServerFunctionMaySayExternal) {
     model.turns = {calls({{"c1", "screen", "{}"}})};
 

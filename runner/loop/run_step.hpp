@@ -1,0 +1,21 @@
+#pragma once
+
+#include "session/conversation/thread.hpp"
+
+#include <span>
+
+namespace agui::runner {
+
+/// What a run does next.
+enum class run_step {
+    ask_model,
+    execute_calls, ///< The server's calls of a stored answer have no results yet.
+    hand_over,     ///< Only the caller can answer what is left: the run ends.
+};
+
+/// Decided by the run's stored calls alone, so that a run which begins with calls to execute, or
+/// continues with them, needs no memory of how they came about. `open`: the run's calls without a
+/// result.
+[[nodiscard]] run_step next_step(std::span<const session::call_record> open) noexcept;
+
+} // namespace agui::runner

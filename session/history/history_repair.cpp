@@ -1,0 +1,151 @@
+#include "session/history/history_repair.hpp"
+
+#include "session/base/finite_json.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+constexpr std::string_view no_result = "There is no result for this call.";
+
+std::string_view missing_answer(call_status status) noexcept {
+    switch (status) {
+    case call_status::open:
+    case call_status::dead:
+        return "The call was interrupted; whether it had any effect is unknown.";
+    case call_status::pending:
+    case call_status::abandoned:
+        return "The call was not answered by the application.";
+    case call_status::denied:
+        return "The call was not allowed.";
+    case call_status::answered:
+        return "The result of this call is not available.";
+    }
+    return no_result;
+}
+
+// Model servers refuse a history whose arguments are no JSON object, even their own model's.
+std::string object_arguments(std::string text) {
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        return "{}";
+    }
+    const auto parsed = parse_arguments(text);
+    if (parsed && parsed->is_object()) {
+        return text;
+    }
+    return boost::json::serialize(boost::json::object{{"INVALID_JSON", text}});
+}
+
+// The tables own their keys: the messages are moved while the tables are in use.
+class repair {
+public:
+    explicit repair(history_selection selected)
+        : messages_(std::move(selected.messages)), calls_(std::move(selected.calls)) {
+        // A call that a later message repeats is finished: later results answer the repeat.
+        std::unordered_map<std::string_view, std::size_t> made_in;
+        std::unordered_set<std::string_view> closed;
+        for (std::size_t i = 0; i < messages_.size(); ++i) {
+            const message& each = messages_[i];
+            if (each.role == role::reasoning) {
+                reasoning_.try_emplace(each.id, i);
+                continue;
+            }
+            if (each.role == role::tool && !closed.contains(each.tool_call_id)) {
+                results_.try_emplace(each.tool_call_id, i);
+            }
+            for (const tool_call& call : each.tool_calls) {
+                if (made_in.try_emplace(call.id, i).first->second != i) {
+                    closed.insert(call.id);
+                }
+            }
+        }
+    }
+
+    std::vector<message> run() {
+        for (message& each : messages_) {
+            if (each.role == role::assistant) {
+                add_assistant(each);
+            } else if (each.role != role::tool && each.role != role::reasoning) {
+                out_.push_back(std::move(each));
+            }
+        }
+        return std::move(out_);
+    }
+
+private:
+    void add_assistant(message& assistant) {
+        std::vector<tool_call> calls;
+        for (tool_call& call : assistant.tool_calls) {
+            if (seen_.insert(call.id).second) {
+                call.arguments = object_arguments(std::move(call.arguments));
+                calls.push_back(std::move(call));
+            }
+        }
+        if (calls.empty() && is_empty(assistant.content)) {
+            return;
+        }
+        add_reasoning(assistant);
+        assistant.tool_calls = calls;
+        out_.push_back(std::move(assistant));
+        for (const tool_call& call : calls) {
+            out_.push_back(result_of(call));
+        }
+    }
+
+    void add_reasoning(const message& answer) {
+        if (!answer.origin) {
+            return;
+        }
+        for (const turn_block& block : answer.origin->blocks) {
+            const auto found = block.what == turn_block::kind::reasoning ? reasoning_.find(block.id)
+                                                                         : reasoning_.end();
+            if (found != reasoning_.end()) {
+                out_.push_back(messages_[found->second]); // Two answers may name the same one.
+            }
+        }
+    }
+
+    message result_of(const tool_call& call) {
+        const auto stored = results_.find(call.id);
+        if (stored != results_.end()) {
+            message& result = messages_[stored->second];
+            result.name = call.name;
+            return std::move(result);
+        }
+        message result;
+        result.id = call.id + ":missing";
+        result.role = role::tool;
+        result.tool_call_id = call.id;
+        result.name = call.name;
+        const auto record = calls_.find(call.id);
+        result.error =
+            std::string(record == calls_.end() ? no_result : missing_answer(record->second));
+        return result;
+    }
+
+    using places = std::unordered_map<std::string, std::size_t>;
+
+    std::vector<message> messages_;
+    call_statuses calls_;
+    places results_;                       // By call id; the first counts.
+    places reasoning_;                     // By its id.
+    std::unordered_set<std::string> seen_; // Calls that are in out_.
+    std::vector<message> out_;
+};
+
+} // namespace
+
+std::vector<message> repair_history(history_selection selected) {
+    return repair(std::move(selected)).run();
+}
+
+} // namespace agui::session

@@ -1,0 +1,51 @@
+#include "session/history/history_selection.hpp"
+
+#include <string_view>
+#include <unordered_set>
+
+namespace agui::session {
+
+namespace {
+
+using id_set = std::unordered_set<std::string_view>;
+
+void add_reasoning_ids(id_set& to, const message& answer) {
+    if (!answer.origin) {
+        return;
+    }
+    for (const turn_block& block : answer.origin->blocks) {
+        if (block.what == turn_block::kind::reasoning) {
+            to.insert(block.id);
+        }
+    }
+}
+
+bool is_selected(const message& value, const id_set& named_reasoning) {
+    if (!value.subagent_run_id.empty() || value.role == role::activity) {
+        return false;
+    }
+    return value.role != role::reasoning || named_reasoning.contains(value.id);
+}
+
+} // namespace
+
+history_selection select_history(const thread_record& thread, node_index tip) {
+    const std::vector<node_index> path = thread.path(tip);
+    id_set named_reasoning;
+    for (const node_index node : path) {
+        add_reasoning_ids(named_reasoning, thread.nodes[node].message);
+    }
+    history_selection selected;
+    for (const node_index node : path) {
+        const message& stored = thread.nodes[node].message;
+        if (is_selected(stored, named_reasoning)) {
+            selected.messages.push_back(stored);
+        }
+    }
+    for (const call_record& call : thread.calls) {
+        selected.calls.emplace(call.id, call.status);
+    }
+    return selected;
+}
+
+} // namespace agui::session

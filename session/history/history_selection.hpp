@@ -1,0 +1,26 @@
+#pragma once
+
+#include "session/conversation/thread.hpp"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace agui::session {
+
+/// What the thread's records say of its calls, by call id.
+using call_statuses = std::unordered_map<std::string, call_status>;
+
+/// The part of a branch that concerns a model. A value without ties to the thread: whatever
+/// shortens or edits `messages` leaves `calls` alone.
+struct history_selection {
+    std::vector<message> messages; ///< In order, as stored.
+    call_statuses calls;           ///< Of the whole thread: a call may be answered elsewhere.
+};
+
+/// The messages of the branch that ends in `tip` without activity, messages of subagents, and
+/// reasoning; reasoning that an answer's origin names is kept, because its provider may want it
+/// back. Pure.
+[[nodiscard]] history_selection select_history(const thread_record& thread, node_index tip);
+
+} // namespace agui::session

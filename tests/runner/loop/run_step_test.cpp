@@ -1,0 +1,32 @@
+#include "runner/loop/run_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using session::call_owner;
+
+std::vector<session::call_record> open(std::initializer_list<call_owner> owners) {
+    std::vector<session::call_record> calls;
+    for (const call_owner owner : owners) {
+        calls.emplace_back().owner = owner;
+    }
+    return calls;
+}
+
+TEST(RunStep, AsksTheModelIfNoCallIsOpen) { EXPECT_EQ(next_step({}), run_step::ask_model); }
+
+TEST(RunStep, ExecutesTheServersCallsFirst) {
+    EXPECT_EQ(next_step(open({call_owner::server})), run_step::execute_calls);
+    EXPECT_EQ(next_step(open({call_owner::external, call_owner::server})), run_step::execute_calls);
+}
+
+TEST(RunStep, HandsOverWhatOnlyTheCallerCanAnswer) {
+    EXPECT_EQ(next_step(open({call_owner::external, call_owner::external})), run_step::hand_over);
+}
+
+} // namespace
+} // namespace agui::runner
