@@ -97,10 +97,11 @@ struct server::impl {
     refused_origins refused;
     uuid_ids ids;
     std::vector<std::unique_ptr<io_thread>> threads;
-    std::unique_ptr<session::store> store;
+    std::shared_ptr<session::store> store;
     provider_map providers;
     input_parser parser;
     run_service runs;
+    run_control control;
     router routes;
     connection_services services;
     std::unique_ptr<listener> door;
@@ -130,16 +131,18 @@ server::impl::impl(config what, server_options given)
       log(options.log == nullptr ? *own_log : *options.log),
       refused(log),
       // Conversations.
-      store(make_store(settings.session, log)),
+      store(options.store ? std::move(options.store) : make_store(settings.session, log)),
       // Model servers.
       providers(make_providers(settings, options)),
       // What reads requests.
       parser(settings.server.input, &memory),
       // Runs. Tools are complete before the first of them: the registry is read-only from here on.
       runs(
-          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log, &memory},
+          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log, &memory,
+           options.observer ? &options.observer : nullptr},
           make_run_settings(settings, providers)
       ),
+      control(runs, parser),
       // What can be asked for.
       routes(settings.server.base_path, make_routes()),
       // What every connection needs.
@@ -288,6 +291,7 @@ void server::impl::begin_stop() {
 // The way down: runs, then connections, then the threads, which end when nothing is left to do.
 asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     co_await runs.drain(deadline);
+    control.close();
     door->close();
     if (signals) {
         signals->cancel();
@@ -389,6 +393,12 @@ std::uint16_t server::start() {
         one->thread = std::thread([&self, &one] { self.run_thread(*one); });
     }
     asio::co_spawn(first.context, self.runs.recover(), asio::use_future).get();
+    std::vector<asio::any_io_executor> executors;
+    executors.reserve(self.threads.size());
+    for (const auto& one : self.threads) {
+        executors.emplace_back(one->context.get_executor());
+    }
+    self.control.open(std::move(executors));
     self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });
     self.spawn("accepting connections failed", [&self] { return self.door->run(); });
     return self.door->endpoint().port();
@@ -400,6 +410,10 @@ std::string server::url() const {
     return "http://" + (where.address().is_v6() ? "[" + address + "]" : address) + ":" +
            std::to_string(where.port());
 }
+
+run_control& server::runs() noexcept { return impl_->control; }
+
+session::store& server::store() noexcept { return *impl_->store; }
 
 std::size_t server::memory_used() const { return impl_->memory.used(); }
 

@@ -1,9 +1,13 @@
 #pragma once
 
 #include "gateway/config/config.hpp"
+#include "gateway/run_control.hpp"
+#include "gateway/runs/run_observer.hpp"
+#include "runner/base/model_provider.hpp"
 #include "runner/http/scripted_transport.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
+#include "session/store/store.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -18,6 +22,12 @@ namespace agui::gateway {
 struct server_options {
     runner::tool_registry tools; ///< C++ functions as server tools, besides the config's webhooks.
     logger* log = nullptr;       ///< Outlives the server; nullptr: lines on standard error.
+    /// What answers for a model with `provider = "custom"`; needed if there is one. Called once for
+    /// each, while the server is constructed.
+    std::function<std::unique_ptr<runner::model_provider>(const model_config&)> provider_of;
+    /// Where conversations live; null: what `session.store` says. The server closes it.
+    std::shared_ptr<session::store> store;
+    run_observer observer; ///< Sees the events of all runs; empty: nobody does.
     /// What a model with `provider = "scripted"` answers; needed if there is one.
     std::function<runner::script(const model_config&)> script_of;
     bool demo_page = false;      ///< Serve the built-in example page at `/`.
@@ -48,6 +58,11 @@ public:
     /// Bytes that requests, logs and replies count at the moment (`server.max_memory_bytes`). Any
     /// thread.
     [[nodiscard]] std::size_t memory_used() const;
+
+    /// Starts, stops and lists runs. Lives as long as the server.
+    [[nodiscard]] run_control& runs() noexcept;
+    /// The conversations. Lives as long as the server; closed once wait() has returned.
+    [[nodiscard]] session::store& store() noexcept;
 
     /// Any thread, any number of times. The first call drains: new runs are refused, the others get
     /// `server.drain_seconds` to end by themselves. The second ends them at once.

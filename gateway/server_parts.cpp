@@ -159,6 +159,15 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
 
 std::unique_ptr<runner::model_provider>
 make_provider(const config& all, const model_config& model, const server_options& options) {
+    if (model.provider == model_config::provider_kind::custom) {
+        auto own = options.provider_of ? options.provider_of(model) : nullptr;
+        if (!own) {
+            throw std::runtime_error(
+                "models." + model.name + ".provider: this program has no provider of its own"
+            );
+        }
+        return own;
+    }
     runner::http_provider_settings settings;
     settings.name = model.name;
     settings.secrets = secrets_of(model, all.tools);

@@ -22,7 +22,8 @@ using provider_map = std::map<std::string, std::unique_ptr<runner::model_provide
 
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log);
-/// One [models.NAME]: its dialect (there is OpenAI's), over HTTP or played by a script.
+/// One [models.NAME]: its dialect (there is OpenAI's), over HTTP or played by a script, or what the
+/// embedding program has for it.
 [[nodiscard]] std::unique_ptr<runner::model_provider>
 make_provider(const config& all, const model_config& model, const server_options& options);
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);

@@ -123,7 +123,8 @@ struct tools_config {
 };
 
 struct model_config {
-    enum class provider_kind { openai, scripted };
+    /// custom: the embedding program's own, see server_options::provider_of.
+    enum class provider_kind { openai, scripted, custom };
     std::string name; ///< Of its table: `[models.main]`.
     provider_kind provider = provider_kind::openai;
     std::string base_url;

@@ -11,10 +11,12 @@ void read_model(config_reader& table, model_config& model) {
         table.problem("provider", "is missing");
     } else if (provider == "scripted") {
         model.provider = kind::scripted;
+    } else if (provider == "custom") {
+        model.provider = kind::custom;
     } else if (provider == "anthropic" || provider == "agui") {
         table.problem("provider", "\"" + provider + "\" is not supported by this version");
     } else if (provider != "openai") {
-        table.problem("provider", "must be one of \"openai\", \"scripted\"");
+        table.problem("provider", "must be one of \"openai\", \"scripted\", \"custom\"");
     }
     read_url(table, "base_url", model.base_url);
     table.read("script", model.script);
@@ -24,7 +26,7 @@ void read_model(config_reader& table, model_config& model) {
     if (provider == "scripted" && model.script.empty()) {
         table.problem("script", "is missing: a file or folder to play");
     }
-    if (provider == "openai" && table.has("script")) {
+    if ((provider == "openai" || provider == "custom") && table.has("script")) {
         table.problem("script", "is for provider = \"scripted\"");
     }
     if (table.has("model")) {

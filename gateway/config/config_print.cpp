@@ -250,10 +250,22 @@ std::string tool_choice_name(const runner::tool_choice& choice) {
     return "auto";
 }
 
+std::string_view provider_name(model_config::provider_kind kind) {
+    switch (kind) {
+    case model_config::provider_kind::openai:
+        return "openai";
+    case model_config::provider_kind::scripted:
+        return "scripted";
+    case model_config::provider_kind::custom:
+        return "custom";
+    }
+    return "openai";
+}
+
 toml::table model_table(const model_config& model) {
     const bool scripted = model.provider == model_config::provider_kind::scripted;
     toml::table table{
-        {"provider", scripted ? "scripted" : "openai"},
+        {"provider", provider_name(model.provider)},
         {"model", model.parameters.model},
         {"headers", header_names(model.headers)},
         {"media_urls", strings(model.media_urls)},

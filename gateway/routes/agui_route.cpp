@@ -56,9 +56,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     }
     run_stream_request stream;
     stream.projection = input->input.projection;
-    what.input = std::move(input->input);
-    what.digest = std::move(input->digest);
-    what.memory = std::move(input->memory);
+    move_into(what, std::move(*input));
     what.body_bytes = body_bytes;
     what.received = request.received;
     auto accepted = co_await runs.accept(std::move(what));

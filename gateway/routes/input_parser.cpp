@@ -99,6 +99,12 @@ asio::awaitable<outcome> input_parser::read(std::string body) {
     co_return std::move(*read);
 }
 
+void move_into(requested_run& what, input_parser::parsed input) {
+    what.input = std::move(input.input);
+    what.digest = std::move(input.digest);
+    what.memory = std::move(input.memory);
+}
+
 asio::awaitable<text_outcome> input_parser::read_text(std::string body) {
     if (body.size() <= small_bytes_max) {
         co_return parse_text(body, limits_, budget_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/runs/requested_run.hpp"
 #include "session/base/memory_budget.hpp"
 #include "translator/input/run_input.hpp"
 
@@ -53,5 +54,8 @@ private:
     boost::asio::thread_pool mid_size_{1};
     boost::asio::thread_pool large_{1};
 };
+
+/// The input as part of a request.
+void move_into(requested_run& what, input_parser::parsed input);
 
 } // namespace agui::gateway

@@ -101,7 +101,16 @@ live_run::live_run(
       first_own_message_(first_own_message),
       settings_(options),
       log_(std::move(events)),
-      translator_(*log_, settings_.translation),
+      observed_(
+          settings_.observer == nullptr
+              ? nullptr
+              : std::make_unique<observed_sink>(
+                    *log_, *settings_.observer, place_.thread, record_, logger_
+                )
+      ),
+      translator_(
+          observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_, settings_.translation
+      ),
       stop_(executor_),
       timeout_(executor_),
       detached_timer_(executor_) {
@@ -150,7 +159,7 @@ void live_run::give_up() noexcept {
     timeout_.cancel();
     detached_timer_.cancel();
     try {
-        log_->end_without_store(end_seen_by_readers());
+        show_end_without_store(end_seen_by_readers());
     } catch (const std::exception&) {
         log_->end_without_store({}
         ); // There is no memory for an event; the end of the stream has to do.
@@ -257,6 +266,9 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
     );
     tell_end();
+    if (observed_) {
+        observed_->report_end();
+    }
     pass_failpoint("run.thread_free");
     log_->publish_end();
     pass_failpoint("run.end_published");
@@ -281,8 +293,15 @@ void live_run::end_without_store() {
     store_.release(key(), record_.run_id);
     const std::vector<std::string> events = end_seen_by_readers();
     tell_end();
-    log_->end_without_store(events);
+    show_end_without_store(events);
     set_over();
+}
+
+void live_run::show_end_without_store(const std::vector<std::string>& events) {
+    if (observed_) {
+        observed_->report_end_without_store(events);
+    }
+    log_->end_without_store(events);
 }
 
 // The exception of P3: the client learns that the last events may be missing after a restart;

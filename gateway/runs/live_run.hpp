@@ -4,6 +4,7 @@
 #include "gateway/runs/conversation_key.hpp"
 #include "gateway/runs/disconnect_policy.hpp"
 #include "gateway/runs/event_log.hpp"
+#include "gateway/runs/run_observer.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/store/store.hpp"
 #include "translator/agui/agui_translator.hpp"
@@ -36,6 +37,7 @@ public:
         /// token_limit.
         std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
+        const run_observer* observer = nullptr; ///< Outlives the run; null: none.
     };
 
     /// The log of a future run. `memory`, which may be null, counts its events.
@@ -110,6 +112,7 @@ private:
     void end_anyhow() noexcept;
     void end_without_store();
     [[nodiscard]] std::vector<std::string> end_seen_by_readers();
+    void show_end_without_store(const std::vector<std::string>& events);
     void tell_end();
     void set_over() noexcept;
 
@@ -122,6 +125,7 @@ private:
     const session::node_index first_own_message_;
     settings settings_;
     std::shared_ptr<event_log> log_;
+    std::unique_ptr<observed_sink> observed_; ///< Null: nobody observes.
     translator::agui_translator translator_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;

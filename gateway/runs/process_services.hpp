@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/runs/run_observer.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/id.hpp"
@@ -17,7 +18,8 @@ struct process_services {
     id_source& ids;
     const clock& time;
     logger& log;
-    memory_budget* memory = nullptr; ///< Counts the events of runs.
+    memory_budget* memory = nullptr;        ///< Counts the events of runs.
+    const run_observer* observer = nullptr; ///< Null: none.
 };
 
 } // namespace agui::gateway

@@ -68,6 +68,7 @@ live_run::settings settings_of(const run_core& core, const requested_run& what) 
     options.detached = core.settings.detached;
     options.max_bytes = core.settings.max_run_bytes;
     options.translation = core.settings.translation;
+    options.observer = core.services.observer;
     return options;
 }
 

@@ -47,6 +47,11 @@ std::size_t run_registry::size() const {
     return runs_.size();
 }
 
+std::vector<std::shared_ptr<live_run>> run_registry::active_runs() const {
+    const std::lock_guard lock(mutex_);
+    return {runs_.begin(), runs_.end()};
+}
+
 std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
     tell(run->place());
     const std::lock_guard lock(mutex_);

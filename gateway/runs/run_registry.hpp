@@ -53,6 +53,8 @@ public:
     /// The thread's run; null: it has none.
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
+    /// All of them, in no order.
+    [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
 
     /// Records that a run has no readers any more. If there are too many, returns the one without a
     /// reader for the longest time, for the caller to stop. Null: within the limit.

@@ -11,7 +11,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <iterator>
+#include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -162,6 +165,37 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     co_return stopped;
 }
 
+boost::asio::awaitable<result<session::run_record>>
+run_service::wait_for_end(thread_key key, std::string run_id) {
+    const std::shared_ptr<run_core> core = core_;
+    for (const bool ephemeral : {false, true}) {
+        const conversation_key place{key, ephemeral};
+        std::shared_ptr<live_run> run;
+        {
+            // A run that is being begun is in the store already, but not active yet.
+            const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
+            run = core->registry.active(place);
+        }
+        if (run && run->record().run_id == run_id) {
+            co_await run->ended().wait();
+        }
+        auto found = co_await core->store_of(place).find_run(key, run_id);
+        if (!found) {
+            co_return found.error();
+        }
+        if (!found->has_value()) {
+            continue;
+        }
+        if ((*found)->status == session::run_status::active) {
+            co_return failure{
+                errc::store_unavailable, "the end of this run could not be stored", {}, {}
+            };
+        }
+        co_return std::move(**found);
+    }
+    co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
+}
+
 boost::asio::awaitable<void> run_service::recover() {
     const std::shared_ptr<run_core> core = core_;
     co_await core->orphans.recover_all();
@@ -189,6 +223,23 @@ boost::asio::awaitable<void> run_service::drain(std::chrono::steady_clock::time_
 
 bool run_service::draining() const { return core_->registry.draining(); }
 
-std::size_t run_service::active_runs() const { return core_->registry.size(); }
+std::vector<run_service::active_run> run_service::active_runs() const {
+    std::vector<active_run> all;
+    for (const std::shared_ptr<live_run>& run : core_->registry.active_runs()) {
+        const session::run_record& record = run->record();
+        all.push_back({
+            .thread = run->key(),
+            .ephemeral = run->place().ephemeral,
+            .run_id = record.run_id,
+            .agent_id = record.agent_id,
+            .started_at = record.started_at,
+            .readers = run->log()->reader_count(),
+        });
+    }
+    std::ranges::sort(all, {}, [](const active_run& run) {
+        return std::tie(run.started_at, run.run_id);
+    });
+    return all;
+}
 
 } // namespace agui::gateway

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -75,6 +76,11 @@ public:
     [[nodiscard]] boost::asio::awaitable<bool>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
+    /// Returns the record of the run once it has ended. errc::not_found; errc::store_unavailable
+    /// also if its end could not be stored. Cancelling the caller does not end the wait.
+    [[nodiscard]] boost::asio::awaitable<result<session::run_record>>
+    wait_for_end(session::thread_key key, std::string run_id);
+
     /// Recovers the orphans of an earlier process. To be called before the first accept().
     [[nodiscard]] boost::asio::awaitable<void> recover();
 
@@ -86,7 +92,17 @@ public:
     );
 
     [[nodiscard]] bool draining() const;
-    [[nodiscard]] std::size_t active_runs() const;
+    /// One entry of active_runs().
+    struct active_run {
+        session::thread_key thread;
+        bool ephemeral = false;
+        std::string run_id;
+        std::string agent_id;
+        unix_ms started_at = 0;
+        std::size_t readers = 0;
+    };
+    /// The runs that have begun and not ended, oldest first.
+    [[nodiscard]] std::vector<active_run> active_runs() const;
 
 private:
     const std::shared_ptr<run_core> core_;

@@ -25,14 +25,13 @@ constexpr std::string_view error_end =
 
 class LostLog : public coroutine_test {
 protected:
-    void begin(std::string_view protocol) {
+    void begin(std::string_view protocol, live_run::settings settings = {}) {
         session::run_record record = run_of("r");
         record.protocol = protocol;
         log_ = live_run::make_log(context().get_executor(), *store_, false, nullptr);
         run_ = std::make_shared<live_run>(
             context().get_executor(), *store_, time_, logger_, log_,
-            gateway::conversation_key{key_of("t"), false}, std::move(record), 0,
-            live_run::settings{}
+            gateway::conversation_key{key_of("t"), false}, std::move(record), 0, settings
         );
     }
 
@@ -86,6 +85,22 @@ TEST_F(LostLog, IsClosedAfterWhatWasVisible) {
         read(),
         "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"m\"}\n\n" + std::string(error_end)
     );
+}
+
+// Readers get no terminal that is not stored, nor does an observer.
+TEST_F(LostLog, IsObservedWithTheEndThatReadersGet) {
+    std::string seen;
+    const gateway::run_observer observer = [&seen](const gateway::observed_event& event) {
+        seen += std::to_string(event.sequence) + (event.terminal ? " end " : " ");
+        seen += std::string(event.json.substr(9, event.json.find('"', 9) - 9)) + "\n";
+    };
+    live_run::settings settings;
+    settings.observer = &observer;
+    begin("1.1", settings);
+
+    run_->give_up();
+
+    EXPECT_EQ(seen, "0 RUN_STARTED\n0 end RUN_ERROR\n");
 }
 
 } // namespace

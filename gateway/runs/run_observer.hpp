@@ -1,0 +1,59 @@
+#pragma once
+
+#include "session/base/log.hpp"
+#include "session/conversation/thread.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::gateway {
+
+/// One event of a run. The references are valid during the call.
+struct observed_event {
+    const session::thread_key& thread;
+    const session::run_record& run; ///< As the run began.
+    std::uint64_t sequence = 0;     ///< In the run, from 1; 0: the store could not take it.
+    std::string_view json;          ///< AG-UI 1.1.
+    bool terminal = false;          ///< The last one of the run.
+};
+
+/// Sees each event of each run in order, on the run's thread, as soon as it is made: readers may
+/// see it later. The terminal event comes once the run's end is stored. Must not block: the run
+/// waits for it. What it throws is logged and otherwise ignored. Runs that an earlier process left
+/// behind are not reported.
+using run_observer = std::function<void(const observed_event&)>;
+
+/// Passes a run's events on, and reports them to an observer. Lives on the run's executor; what its
+/// arguments refer to must outlive it.
+class observed_sink final : public translator::wire_sink {
+public:
+    observed_sink(
+        translator::wire_sink& next, const run_observer& observer,
+        const session::thread_key& thread, const session::run_record& run, logger& log
+    )
+        : next_(next), observer_(observer), thread_(thread), run_(run), log_(log) {}
+
+    void on_event(const translator::wire_event& event) override;
+
+    /// The terminal event that was passed on is stored.
+    void report_end();
+    /// It is not: readers get these events instead.
+    void report_end_without_store(const std::vector<std::string>& events);
+
+private:
+    void report(std::uint64_t sequence, std::string_view json, bool terminal);
+
+    translator::wire_sink& next_;
+    const run_observer& observer_;
+    const session::thread_key& thread_;
+    const session::run_record& run_;
+    logger& log_;
+    std::uint64_t sequence_ = 0;
+    std::string terminal_;
+};
+
+} // namespace agui::gateway
