@@ -5,6 +5,7 @@
 #include "gateway/runs/run_observer.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/http/scripted_transport.hpp"
+#include "runner/loop/loop_detector.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
 #include "session/store/store.hpp"
@@ -27,6 +28,9 @@ struct server_options {
     std::function<std::unique_ptr<runner::model_provider>(const model_config&)> provider_of;
     /// Where conversations live; null: what `session.store` says. The server closes it.
     std::shared_ptr<session::store> store;
+    /// Decides what a run does about a model that repeats its calls; empty: what the agent's
+    /// `loop_detection` says. Called on the threads of the server; must not block.
+    runner::loop_callback decide_loop;
     run_observer observer; ///< Sees the events of all runs; empty: nobody does.
     /// What a model with `provider = "scripted"` answers; needed if there is one.
     std::function<runner::script(const model_config&)> script_of;

@@ -117,6 +117,10 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.settings.tool_patterns = agent.tools;
     entry.settings.max_rounds = agent.max_rounds;
     entry.settings.max_parallel_tools = agent.max_parallel_tools;
+    entry.settings.limits = agent.limits;
+    if (!agent.detects_loops) {
+        entry.settings.limits.loop_threshold = 0;
+    }
     entry.settings.parameters = find_model(all, agent.model).parameters;
     entry.model = providers.at(agent.model).get();
     entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
@@ -206,7 +210,9 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
     return registry;
 }
 
-run_settings make_run_settings(const config& all, const provider_map& providers) {
+run_settings make_run_settings(
+    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop
+) {
     run_settings settings;
     settings.history = all.session.history;
     settings.reject_name_clash = all.tools.reject_name_clash;
@@ -227,7 +233,8 @@ run_settings make_run_settings(const config& all, const provider_map& providers)
     settings.busy_wait = all.session.busy_wait;
     settings.translation.usage = all.server.usage;
     for (const agent_config& agent : all.agents) {
-        settings.agents[agent.id] = make_agent(all, agent, providers);
+        agent_entry& made = settings.agents[agent.id] = make_agent(all, agent, providers);
+        made.settings.limits.decide_loop = decide_loop;
     }
     if (!settings.agents.contains(settings.default_agent) && !all.agents.empty()) {
         settings.default_agent = all.agents.front().id;

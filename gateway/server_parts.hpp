@@ -37,7 +37,9 @@ secrets_of(const model_config& model, const tools_config& tools);
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools);
 /// `providers` outlives the settings.
-[[nodiscard]] run_settings make_run_settings(const config& all, const provider_map& providers);
+[[nodiscard]] run_settings make_run_settings(
+    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop = {}
+);
 
 /// Bytes of memory that takers share.
 struct memory_limits {

@@ -3,6 +3,7 @@
 #include "gateway/runs/context_place.hpp"
 #include "gateway/runs/disconnect_policy.hpp"
 #include "runner/base/model_provider.hpp"
+#include "runner/loop/agent_loop.hpp"
 #include "session/base/log.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/store/store.hpp"
@@ -149,6 +150,8 @@ struct agent_config {
     std::vector<std::string> tools; ///< Patterns; empty: all.
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
+    bool detects_loops = true;  ///< `loop_detection = "off"`: false.
+    runner::turn_limits limits; ///< loop_threshold counts if detects_loops.
     std::vector<std::string> overridable;
     std::optional<session::client_history> client_history; ///< Nothing: session.client_history.
     context_place context = context_place::user;

@@ -3,10 +3,36 @@
 #include "gateway/config/config_values.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 namespace agui::gateway {
+
+namespace {
+
+void read_limits(config_reader& table, agent_config& agent) {
+    using runner::loop_action;
+    runner::turn_limits& limits = agent.limits;
+    table.read_number("max_calls", limits.max_calls, 0, 1'000'000);
+    table.read_number("max_turn_rounds", limits.max_turn_rounds, 0, 1'000'000);
+    table.read_number("max_tokens", limits.max_tokens, 0, std::int64_t{1} << 53);
+    std::optional<loop_action> action = limits.on_loop;
+    table.read_choice(
+        "loop_detection", action,
+        {{"off", std::optional<loop_action>()},
+         {"continue", std::optional(loop_action::go_on)},
+         {"warn", std::optional(loop_action::warn)},
+         {"terminate", std::optional(loop_action::terminate)}}
+    );
+    agent.detects_loops = action.has_value();
+    limits.on_loop = action.value_or(limits.on_loop);
+    // A cycle of three calls a thousand times is what loop_detector keeps for each run.
+    table.read_number("loop_threshold", limits.loop_threshold, 2, 1000);
+}
+
+} // namespace
 
 void read_agent(config_reader& table, agent_config& agent) {
     if (!table.read("id", agent.id) || !is_word(agent.id, "_.-")) {
@@ -61,15 +87,7 @@ void read_agent(config_reader& table, agent_config& agent) {
             table.problem("overridable", "holds \"" + name + "\", which no request can set");
         }
     }
-    bool supported = true;
-    table.read_choice(
-        "loop_detection", supported,
-        {{"off", true}, {"warn", false}, {"continue", false}, {"terminate", false}}
-    );
-    if (!supported) {
-        table.problem("loop_detection", "only \"off\" is supported by this version");
-    }
-    table.unsupported("loop_threshold");
+    read_limits(table, agent);
     table.unsupported("max_history_messages");
     table.unsupported("max_history_tokens");
 }

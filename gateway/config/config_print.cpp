@@ -316,6 +316,18 @@ std::string_view context_name(context_place place) {
     return "user";
 }
 
+std::string_view loop_action_name(runner::loop_action action) {
+    switch (action) {
+    case runner::loop_action::go_on:
+        return "continue";
+    case runner::loop_action::warn:
+        return "warn";
+    case runner::loop_action::terminate:
+        return "terminate";
+    }
+    return "warn";
+}
+
 toml::table agent_table(const agent_config& agent, const session_config& session) {
     return toml::table{
         {"id", agent.id},
@@ -324,6 +336,12 @@ toml::table agent_table(const agent_config& agent, const session_config& session
         {"tools", strings(agent.tools)},
         {"max_rounds", static_cast<std::int64_t>(agent.max_rounds)},
         {"max_parallel_tools", static_cast<std::int64_t>(agent.max_parallel_tools)},
+        {"max_calls", static_cast<std::int64_t>(agent.limits.max_calls)},
+        {"max_turn_rounds", static_cast<std::int64_t>(agent.limits.max_turn_rounds)},
+        {"max_tokens", static_cast<std::int64_t>(agent.limits.max_tokens)},
+        {"loop_detection",
+         agent.detects_loops ? loop_action_name(agent.limits.on_loop) : std::string_view("off")},
+        {"loop_threshold", static_cast<std::int64_t>(agent.limits.loop_threshold)},
         {"overridable", strings(agent.overridable)},
         {"client_history",
          client_history_name(agent.client_history.value_or(session.history.client_history))},

@@ -4,6 +4,7 @@
 #include "runner/loop/model_round.hpp"
 #include "runner/loop/run_step.hpp"
 #include "runner/loop/tool_round.hpp"
+#include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <algorithm>
@@ -27,7 +28,17 @@ public:
           sink_(sink),
           stop_(stop),
           tools_(services.tools, request_.agent.tool_patterns, std::move(request_.external_tools)),
-          conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {}
+          conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
+        const session::thread_record& thread = conversation_.thread();
+        earlier_ = use_of_turn(thread, conversation_.tip());
+        if (request_.agent.limits.loop_threshold > 1) {
+            detector_.emplace(request_.agent.limits.loop_threshold);
+            for (const session::tool_call& call :
+                 last_calls(thread, conversation_.tip(), detector_->memory())) {
+                (void)detector_->add(call.name, call.arguments);
+            }
+        }
+    }
 
     // The reason of the end. What is not committed yet is left in model_round_.turn() for finish().
     boost::asio::awaitable<stop_reason> run() {
@@ -137,12 +148,17 @@ private:
 
     // Asks the model, and stores its turn if the server has calls to execute.
     boost::asio::awaitable<std::optional<stop_reason>> take_answer() {
+        const turn_limits& limits = request_.agent.limits;
+        if (limits.max_tokens > 0 && earlier_.tokens + model_round_.tokens() >= limits.max_tokens) {
+            co_return stop_reason::token_limit;
+        }
         const std::optional<stop_reason> ended = co_await model_round_.ask(answers_ == 0);
         if (ended) {
             co_return ended;
         }
-        if (answers_++ == request_.agent.max_rounds) {
-            co_return stop_reason::max_rounds;
+        const std::optional<stop_reason> exceeded = check_limits();
+        if (exceeded) {
+            co_return exceeded;
         }
         const bool any_for_server =
             std::ranges::any_of(model_round_.turn()->calls(), [](const model_turn::call& call) {
@@ -162,6 +178,56 @@ private:
         unstored_.reset();
         check_failpoint("loop.turn_stored");
         co_return std::nullopt;
+    }
+
+    // Of an answer with calls: true if nothing of it may be executed or handed over.
+    std::optional<stop_reason> check_limits() {
+        const turn_limits& limits = request_.agent.limits;
+        const std::vector<model_turn::call>& calls = model_round_.turn()->calls();
+        if (answers_++ == request_.agent.max_rounds) {
+            return stop_reason::max_rounds;
+        }
+        calls_ += calls.size();
+        const bool too_many_calls = limits.max_calls > 0 && calls_ > limits.max_calls;
+        const bool too_many_rounds =
+            limits.max_turn_rounds > 0 && earlier_.rounds + answers_ > limits.max_turn_rounds;
+        if (too_many_calls || too_many_rounds) {
+            services_.log.log(
+                log_level::warning, "a run has exceeded a limit of its agent",
+                {{"run", request_.run_id},
+                 {"limit", too_many_calls ? "max_calls" : "max_turn_rounds"}}
+            );
+            return stop_reason::max_rounds;
+        }
+        for (const model_turn::call& call : calls) {
+            if (on_loop(call) == loop_action::terminate) {
+                return stop_reason::tool_loop;
+            }
+        }
+        return std::nullopt;
+    }
+
+    loop_action on_loop(const model_turn::call& call) {
+        if (!detector_) {
+            return loop_action::go_on;
+        }
+        const std::optional<found_loop> found = detector_->add(call.name, call.arguments);
+        if (!found) {
+            return loop_action::go_on;
+        }
+        const turn_limits& limits = request_.agent.limits;
+        const loop_action action = limits.decide_loop ? limits.decide_loop(*found) : limits.on_loop;
+        services_.log.log(
+            log_level::warning, "the model repeats its calls",
+            {{"run", request_.run_id},
+             {"call", call.id},
+             {"repeats", std::to_string(found->repeats)},
+             {"period", std::to_string(found->period)}}
+        );
+        if (action == loop_action::warn) {
+            tool_round_.warn(call.id, loop_warning(*found));
+        }
+        return action;
     }
 
     // A client must not mistake a server call for its own (specification S5), so the call gets a
@@ -184,7 +250,10 @@ private:
     conversation conversation_;
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
-    std::uint32_t answers_ = 0;
+    std::uint32_t answers_ = 0; ///< That held calls.
+    std::size_t calls_ = 0;
+    turn_use earlier_;                           ///< By earlier runs of this user turn.
+    std::optional<loop_detector> detector_;      ///< Empty: no detection.
     std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
 };
 

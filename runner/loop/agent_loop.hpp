@@ -4,6 +4,7 @@
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "runner/base/stop_source.hpp"
+#include "runner/loop/loop_detector.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/error.hpp"
@@ -53,6 +54,21 @@ public:
     finish(session::changes change, run_end end) = 0;
 };
 
+/// Limits beside max_rounds; 0: none. A run that exceeds one ends on purpose (P9), and nothing of
+/// the answer that exceeded it is executed or handed over.
+struct turn_limits {
+    std::uint32_t max_calls = 0; ///< Of one run. Above: max_rounds.
+    /// Answers with calls, over all runs of a user turn: a page that answers each hand-off has
+    /// max_rounds again in each run. Above: max_rounds.
+    std::uint32_t max_turn_rounds = 100;
+    /// Over all runs of a user turn, as the model server counts them (one that counts nothing:
+    /// four bytes of its answers are one token). Once reached, no model is asked: token_limit.
+    std::uint64_t max_tokens = 0;
+    std::uint32_t loop_threshold = 3; ///< For loop_detector; 0: no detection.
+    loop_action on_loop = loop_action::warn;
+    loop_callback decide_loop; ///< If set, decides instead of on_loop.
+};
+
 /// An agent as configured, with the changes of the request.
 struct agent_settings {
     std::string id = "default";
@@ -62,6 +78,7 @@ struct agent_settings {
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10; ///< How many model answers may have their calls executed.
     std::uint32_t max_parallel_tools = 8;
+    turn_limits limits;
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };

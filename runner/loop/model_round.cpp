@@ -95,6 +95,7 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     if (answer.usage) {
         add_usage(usage_, *answer.usage);
     }
+    count_tokens(answer);
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
             log_level::warning, "unknown finish_reason", {{"run", run_.request.run_id}}
@@ -116,6 +117,22 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
         return stop_reason::completed;
     }
     return std::nullopt;
+}
+
+void model_round::count_tokens(const model_answer& answer) {
+    constexpr std::uint64_t bytes_of_token = 4; // Of English text and of JSON.
+    std::uint64_t count = 0;
+    if (answer.usage) {
+        for (const auto& part : {answer.usage->input_tokens, answer.usage->output_tokens}) {
+            count += static_cast<std::uint64_t>(std::max<std::int64_t>(part.value_or(0), 0));
+        }
+    } else {
+        count = turn_->bytes() / bytes_of_token + 1;
+    }
+    tokens_ += count;
+    if (run_.request.agent.limits.max_tokens > 0) {
+        turn_->set_tokens(count);
+    }
 }
 
 model_turn::call model_round::name_call(std::string_view id, std::string_view name) {

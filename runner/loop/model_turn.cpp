@@ -88,7 +88,19 @@ bool model_turn::has_origin() const {
                (each.what == turn_block::kind::text && &each != origin_.blocks.data());
     };
     return !origin_.provider.empty() &&
-           (!origin_.data.empty() || std::ranges::any_of(origin_.blocks, is_unusual));
+           (keeps_provider_ || origin_.tokens > 0 || !origin_.data.empty() ||
+            std::ranges::any_of(origin_.blocks, is_unusual));
+}
+
+std::size_t model_turn::bytes() const noexcept {
+    std::size_t sum = text_.size();
+    for (const reasoning& each : reasoning_) {
+        sum += each.text.size();
+    }
+    for (const call& each : calls_) {
+        sum += each.name.size() + each.arguments.size();
+    }
+    return sum;
 }
 
 void model_turn::complete_calls() {

@@ -6,6 +6,7 @@
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,17 @@ public:
     [[nodiscard]] bool has_room() const noexcept override { return out_.has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return out_.room(); }
 
+    /// Stored with the turn, for limits over several runs. 0: not stored.
+    void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
+    /// Stored with the turn even if the provider wants nothing back: who answered.
+    void keep_provider() noexcept { keeps_provider_ = true; }
+    /// True until something of the answer was shown.
+    [[nodiscard]] bool empty() const noexcept {
+        return text_.empty() && reasoning_.empty() && calls_.empty();
+    }
+    /// Bytes of text, reasoning and arguments so far.
+    [[nodiscard]] std::size_t bytes() const noexcept;
+
     /// The answer is complete: a call without arguments gets `{}`, which clients can parse.
     void complete_calls();
 
@@ -77,6 +89,7 @@ private:
     session::turn_origin origin_;
     std::vector<call> calls_;
     bool last_is_call_ = false;
+    bool keeps_provider_ = false;
 };
 
 } // namespace agui::runner

@@ -119,6 +119,9 @@ session::message tool_round::result_message(tool_batch::finished& one) {
     result.role = session::role::tool;
     result.tool_call_id = one.call_id;
     result.content = std::move(one.outcome.content);
+    if (const auto warning = warnings_.extract(one.call_id)) {
+        prepend(result.content, warning.mapped());
+    }
     if (one.outcome.what == tool_outcome::kind::error) {
         result.error = session::text_of(result.content);
     }

@@ -5,7 +5,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -21,6 +24,11 @@ public:
     /// tool of the round is started any more, and those that run are cancelled.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();
 
+    /// Puts `warning` in front of that call's result.
+    void warn(const std::string& call_id, std::string warning) {
+        warnings_[call_id] = std::move(warning);
+    }
+
 private:
     [[nodiscard]] boost::asio::awaitable<bool> wait_for(tool_batch& batch);
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
@@ -29,6 +37,7 @@ private:
     [[nodiscard]] tool_invocation invocation(const session::tool_call& call) const;
 
     const run_parts run_;
+    std::map<std::string, std::string> warnings_; ///< By call id.
 };
 
 } // namespace agui::runner

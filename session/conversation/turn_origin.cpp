@@ -87,6 +87,9 @@ json::object to_json(const turn_origin& value) {
     if (!value.data.empty()) {
         object.emplace("data", value.data);
     }
+    if (value.tokens > 0) {
+        object.emplace("tokens", value.tokens);
+    }
     return object;
 }
 
@@ -109,6 +112,11 @@ std::optional<turn_origin> turn_origin_from_json(const json::value& value) {
     const json::value* const data = object->if_contains("data");
     if (data != nullptr && data->is_object()) {
         origin.data = json::object(data->get_object(), json::storage_ptr());
+    }
+    const json::value* const tokens = object->if_contains("tokens");
+    if (tokens != nullptr && tokens->is_number()) {
+        boost::system::error_code not_a_count;
+        origin.tokens = tokens->to_number<std::uint64_t>(not_a_count);
     }
     return origin;
 }

@@ -4,6 +4,7 @@
 #include <boost/json/value.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct turn_origin {
     std::string model;    ///< The model id that was asked for.
     std::vector<turn_block> blocks;
     boost::json::object data; ///< What the provider wants sent back with the turn as a whole.
+    std::uint64_t tokens = 0; ///< What the answer cost, input included; 0: not counted.
 
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };

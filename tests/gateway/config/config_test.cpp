@@ -96,6 +96,12 @@ TEST(Config, MakesADefaultAgentOfTheOnlyModel) {
     EXPECT_EQ(all.agents[0].id, "default");
     EXPECT_EQ(all.agents[0].model, "main");
     EXPECT_EQ(all.agents[0].max_rounds, 10U);
+    EXPECT_TRUE(all.agents[0].detects_loops);
+    EXPECT_EQ(all.agents[0].limits.on_loop, runner::loop_action::warn);
+    EXPECT_EQ(all.agents[0].limits.loop_threshold, 3U);
+    EXPECT_EQ(all.agents[0].limits.max_calls, 0U);
+    EXPECT_EQ(all.agents[0].limits.max_turn_rounds, 100U);
+    EXPECT_EQ(all.agents[0].limits.max_tokens, 0U);
 }
 
 TEST(Config, ReadsEveryTable) {
@@ -149,6 +155,10 @@ max_parallel_tools = 2
 tools = ["get_*"]
 overridable = ["model", "temperature"]
 loop_detection = "off"
+loop_threshold = 5
+max_calls = 7
+max_turn_rounds = 8
+max_tokens = 9000
 )")
                            .value();
 
@@ -183,6 +193,11 @@ loop_detection = "off"
     EXPECT_EQ(all.agents[0].id, "writer");
     EXPECT_EQ(all.agents[0].tools, std::vector<std::string>{"get_*"});
     EXPECT_EQ(all.agents[0].max_rounds, 3U);
+    EXPECT_FALSE(all.agents[0].detects_loops);
+    EXPECT_EQ(all.agents[0].limits.loop_threshold, 5U);
+    EXPECT_EQ(all.agents[0].limits.max_calls, 7U);
+    EXPECT_EQ(all.agents[0].limits.max_turn_rounds, 8U);
+    EXPECT_EQ(all.agents[0].limits.max_tokens, 9000U);
 }
 
 TEST_F(ConfigFile, NamesFileLineColumnAndKeyOfAProblem) {
@@ -255,13 +270,28 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     }
     const std::string agent =
         std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
-    for (const char* key :
-         {"loop_detection = \"warn\"", "loop_threshold = 3", "max_history_messages = 5",
-          "max_history_tokens = 5"}) {
+    for (const char* key : {"max_history_messages = 5", "max_history_tokens = 5"}) {
         SCOPED_TRACE(key);
         const std::string problem = problem_of(agent + key + "\n");
         EXPECT_NE(problem.find("supported by this version"), std::string::npos) << problem;
     }
+}
+
+TEST(Config, ReadsWhatAnAgentDoesAboutLoops) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    const auto read = [&](const std::string& choice) {
+        return load(agent + "loop_detection = \"" + choice + "\"\n").value().agents.at(0);
+    };
+    EXPECT_EQ(read("warn").limits.on_loop, runner::loop_action::warn);
+    EXPECT_EQ(read("continue").limits.on_loop, runner::loop_action::go_on);
+    EXPECT_EQ(read("terminate").limits.on_loop, runner::loop_action::terminate);
+    EXPECT_TRUE(read("terminate").detects_loops);
+    EXPECT_FALSE(read("off").detects_loops);
+    EXPECT_NE(
+        problem_of(agent + "loop_detection = \"stop\"\n").find("loop_detection"), std::string::npos
+    );
+    EXPECT_NE(problem_of(agent + "loop_threshold = 1\n").find("loop_threshold"), std::string::npos);
 }
 
 TEST(Config, OverridesByKeyPath) {

@@ -230,6 +230,7 @@ message answer_with_origin() {
         {turn_block::kind::call, "call_1", 0, boost::json::object{{"extra_content", "signed"}}}
     );
     origin.data = {{"reasoning", "reasoning_content"}};
+    origin.tokens = 1234;
     message answer;
     answer.id = "m1";
     answer.role = role::assistant;

@@ -1,0 +1,101 @@
+#include "runner/loop/loop_detector.hpp"
+
+#include "session/base/finite_json.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace agui::runner {
+
+namespace {
+
+namespace json = boost::json;
+
+// Bounded by the depth that parse_arguments() accepts.
+json::value sorted(json::value value) {
+    if (auto* const list = value.if_array()) {
+        for (json::value& each : *list) {
+            each = sorted(std::move(each));
+        }
+    } else if (auto* const object = value.if_object()) {
+        std::vector<std::pair<std::string_view, json::value*>> members;
+        members.reserve(object->size());
+        for (auto& member : *object) {
+            members.emplace_back(member.key(), &member.value());
+        }
+        std::ranges::sort(members, {}, &std::pair<std::string_view, json::value*>::first);
+        json::object ordered;
+        ordered.reserve(members.size());
+        for (const auto& [key, member] : members) {
+            ordered.emplace(key, sorted(std::move(*member)));
+        }
+        return ordered;
+    }
+    return value;
+}
+
+std::string canonical(std::string_view arguments) {
+    if (arguments.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+        return "{}";
+    }
+    auto parsed = session::parse_arguments(arguments);
+    return parsed ? json::serialize(sorted(*std::move(parsed))) : std::string(arguments);
+}
+
+} // namespace
+
+std::optional<found_loop> loop_detector::add(std::string_view tool, std::string_view arguments) {
+    std::string call(tool);
+    call += '\0'; // In no name.
+    call += canonical(arguments);
+    calls_.push_back(std::hash<std::string>()(call));
+    if (calls_.size() > memory()) {
+        calls_.pop_front();
+    }
+    for (std::size_t period = 1; period <= max_period; ++period) {
+        const std::size_t repeats = repeats_of(period);
+        if (repeats >= threshold_) {
+            return found_loop{std::string(tool), period, repeats};
+        }
+    }
+    return std::nullopt;
+}
+
+// How often the last `period` calls have occurred in a row, as far as they are remembered.
+std::size_t loop_detector::repeats_of(std::size_t period) const noexcept {
+    if (calls_.size() < period) {
+        return 0;
+    }
+    std::size_t equal = 0; // Calls, from the end, that equal the one a period before them.
+    while (equal + period < calls_.size() &&
+           calls_[calls_.size() - 1 - equal] == calls_[calls_.size() - 1 - equal - period]) {
+        ++equal;
+    }
+    return 1 + equal / period;
+}
+
+std::string loop_warning(const found_loop& found) {
+    const std::string times = std::to_string(found.repeats);
+    const std::string what =
+        found.period == 1
+            ? "this tool was called " + times + " times in a row with the same arguments"
+            : "the same " + std::to_string(found.period) + " calls were made " + times +
+                  " times in a row";
+    return "Warning: " + what +
+           ". Calling it again will not help: use the result, or try something else.";
+}
+
+void prepend(session::content& result, std::string_view warning) {
+    if (auto* const text = std::get_if<std::string>(&result)) {
+        *text = std::string(warning) + (text->empty() ? "" : "\n\n") + *text;
+        return;
+    }
+    auto& parts = std::get<json::array>(result);
+    parts.insert(parts.begin(), json::object{{"type", "text"}, {"text", warning}});
+}
+
+} // namespace agui::runner

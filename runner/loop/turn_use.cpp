@@ -1,0 +1,61 @@
+#include "runner/loop/turn_use.hpp"
+
+#include <algorithm>
+
+namespace agui::runner {
+
+namespace {
+
+// The messages of the turn, newest first, until `visit` returns false.
+template <class Visit>
+void walk_back(const session::thread_record& thread, session::node_index tip, Visit visit) {
+    for (session::node_index at = tip; at < thread.nodes.size(); at = thread.nodes[at].parent) {
+        const session::message& each = thread.nodes[at].message;
+        const bool begins_turn = each.role == session::role::user && each.subagent_run_id.empty();
+        if (begins_turn || !visit(each)) {
+            return;
+        }
+    }
+}
+
+bool is_answer(const session::message& value) noexcept {
+    return value.role == session::role::assistant && value.subagent_run_id.empty();
+}
+
+} // namespace
+
+turn_use use_of_turn(const session::thread_record& thread, session::node_index tip) {
+    turn_use use;
+    walk_back(thread, tip, [&use](const session::message& each) {
+        if (!is_answer(each)) {
+            return true;
+        }
+        use.rounds += each.tool_calls.empty() ? 0 : 1;
+        if (each.origin) {
+            use.tokens += each.origin->tokens;
+            if (use.last_provider.empty()) {
+                use.last_provider = each.origin->provider;
+            }
+        }
+        return true;
+    });
+    return use;
+}
+
+std::vector<session::tool_call>
+last_calls(const session::thread_record& thread, session::node_index tip, std::size_t most) {
+    std::vector<session::tool_call> calls;
+    walk_back(thread, tip, [&](const session::message& each) {
+        if (is_answer(each)) {
+            for (auto call = each.tool_calls.rbegin();
+                 call != each.tool_calls.rend() && calls.size() < most; ++call) {
+                calls.push_back(*call);
+            }
+        }
+        return calls.size() < most;
+    });
+    std::ranges::reverse(calls);
+    return calls;
+}
+
+} // namespace agui::runner

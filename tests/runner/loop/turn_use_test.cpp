@@ -1,0 +1,80 @@
+#include "runner/loop/turn_use.hpp"
+
+#include "tests/support/thread_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using test::call;
+using test::thread_builder;
+
+session::message
+counted(std::string id, std::string provider, std::uint64_t tokens, bool calls = false) {
+    session::message made = test::assistant(std::move(id), "text");
+    if (calls) {
+        made.tool_calls.push_back(call(made.id + "c", "paint"));
+    }
+    session::turn_origin origin;
+    origin.provider = std::move(provider);
+    origin.tokens = tokens;
+    made.origin = std::make_shared<const session::turn_origin>(std::move(origin));
+    return made;
+}
+
+session::node_index tip_of(const session::thread_record& thread) {
+    return thread.branches.at(thread.head).tip;
+}
+
+TEST(TurnUse, OfANewThreadIsNothing) {
+    const turn_use use = use_of_turn({}, session::no_node);
+
+    EXPECT_EQ(use.rounds, 0U);
+    EXPECT_EQ(use.tokens, 0U);
+    EXPECT_EQ(use.last_provider, "");
+    EXPECT_TRUE(last_calls({}, session::no_node, 9).empty());
+}
+
+TEST(TurnUse, CountsSinceTheLastUserMessage) {
+    thread_builder thread;
+    thread.user("u1", "Hi").add(counted("a1", "old", 1000, true)).user("u2", "And?");
+    EXPECT_EQ(use_of_turn(thread.build(), tip_of(thread.build())).tokens, 0U);
+
+    thread.add(counted("a2", "first", 10, true))
+        .add(test::answer("a2c", "done"))
+        .add(counted("a3", "second", 20, true))
+        .add(test::answer("a3c", "done"))
+        .add(counted("a4", "", 0));
+    const turn_use use = use_of_turn(thread.build(), tip_of(thread.build()));
+
+    EXPECT_EQ(use.rounds, 2U);
+    EXPECT_EQ(use.tokens, 30U);
+    EXPECT_EQ(use.last_provider, "second");
+}
+
+TEST(TurnUse, LastCallsAreInTheOrderMade) {
+    thread_builder thread;
+    thread.user("u1", "Hi")
+        .assistant("a1", "", {call("c1", "one"), call("c2", "two")})
+        .answer("c1", "")
+        .answer("c2", "")
+        .assistant("a2", "", {call("c3", "three")});
+    const auto ids = [&](std::size_t most) {
+        std::vector<std::string> all;
+        for (const auto& one : last_calls(thread.build(), tip_of(thread.build()), most)) {
+            all.push_back(one.id);
+        }
+        return all;
+    };
+
+    EXPECT_EQ(ids(9), (std::vector<std::string>{"c1", "c2", "c3"}));
+    EXPECT_EQ(ids(2), (std::vector<std::string>{"c2", "c3"}));
+}
+
+} // namespace
+} // namespace agui::runner
