@@ -22,13 +22,49 @@ void tool_registry::add(tool_definition definition, tool_function function) {
     if (!added) {
         throw std::invalid_argument("two tools of the name " + place->first);
     }
-    grown->definitions_.push_back(std::move(definition));
+    grown->added_.push_back(std::move(definition));
+    grown->collect();
     tools_ = std::move(grown);
+}
+
+std::vector<std::string>
+tool_registry::replace(std::string_view group, std::vector<server_tool> tools) {
+    std::vector<std::string> refused;
+    const std::lock_guard lock(mutex_);
+    auto changed = std::make_shared<tool_set>(*tools_);
+    if (const auto old = changed->groups_.find(group); old != changed->groups_.end()) {
+        for (const tool_definition& each : old->second) {
+            changed->functions_.erase(each.name);
+        }
+        changed->groups_.erase(old);
+    }
+    std::vector<tool_definition> definitions;
+    for (server_tool& each : tools) {
+        const std::string name = each.definition.name;
+        if (changed->functions_.try_emplace(name, std::move(each.function)).second) {
+            definitions.push_back(std::move(each.definition));
+        } else {
+            refused.push_back(name);
+        }
+    }
+    if (!definitions.empty()) {
+        changed->groups_.emplace(group, std::move(definitions));
+    }
+    changed->collect();
+    tools_ = std::move(changed);
+    return refused;
 }
 
 std::shared_ptr<const tool_set> tool_registry::snapshot() const {
     const std::lock_guard lock(mutex_);
     return tools_;
+}
+
+void tool_set::collect() {
+    definitions_ = added_;
+    for (const auto& [group, definitions] : groups_) {
+        definitions_.insert(definitions_.end(), definitions.begin(), definitions.end());
+    }
 }
 
 bool tool_set::contains(std::string_view name) const noexcept {

@@ -52,17 +52,27 @@ public:
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
 
     /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in
-    /// the order of add; all of them if there are no patterns.
+    /// their order; all of them if there are no patterns.
     [[nodiscard]] std::vector<tool_definition> definitions(const std::vector<std::string>& patterns
     ) const;
 
 private:
     friend class tool_registry;
-    std::vector<tool_definition> definitions_;
+    void collect();
+
+    std::vector<tool_definition> added_;
+    std::map<std::string, std::vector<tool_definition>, std::less<>> groups_;
+    std::vector<tool_definition> definitions_; ///< Those added, then group by group.
     std::map<std::string, tool_function, std::less<>> functions_;
 };
 
-/// The tools that the server executes. May grow while runs are under way: each run works with the
+/// A tool and what executes it.
+struct server_tool {
+    tool_definition definition;
+    tool_function function;
+};
+
+/// The tools that the server executes. May change while runs are under way: each run works with the
 /// set that it found when it began. Any thread.
 class tool_registry {
 public:
@@ -74,6 +84,12 @@ public:
     /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
     /// occasional changes. Copies of the registry do not see it.
     void add(tool_definition definition, tool_function function);
+
+    /// Replaces all tools of a group, such as those of one MCP server; without tools, the group is
+    /// gone. The groups come after what add() added, in the order of their names, so that the order
+    /// does not depend on which of them came first. Returns the names that are in use elsewhere:
+    /// those tools are left out. Copies the set.
+    std::vector<std::string> replace(std::string_view group, std::vector<server_tool> tools);
 
     /// What is registered now; never null.
     [[nodiscard]] std::shared_ptr<const tool_set> snapshot() const;

@@ -55,6 +55,49 @@ TEST_F(ToolRegistry, RefusesASecondToolOfTheSameName) {
     EXPECT_EQ(registry.snapshot()->definitions({}).size(), 4U);
 }
 
+TEST_F(ToolRegistry, ReplacesTheToolsOfAGroup) {
+    EXPECT_EQ(
+        registry.replace("b", {{named("b1"), function()}, {named("b2"), function()}}), list{}
+    );
+    EXPECT_EQ(registry.replace("a", {{named("a1"), function()}}), list{});
+    registry.add(named("last"), function());
+    const list plain{"weather", "mcp__files__read", "add", "mcp__files__write", "last"};
+    const auto with = [&plain](const list& more) {
+        list all = plain;
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const auto before = registry.snapshot();
+    EXPECT_EQ(names(before->definitions({})), with({"a1", "b1", "b2"}));
+
+    EXPECT_EQ(
+        registry.replace("b", {{named("b2"), function()}, {named("b3"), function()}}), list{}
+    );
+    EXPECT_EQ(names(registry.snapshot()->definitions({})), with({"a1", "b2", "b3"}));
+    EXPECT_FALSE(registry.contains("b1"));
+    EXPECT_TRUE(registry.contains("b2"));
+    EXPECT_NE(before->find("b1"), nullptr);
+
+    EXPECT_EQ(registry.replace("b", {}), list{});
+    EXPECT_EQ(names(registry.snapshot()->definitions({})), with({"a1"}));
+    EXPECT_FALSE(registry.contains("b3"));
+}
+
+TEST_F(ToolRegistry, AGroupTakesNoNameThatIsInUse) {
+    EXPECT_EQ(
+        registry.replace(
+            "a", {{named("add"), function()}, {named("a1"), function()}, {named("a1"), function()}}
+        ),
+        (list{"add", "a1"})
+    );
+    EXPECT_EQ(registry.replace("b", {{named("a1"), function()}}), list{"a1"});
+
+    EXPECT_EQ(registry.replace("a", {}), list{});
+    EXPECT_TRUE(registry.contains("add"));
+    EXPECT_FALSE(registry.contains("a1"));
+    EXPECT_EQ(registry.snapshot()->definitions({}).size(), 4U);
+}
+
 TEST_F(ToolRegistry, ASnapshotStaysAsItIs) {
     const auto before = registry.snapshot();
     registry.add(named("later"), function());
