@@ -121,8 +121,12 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     if (!agent.detects_loops) {
         entry.settings.limits.loop_threshold = 0;
     }
-    entry.settings.parameters = find_model(all, agent.model).parameters;
-    entry.model = providers.at(agent.model).get();
+    entry.settings.parameters = find_model(all, agent.models.front()).parameters;
+    entry.model = providers.at(agent.models.front()).get();
+    for (std::size_t i = 1; i < agent.models.size(); ++i) {
+        const model_config& model = find_model(all, agent.models[i]);
+        entry.fallbacks.push_back({providers.at(model.name).get(), model.parameters});
+    }
     entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
     entry.client_history = agent.client_history;
     entry.context = agent.context;

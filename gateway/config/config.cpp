@@ -170,15 +170,17 @@ void read_agents(config_reader& root, config& all) {
         if (!ids.insert(agent.id).second) {
             table.problem("id", "is used twice");
         }
-        if (!agent.model.empty() &&
-            std::ranges::find(all.models, agent.model, &model_config::name) == all.models.end()) {
-            table.problem("models", "there is no [models." + agent.model + "]");
+        for (const std::string& name : agent.models) {
+            if (std::ranges::find(all.models, name, &model_config::name) != all.models.end()) {
+                continue;
+            }
+            table.problem("models", "there is no [models." + name + "]");
         }
         all.agents.push_back(std::move(agent));
     }
     if (!root.has("agents") && all.models.size() == 1) {
         agent_config agent;
-        agent.model = all.models.front().name;
+        agent.models = {all.models.front().name};
         all.agents.push_back(std::move(agent));
     } else if (all.agents.empty() && all.models.size() > 1) {
         root.problem("agents", "at least one [[agents]] is needed");

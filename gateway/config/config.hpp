@@ -145,7 +145,7 @@ struct model_config {
 
 struct agent_config {
     std::string id = "default";
-    std::string model;
+    std::vector<std::string> models; ///< At least one; tried in this order.
     std::string instructions;
     std::vector<std::string> tools; ///< Patterns; empty: all.
     std::uint32_t max_rounds = 10;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 
 namespace agui::gateway {
 
@@ -38,15 +39,12 @@ void read_agent(config_reader& table, agent_config& agent) {
     if (!table.read("id", agent.id) || !is_word(agent.id, "_.-")) {
         table.problem("id", "must be one or more of A-Z a-z 0-9 _ . -");
     }
-    std::vector<std::string> models;
-    table.read("models", models);
-    if (models.empty()) {
+    table.read("models", agent.models);
+    if (agent.models.empty()) {
         table.problem("models", "must name a model of this configuration");
-    } else {
-        agent.model = models.front();
     }
-    if (models.size() > 1) {
-        table.problem("models", "more than one model is not supported by this version");
+    if (std::set(agent.models.begin(), agent.models.end()).size() != agent.models.size()) {
+        table.problem("models", "names a model twice");
     }
     table.read("instructions", agent.instructions);
     std::string file;

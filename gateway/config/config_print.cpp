@@ -331,7 +331,7 @@ std::string_view loop_action_name(runner::loop_action action) {
 toml::table agent_table(const agent_config& agent, const session_config& session) {
     return toml::table{
         {"id", agent.id},
-        {"models", toml::array{agent.model}},
+        {"models", strings(agent.models)},
         {"instructions", agent.instructions},
         {"tools", strings(agent.tools)},
         {"max_rounds", static_cast<std::int64_t>(agent.max_rounds)},

@@ -184,14 +184,15 @@ private:
         runner::run_request run;
         run.key = request_.place.thread;
         run.run_id = input.run_id;
-        auto [agent, model] = agent_of(*request_.agent, input, thread_.context, core_.services.log);
-        run.agent = std::move(agent);
+        chosen_agent agent = agent_of(*request_.agent, input, thread_.context, core_.services.log);
+        run.agent = std::move(agent.settings);
+        run.fallbacks = std::move(agent.fallbacks);
         run.next = plan_.next;
         run.snapshot = plan_.snapshot;
         run.new_user_turn = plan_.new_user_turn;
         run.external_tools = std::move(tools_);
         run.thread = std::move(thread_);
-        launch_run(request_, std::move(log_), std::move(record), std::move(run), *model);
+        launch_run(request_, std::move(log_), std::move(record), std::move(run), *agent.model);
     }
 
     accepted_run::admitted& request_;

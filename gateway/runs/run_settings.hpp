@@ -22,6 +22,7 @@ namespace agui::gateway {
 struct agent_entry {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
+    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request.
     std::optional<session::client_history>
         client_history; ///< The agent's setting; nullopt: the session's.
     context_place context = context_place::user;

@@ -54,6 +54,36 @@ bool says_state(const json_text& state, const session::history_policy& policy) {
            policy.mode == session::history_mode::client;
 }
 
+// By the name in the config, or as clients know it: by the model server's name for it. It is asked
+// first; an agent that has fallbacks falls back to its own models.
+void choose_model(
+    chosen_agent& chosen, const agent_entry& agent, const std::string& name, logger& log,
+    const std::string& run_id
+) {
+    auto found = agent.models.find(name);
+    if (found == agent.models.end()) {
+        found = std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
+            return one.second.second.model == name;
+        });
+    }
+    if (found == agent.models.end()) {
+        log.log(
+            log_level::debug, "a model that is not configured was asked for", {{"run", run_id}}
+        );
+        return;
+    }
+    std::vector<runner::model_choice> own = agent.fallbacks;
+    if (!own.empty()) {
+        own.insert(own.begin(), {agent.model, agent.settings.parameters});
+    }
+    chosen.model = found->second.first;
+    chosen.settings.parameters = found->second.second;
+    std::erase_if(own, [&](const runner::model_choice& one) {
+        return one.provider == chosen.model;
+    });
+    chosen.fallbacks = std::move(own);
+}
+
 } // namespace
 
 result<std::vector<runner::tool_definition>> external_tools(
@@ -129,56 +159,45 @@ session::history_input history_of(
     return history;
 }
 
-std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
     logger& log
 ) {
-    runner::agent_settings chosen = agent.settings;
-    runner::model_provider* model = agent.model;
+    chosen_agent chosen{agent.settings, agent.model, agent.fallbacks};
     const auto may_set = [&](std::string_view key) {
         return agent.overridable.contains(key);
     };
     const translator::forwarded_settings& asked = input.forwarded;
     if (asked.model && may_set("model")) {
-        // By the name in the config, or as clients know it: by the model server's name for it.
-        auto found = agent.models.find(*asked.model);
-        if (found == agent.models.end()) {
-            found = std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
-                return one.second.second.model == *asked.model;
-            });
+        choose_model(chosen, agent, *asked.model, log, input.run_id);
+    }
+    const auto set = [&](runner::model_parameters& parameters) {
+        if (asked.temperature && may_set("temperature")) {
+            parameters.temperature = asked.temperature;
         }
-        if (found != agent.models.end()) {
-            model = found->second.first;
-            chosen.parameters = found->second.second;
-        } else {
-            log.log(
-                log_level::debug, "a model that is not configured was asked for",
-                {{"run", input.run_id}}
-            );
+        if (asked.max_output_tokens && may_set("max_output_tokens")) {
+            parameters.max_output_tokens = asked.max_output_tokens;
         }
-    }
-    runner::model_parameters& parameters = chosen.parameters;
-    if (asked.temperature && may_set("temperature")) {
-        parameters.temperature = asked.temperature;
-    }
-    if (asked.max_output_tokens && may_set("max_output_tokens")) {
-        parameters.max_output_tokens = asked.max_output_tokens;
-    }
-    if (asked.tool_choice && may_set("tool_choice")) {
-        parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
-    }
-    if (asked.reasoning_effort && may_set("reasoning_effort")) {
-        parameters.reasoning_effort = asked.reasoning_effort;
+        if (asked.tool_choice && may_set("tool_choice")) {
+            parameters.tool_choice = runner::tool_choice_from_string(*asked.tool_choice);
+        }
+        if (asked.reasoning_effort && may_set("reasoning_effort")) {
+            parameters.reasoning_effort = asked.reasoning_effort;
+        }
+    };
+    set(chosen.settings.parameters);
+    for (runner::model_choice& other : chosen.fallbacks) {
+        set(other.parameters);
     }
     // The request's context is data (P10): it is delimited, and not system text unless the
     // configuration says so.
     if (agent.context == context_place::user) {
-        chosen.context = runner::context_text(context);
+        chosen.settings.context = runner::context_text(context);
     } else if (agent.context == context_place::system && !context.empty()) {
-        chosen.instructions += chosen.instructions.empty() ? "" : "\n\n";
-        chosen.instructions += runner::context_text(context);
+        chosen.settings.instructions += chosen.settings.instructions.empty() ? "" : "\n\n";
+        chosen.settings.instructions += runner::context_text(context);
     }
-    return {std::move(chosen), model};
+    return chosen;
 }
 
 void complete_change(

@@ -31,9 +31,15 @@ namespace agui::gateway {
     const translator::run_input& input
 );
 
+struct chosen_agent {
+    runner::agent_settings settings;
+    runner::model_provider* model = nullptr;
+    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request.
+};
+
 /// The agent for this request: with the model that it names, if that is configured, the parameters
 /// that it may set, and the thread's `context`.
-[[nodiscard]] std::pair<runner::agent_settings, runner::model_provider*> agent_of(
+[[nodiscard]] chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
     logger& log
 );

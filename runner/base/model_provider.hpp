@@ -7,6 +7,7 @@
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -122,6 +123,8 @@ struct model_failure {
     std::string detail; ///< For the log only: what happened, in our words.
     /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
     std::string upstream = {};
+    /// The server asks to be asked again after this time; nothing: it does not say.
+    std::optional<std::chrono::seconds> retry_after = {};
 };
 
 /// Of what a server says about an error: more than is kept of it (2 KiB), so that no key is cut in

@@ -31,6 +31,7 @@ public:
           conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
         const session::thread_record& thread = conversation_.thread();
         earlier_ = use_of_turn(thread, conversation_.tip());
+        model_round_.prefer(earlier_.last_provider);
         if (request_.agent.limits.loop_threshold > 1) {
             detector_.emplace(request_.agent.limits.loop_threshold);
             for (const session::tool_call& call :

@@ -83,6 +83,12 @@ struct agent_settings {
     model_parameters parameters;
 };
 
+/// A model that a run may ask.
+struct model_choice {
+    model_provider* provider = nullptr;
+    model_parameters parameters; ///< tool_choice applies to the first call of a user turn.
+};
+
 /// One run, ready to start: the input is stored and part of `thread`.
 struct run_request {
     session::thread_key key;
@@ -92,6 +98,9 @@ struct run_request {
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
+    /// Asked in this order, after agent.parameters and loop_services::model, when a model fails
+    /// before it has said anything. Within a user turn the one that answered is asked first.
+    std::vector<model_choice> fallbacks = {};
     std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
 };
 

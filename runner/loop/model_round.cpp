@@ -4,30 +4,125 @@
 #include "session/base/failpoint.hpp"
 #include "session/history/model_history.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
 namespace agui::runner {
 
-// Asks the model once. nullopt: there are calls to execute or to hand over.
+namespace {
+
+// A model that asks to be asked again is waited for so long, and so often, if it is the last one.
+constexpr std::chrono::seconds longest_wait{10};
+constexpr int most_repeats = 2;
+
+// stop_source::run() needs a value.
+boost::asio::awaitable<bool> wait_for(std::chrono::seconds time) {
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_return true;
+}
+
+} // namespace
+
+void model_round::prefer(std::string_view name) noexcept {
+    for (std::size_t i = 0; i <= run_.request.fallbacks.size() && !name.empty(); ++i) {
+        if (provider(i).name() == name) {
+            preferred_ = i;
+            return;
+        }
+    }
+}
+
+model_provider& model_round::provider(std::size_t index) const noexcept {
+    return index == 0 ? run_.services.model : *run_.request.fallbacks[index - 1].provider;
+}
+
+const model_parameters& model_round::parameters(std::size_t index) const noexcept {
+    return index == 0 ? run_.request.agent.parameters
+                      : run_.request.fallbacks[index - 1].parameters;
+}
+
+// The preferred model, then the others as configured.
+std::vector<std::size_t> model_round::order() const {
+    std::vector<std::size_t> all{preferred_};
+    for (std::size_t i = 0; i <= run_.request.fallbacks.size(); ++i) {
+        if (i != preferred_) {
+            all.push_back(i);
+        }
+    }
+    return all;
+}
+
 boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) {
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
     }
+    const std::vector<std::size_t> models = order();
+    for (const std::size_t index : models) {
+        const bool is_last = index == models.back();
+        const attempt made =
+            is_last ? co_await ask_patiently(index, first) : co_await ask_model(index, first);
+        if (made.ended) {
+            co_return made.ended;
+        }
+        if (*made.outcome) {
+            preferred_ = index;
+            co_return on_answer(**made.outcome);
+        }
+        const model_failure& failed = made.outcome->error();
+        if (is_last || !turn_->empty() || failed.what == model_failure::kind::cancelled) {
+            co_return reason_of(failed);
+        }
+    }
+    co_return stop_reason::error; // Not reached: there is at least one model.
+}
+
+// For the last model: there is no other one to turn to.
+boost::asio::awaitable<model_round::attempt>
+model_round::ask_patiently(std::size_t index, bool first) {
+    for (int repeats = 0;; ++repeats) {
+        attempt made = co_await ask_model(index, first);
+        if (made.ended || *made.outcome || repeats == most_repeats || !turn_->empty()) {
+            co_return made;
+        }
+        const model_failure& failed = made.outcome->error();
+        if (failed.what != model_failure::kind::unavailable || !failed.retry_after ||
+            *failed.retry_after > longest_wait) {
+            co_return made;
+        }
+        pass_failpoint("loop.wait_for_model");
+        const auto waited = co_await run_.stop.run(wait_for(*failed.retry_after));
+        if (!waited) {
+            co_return attempt{run_.stop.reason(), std::nullopt};
+        }
+    }
+}
+
+boost::asio::awaitable<model_round::attempt> model_round::ask_model(std::size_t index, bool first) {
+    const auto stopped = [this] {
+        return attempt{run_.stop.reason(), std::nullopt};
+    };
     const bool loaded = co_await run_.thread.load();
     if (!loaded) {
-        co_return stop_reason::store_unavailable;
+        co_return attempt{stop_reason::store_unavailable, std::nullopt};
     }
     if (run_.stop.requested()) {
-        co_return run_.stop.reason();
+        co_return stopped();
     }
+    // Built anew for each model: a provider empties it.
     std::vector<session::message> history =
         session::model_history(run_.thread.thread(), run_.thread.tip());
     run_.thread.unload(); // Not in memory while the model streams.
     put_context(history, run_.request.agent.context);
     model_request ask;
-    ask.parameters = run_.request.agent.parameters;
+    ask.parameters = parameters(index);
     // A forced choice would be obeyed again after each result, endlessly.
     if (!first || !run_.request.new_user_turn || run_.tools.offered().empty()) {
         ask.parameters.tool_choice.reset();
@@ -38,34 +133,40 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     turn_.emplace(
         run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
-        run_.services.model.name(), ask.parameters.model
+        provider(index).name(), ask.parameters.model
     );
+    if (!run_.request.fallbacks.empty()) {
+        turn_->keep_provider();
+    }
 
     check_failpoint("loop.ask_model");
     if (run_.stop.requested()) {
-        co_return run_.stop.reason();
+        co_return stopped();
     }
     // The commits that follow must not be cancelled with it.
-    const std::optional<model_outcome> outcome =
-        co_await run_.stop.run(run_.services.model.ask(ask, *turn_));
+    std::optional<model_outcome> outcome = co_await run_.stop.run(provider(index).ask(ask, *turn_));
     check_failpoint("loop.model_answered");
     if (!outcome || run_.stop.requested()) {
-        co_return run_.stop.reason();
+        co_return stopped();
     }
     if (!*outcome) {
-        co_return on_failure((*outcome).error());
+        log_failure(index, outcome->error());
     }
-    co_return on_answer(**outcome);
+    co_return attempt{std::nullopt, std::move(outcome)};
 }
 
-std::optional<stop_reason> model_round::on_failure(const model_failure& failed) {
+void model_round::log_failure(std::size_t index, const model_failure& failed) {
     run_.services.log.log(
         log_level::error, "model call failed",
         {{"run", run_.request.run_id},
+         {"model", provider(index).name()},
          {"status", std::to_string(failed.status)},
          {"detail", failed.detail}}
     );
     log_upstream(failed.upstream);
+}
+
+stop_reason model_round::reason_of(const model_failure& failed) const {
     switch (failed.what) {
     case model_failure::kind::unavailable:
         return stop_reason::model_unavailable;

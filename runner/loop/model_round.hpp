@@ -20,9 +20,14 @@ public:
     model_round(const model_round&) = delete;
     model_round& operator=(const model_round&) = delete;
 
-    /// Asks once; `first`: of the run. Nothing: there are calls to execute or to hand over.
-    /// Whatever it returns, what the model has said so far is in turn().
+    /// Asks until one of the run's models has answered or none is left; `first`: of the run.
+    /// Another model is asked only while nothing of the answer was shown. Nothing: there are calls
+    /// to execute or to hand over. Whatever it returns, what the model has said so far is in
+    /// turn().
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
+
+    /// The model of that name is asked first, if the run may ask it.
+    void prefer(std::string_view provider) noexcept;
 
     /// What the model has said and nobody has stored; whoever stores it resets it.
     [[nodiscard]] std::optional<model_turn>& turn() noexcept { return turn_; }
@@ -32,7 +37,18 @@ public:
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
 
 private:
-    std::optional<stop_reason> on_failure(const model_failure& failed);
+    /// One model, asked once.
+    struct attempt {
+        std::optional<stop_reason> ended; ///< The run is over; no outcome.
+        std::optional<model_outcome> outcome;
+    };
+    [[nodiscard]] boost::asio::awaitable<attempt> ask_model(std::size_t index, bool first);
+    [[nodiscard]] boost::asio::awaitable<attempt> ask_patiently(std::size_t index, bool first);
+    [[nodiscard]] std::vector<std::size_t> order() const;
+    [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
+    [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
+    void log_failure(std::size_t index, const model_failure& failed);
+    [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
     void count_tokens(const model_answer& answer);
     void log_upstream(std::string_view said);
@@ -42,6 +58,7 @@ private:
     std::optional<model_turn> turn_;
     std::vector<token_usage> usage_;
     std::uint64_t tokens_ = 0;
+    std::size_t preferred_ = 0; ///< Among the run's models; 0: the agent's first.
 };
 
 } // namespace agui::runner

@@ -7,10 +7,14 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -54,6 +58,17 @@ model_failure from_transport(const transport_failure& error, bool begun) {
 model_failure::kind kind_of_status(int status) noexcept {
     const bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
     return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
+}
+
+/// RFC 9110, 10.2.3, as a number of seconds. Model servers send no dates.
+std::optional<std::chrono::seconds> retry_after_of(const transport_response& response) {
+    const std::string_view text = response.header("retry-after");
+    std::uint32_t seconds = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return std::chrono::seconds(seconds);
 }
 
 /// For the log: the start of what the server said about its error. Nothing if it cannot be read.
@@ -168,12 +183,14 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     const int status = response->status();
     pass_failpoint("model.answering");
     if (status < 200 || status >= 300) {
+        const auto retry_after = retry_after_of(*response);
         std::string said = co_await read_error_body(*response);
         co_return without_secrets(
             {.what = kind_of_status(status),
              .status = status,
              .detail = "the server answered with an error status",
-             .upstream = std::move(said)},
+             .upstream = std::move(said),
+             .retry_after = retry_after},
             status
         );
     }

@@ -94,7 +94,7 @@ TEST(Config, MakesADefaultAgentOfTheOnlyModel) {
 
     ASSERT_EQ(all.agents.size(), 1U);
     EXPECT_EQ(all.agents[0].id, "default");
-    EXPECT_EQ(all.agents[0].model, "main");
+    EXPECT_EQ(all.agents[0].models, (std::vector<std::string>{"main"}));
     EXPECT_EQ(all.agents[0].max_rounds, 10U);
     EXPECT_TRUE(all.agents[0].detects_loops);
     EXPECT_EQ(all.agents[0].limits.on_loop, runner::loop_action::warn);
