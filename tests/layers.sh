@@ -39,6 +39,7 @@ allow runner http base
 allow runner provider http base
 allow runner openai provider http base
 allow runner tools http base
+allow runner mcp tools http base
 allow runner loop tools base
 allow translator agui
 allow translator input agui

@@ -1,0 +1,366 @@
+#include "runner/mcp/mcp_client.hpp"
+
+#include "runner/base/json_members.hpp"
+#include "runner/base/utf8.hpp"
+#include "runner/mcp/mcp_limits.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::string_view offered_version = "2025-06-18";
+/// What tools need is the same in all of them.
+constexpr std::array<std::string_view, 3> known_versions{
+    offered_version, "2025-03-26", "2024-11-05"
+};
+constexpr std::int64_t method_not_found = -32601;
+constexpr std::string_view initialize_method = "initialize";
+
+json::string_view view(std::string_view text) noexcept { return {text.data(), text.size()}; }
+
+mcp_failure protocol_failure(std::string detail) {
+    return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
+}
+
+} // namespace
+
+mcp_client::mcp_client(
+    asio::any_io_executor executor, std::shared_ptr<mcp_channel> channel,
+    mcp_client_settings settings, logger& log, std::function<void()> changed
+)
+    : executor_(std::move(executor)),
+      channel_(std::move(channel)),
+      settings_(std::move(settings)),
+      log_(log),
+      changed_(std::move(changed)),
+      last_sign_(clock::now()) {}
+
+asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
+    const auto self = shared_from_this();
+    if (std::optional<mcp_failure> failed = channel_->open(*this)) {
+        end(*failed);
+        co_return failed;
+    }
+    json::object params{
+        {"protocolVersion", view(offered_version)},
+        {"capabilities", json::object{}},
+        {"clientInfo", json::object{{"name", "agui-gateway"}, {"version", settings_.client_version}}
+        }
+    };
+    const mcp_result<json::object> greeting = co_await request(
+        initialize_method, std::move(params), {.timeout = settings_.connect_timeout}
+    );
+    std::optional<mcp_failure> failed =
+        greeting ? accept(*greeting) : std::optional(greeting.error());
+    if (!failed) {
+        channel_->use_version(version_);
+        failed =
+            co_await channel_->deliver(write_mcp_notification("notifications/initialized", {}));
+    }
+    if (!failed && closed_) {
+        failed = closed_;
+    }
+    if (failed) {
+        end(*failed);
+        co_return failed;
+    }
+    channel_->listen();
+    co_return std::nullopt;
+}
+
+std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
+    const std::string_view version = string_in(greeting, "protocolVersion");
+    const json::object* const capabilities = object_in(greeting, "capabilities");
+    if (version.empty() || capabilities == nullptr) {
+        return protocol_failure("its greeting has no protocolVersion or no capabilities");
+    }
+    if (std::ranges::find(known_versions, version) == known_versions.end()) {
+        return protocol_failure("it speaks another version of the protocol");
+    }
+    version_ = version;
+    has_tools_ = object_in(*capabilities, "tools") != nullptr;
+    return std::nullopt;
+}
+
+asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
+    const auto self = shared_from_this();
+    tool_list all;
+    std::set<std::string> names;
+    json::object params;
+    for (std::size_t page_count = 0; has_tools_; ++page_count) {
+        if (page_count == mcp_list_pages_max) {
+            co_return protocol_failure("its list of tools has too many pages");
+        }
+        mcp_result<json::object> answer =
+            co_await request("tools/list", params, {.timeout = settings_.call_timeout});
+        if (!answer) {
+            co_return answer.error();
+        }
+        std::optional<mcp_tool_page> page = read_mcp_tool_page(*std::move(answer));
+        if (!page) {
+            co_return protocol_failure("its answer to tools/list cannot be read");
+        }
+        all.left_out += page->left_out;
+        for (mcp_tool& tool : page->tools) {
+            if (all.tools.size() < mcp_tools_max && names.insert(tool.name).second) {
+                all.tools.push_back(std::move(tool));
+            } else {
+                ++all.left_out;
+            }
+        }
+        if (!page->more) {
+            break;
+        }
+        params["cursor"] = page->next_cursor;
+    }
+    co_return all;
+}
+
+asio::awaitable<mcp_result<json::object>>
+mcp_client::call_tool(std::string_view name, json::object arguments) {
+    const auto self = shared_from_this();
+    json::object params{{"name", view(name)}, {"arguments", std::move(arguments)}};
+    const wait_limits limits{.timeout = settings_.call_timeout, .progress = true};
+    mcp_result<json::object> answer = co_await request("tools/call", std::move(params), limits);
+    co_return answer;
+}
+
+asio::awaitable<bool> mcp_client::check() {
+    const auto self = shared_from_this();
+    const wait_limits limits{.timeout = settings_.ping_timeout, .probe = true};
+    const mcp_result<json::object> answer = co_await request("ping", {}, limits);
+    // An error is a sign of life, too. A check that was cancelled has shown nothing.
+    const bool alive = answer || answer.error().what == mcp_failure::kind::error ||
+                       answer.error().what == mcp_failure::kind::cancelled;
+    if (!alive) {
+        end(answer.error());
+    }
+    co_return !closed_;
+}
+
+bool mcp_client::take_tools_changed() noexcept { return std::exchange(tools_changed_, false); }
+
+asio::awaitable<void> mcp_client::close() {
+    const auto self = shared_from_this();
+    const bool first = !std::exchange(shut_, true);
+    end({.what = mcp_failure::kind::closed, .detail = "the session was closed"});
+    if (first) {
+        co_await channel_->close();
+    }
+}
+
+asio::awaitable<mcp_result<json::object>>
+mcp_client::request(std::string_view method, json::object params, wait_limits limits) {
+    // A cancelled caller gets a value, too.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    if (closed_) {
+        co_return *closed_;
+    }
+    const std::int64_t id = ++last_id_;
+    const auto entry = std::make_shared<pending>(executor_);
+    const clock::time_point begun = clock::now();
+    entry->deadline = begun + limits.timeout;
+    entry->progresses = limits.progress;
+    entry->probe = limits.probe;
+    if (limits.progress) {
+        params["_meta"] = json::object{{"progressToken", id}};
+    }
+    pending_.emplace(id, entry);
+    channel_->send(write_mcp_request(id, method, params), id);
+
+    co_await wait_for(*entry, begun + std::max(limits.timeout, settings_.call_max));
+    pending_.erase(id);
+    if (entry->answer) {
+        channel_->forget(id);
+        co_return *std::move(entry->answer);
+    }
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) {
+        give_up(id, method, "The run was stopped.");
+        co_return mcp_failure{.what = mcp_failure::kind::cancelled, .detail = "cancelled"};
+    }
+    give_up(id, method, "There was no answer in time.");
+    if (!limits.probe && !version_.empty() && last_sign_ < begun) {
+        check_soon();
+    }
+    co_return mcp_failure{.what = mcp_failure::kind::timeout, .detail = "no answer in time"};
+}
+
+/// Returns when there is an answer, the time is over, or the caller is cancelled.
+asio::awaitable<void> mcp_client::wait_for(pending& entry, clock::time_point last) {
+    for (;;) {
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        entry.deadline = std::min(entry.deadline, last);
+        if (entry.answer || state.cancelled() != asio::cancellation_type::none ||
+            clock::now() >= entry.deadline) {
+            co_return;
+        }
+        entry.timer.expires_at(entry.deadline);
+        co_await entry.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+// MCP forbids to cancel the handshake.
+void mcp_client::give_up(std::int64_t id, std::string_view method, std::string_view reason) {
+    if (!closed_ && method != initialize_method) {
+        const json::object params{{"requestId", id}, {"reason", view(reason)}};
+        channel_->send(write_mcp_notification("notifications/cancelled", params), std::nullopt);
+    }
+    channel_->forget(id);
+}
+
+void mcp_client::on_message(std::string_view text) {
+    const auto self = shared_from_this();
+    mcp_messages read = read_mcp_messages(text);
+    if (read.ignored > 0) {
+        log_.log(
+            log_level::debug, "what an MCP server sent is no message",
+            {{"server", settings_.server}}
+        );
+    }
+    if (!read.messages.empty()) {
+        last_sign_ = clock::now();
+    }
+    for (mcp_message& each : read.messages) {
+        if (closed_) {
+            return;
+        }
+        handle(std::move(each));
+    }
+}
+
+void mcp_client::handle(mcp_message message) {
+    switch (message.what) {
+    case mcp_message::kind::request:
+        refuse_or_pong(message);
+        return;
+    case mcp_message::kind::notification:
+        notice(message);
+        return;
+    case mcp_message::kind::result:
+        settle(message.answered.value_or(0), std::move(message.body));
+        return;
+    case mcp_message::kind::error: {
+        const std::string_view text(message.text);
+        mcp_failure why{
+            .what = mcp_failure::kind::error,
+            .detail = "JSON-RPC error " + std::to_string(message.code),
+            .upstream = to_utf8(text.substr(0, mcp_error_text_bytes_max))
+        };
+        settle(message.answered.value_or(0), std::move(why));
+        return;
+    }
+    case mcp_message::kind::malformed:
+        settle(
+            message.answered.value_or(0),
+            protocol_failure("its answer has neither a result nor an error")
+        );
+        return;
+    }
+}
+
+void mcp_client::refuse_or_pong(const mcp_message& asked) {
+    std::string answer = asked.method == "ping"
+                             ? write_mcp_result(asked.id, {})
+                             : write_mcp_error(asked.id, method_not_found, "Method not found");
+    channel_->send(std::move(answer), std::nullopt);
+}
+
+void mcp_client::notice(const mcp_message& told) {
+    if (told.method == "notifications/tools/list_changed") {
+        tools_changed_ = true;
+        changed_();
+        return;
+    }
+    if (told.method == "notifications/progress") {
+        const json::value* const token = told.body.if_contains("progressToken");
+        const std::int64_t* const id = token == nullptr ? nullptr : token->if_int64();
+        const auto found = id == nullptr ? pending_.end() : pending_.find(*id);
+        if (found != pending_.end() && found->second->progresses) {
+            // Its wait looks again when the old deadline passes.
+            found->second->deadline = clock::now() + settings_.call_timeout;
+        }
+    }
+}
+
+void mcp_client::settle(std::int64_t id, mcp_result<json::object> answer) {
+    const auto found = pending_.find(id);
+    if (found == pending_.end() || found->second->answer) {
+        return; // The server's mistake, or nobody waits any more.
+    }
+    found->second->answer.emplace(std::move(answer));
+    found->second->timer.cancel();
+}
+
+void mcp_client::on_unanswered(std::int64_t id, mcp_failure why) {
+    const auto self = shared_from_this();
+    const auto found = pending_.find(id);
+    if (closed_ || found == pending_.end() || found->second->answer) {
+        return;
+    }
+    const bool probe = found->second->probe;
+    const bool over = why.session_over || why.what == mcp_failure::kind::unavailable;
+    settle(id, why);
+    if (over) {
+        end(std::move(why));
+    } else if (!probe && !version_.empty()) {
+        check_soon();
+    }
+}
+
+void mcp_client::on_closed(mcp_failure why) {
+    const auto self = shared_from_this();
+    end(std::move(why));
+}
+
+void mcp_client::check_soon() {
+    if (checking_ || closed_) {
+        return;
+    }
+    checking_ = true;
+    asio::co_spawn(
+        executor_,
+        [](std::shared_ptr<mcp_client> self) -> asio::awaitable<void> {
+            (void)co_await self->check();
+            self->checking_ = false;
+        }(shared_from_this()),
+        asio::detached
+    );
+}
+
+void mcp_client::end(mcp_failure why) {
+    if (closed_) {
+        return;
+    }
+    closed_ = std::move(why);
+    for (const auto& [id, entry] : pending_) {
+        if (!entry->answer) {
+            mcp_failure lost = *closed_;
+            // They were sent, so they may have been executed.
+            if (lost.what != mcp_failure::kind::closed && !version_.empty()) {
+                lost.what = mcp_failure::kind::lost;
+            }
+            entry->answer.emplace(std::move(lost));
+            entry->timer.cancel();
+        }
+    }
+    if (!shut_) {
+        changed_();
+    }
+}
+
+} // namespace agui::runner

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "runner/mcp/mcp_channel.hpp"
+#include "session/base/error.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+struct mcp_http_settings {
+    std::string url; ///< Of the one endpoint; may have a query.
+    std::vector<std::pair<std::string, std::string>> headers; ///< Sent with every request.
+    std::chrono::milliseconds connect_timeout{10'000};
+    /// Between attempts to open the stream for what the server sends on its own; doubled up to
+    /// the second value.
+    std::chrono::milliseconds reopen_min{1'000};
+    std::chrono::milliseconds reopen_max{30'000};
+};
+
+/// Makes channels to one server over streamable HTTP. errc::invalid_input if the URL or the headers
+/// are not usable.
+class mcp_http_endpoint {
+public:
+    [[nodiscard]] static result<mcp_http_endpoint> make(mcp_http_settings settings);
+
+    /// Each for a session of its own.
+    [[nodiscard]] std::shared_ptr<mcp_channel> channel(boost::asio::any_io_executor executor) const;
+
+private:
+    struct parts;
+    explicit mcp_http_endpoint(std::shared_ptr<const parts> made) : parts_(std::move(made)) {}
+
+    std::shared_ptr<const parts> parts_;
+
+    friend class mcp_http_channel;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,337 @@
+#include "runner/mcp/mcp_link.hpp"
+
+#include "runner/mcp/mcp_call_result.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+constexpr auto never = std::chrono::steady_clock::time_point::max();
+
+tool_outcome cancelled_call() {
+    return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
+}
+
+/// A call between the run that waits for it, on one executor, and the server's link on another.
+struct crossing {
+    crossing(const asio::any_io_executor& run, asio::any_io_executor link)
+        : arrived(run, never), home(std::move(link)) {}
+
+    asio::steady_timer arrived; ///< On the run's executor, as is the outcome.
+    std::optional<tool_outcome> outcome;
+    asio::any_io_executor home;     ///< The link's.
+    asio::cancellation_signal stop; ///< On the link's executor.
+};
+
+void begin(
+    const std::shared_ptr<crossing>& over, const asio::any_io_executor& run,
+    const std::shared_ptr<mcp_link>& link, std::string tool, boost::json::object arguments
+) {
+    asio::co_spawn(
+        over->home, link->call(std::move(tool), std::move(arguments)),
+        asio::bind_cancellation_slot(
+            over->stop.slot(),
+            [over, run](const std::exception_ptr& thrown, tool_outcome outcome) {
+                if (thrown) {
+                    outcome = mcp_call_failure({.detail = "an exception"});
+                }
+                asio::post(run, [over, outcome = std::move(outcome)]() mutable {
+                    over->outcome = std::move(outcome);
+                    over->arrived.cancel();
+                });
+            }
+        )
+    );
+}
+
+/// On the run's executor. Its cancellation is passed on, and not waited for.
+asio::awaitable<tool_outcome> cross(
+    asio::any_io_executor home, std::weak_ptr<mcp_link> to, std::string tool,
+    boost::json::object arguments
+) {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    const asio::any_io_executor run = co_await asio::this_coro::executor;
+    const auto over = std::make_shared<crossing>(run, home);
+    asio::post(home, [over, run, to, tool, arguments = std::move(arguments)]() mutable {
+        const std::shared_ptr<mcp_link> link = to.lock();
+        if (link) {
+            begin(over, run, link, std::move(tool), std::move(arguments));
+        } else {
+            asio::post(run, [over] {
+                over->outcome = mcp_call_failure(
+                    {.what = mcp_failure::kind::closed, .detail = "the server stops"}
+                );
+                over->arrived.cancel();
+            });
+        }
+    });
+    co_await over->arrived.async_wait(as_result);
+    if (over->outcome) {
+        co_return *std::move(over->outcome);
+    }
+    asio::post(home, [over] { over->stop.emit(asio::cancellation_type::terminal); });
+    co_return cancelled_call();
+}
+
+} // namespace
+
+mcp_link::mcp_link(
+    asio::any_io_executor executor, mcp_server_settings settings, tool_registry& tools, logger& log
+)
+    : executor_(std::move(executor)),
+      settings_(std::move(settings)),
+      tools_(tools),
+      log_(log),
+      news_(executor_, never),
+      pause_(settings_.reconnect_min) {}
+
+void mcp_link::tell() { news_.cancel(); }
+
+/// Returns after tell(), or at `until`, or for no reason: callers look again.
+asio::awaitable<void> mcp_link::news(clock_point until) {
+    asio::steady_timer alarm(executor_, until);
+    if (until == never) {
+        co_await news_.async_wait(as_result);
+        co_return;
+    }
+    // One timer has one deadline, and several wait here: the alarm of this one wakes all of them.
+    alarm.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
+        if (const auto self = weak.lock(); self && !ec) {
+            self->tell();
+        }
+    });
+    co_await news_.async_wait(as_result);
+}
+
+asio::awaitable<void> mcp_link::run() {
+    const auto self = shared_from_this();
+    running_ = true;
+    while (!stopping_) {
+        const clock_point begun = std::chrono::steady_clock::now();
+        mcp_failure why;
+        try {
+            why = co_await session();
+        } catch (const std::exception& error) {
+            why = {.detail = "an exception"};
+            log_.log(
+                log_level::error, "an MCP session has failed",
+                {{"server", settings_.client.server}, {"error", error.what()}}
+            );
+        }
+        client_.reset();
+        const std::shared_ptr<mcp_client> ended = std::exchange(latest_, nullptr);
+        tried_ = true;
+        if (!stopping_) {
+            report(why);
+        }
+        tell();
+        if (ended) {
+            co_await ended->close();
+        }
+        if (!stopping_) {
+            co_await pause_before_next(begun);
+        }
+    }
+    running_ = false;
+    tell();
+}
+
+/// One session from its first message to its end. Returns why it is over.
+asio::awaitable<mcp_failure> mcp_link::session() {
+    const auto client = std::make_shared<mcp_client>(
+        executor_, settings_.channel(executor_), settings_.client, log_,
+        [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) {
+                self->tell();
+            }
+        }
+    );
+    latest_ = client;
+    std::optional<mcp_failure> failed = co_await client->connect();
+    if (!failed) {
+        failed = co_await list(*client);
+    }
+    if (failed) {
+        co_return *std::move(failed);
+    }
+    client_ = client;
+    tried_ = true;
+    wanted_ = false;
+    reported_.clear();
+    tell();
+    while (client->closed() == nullptr && !stopping_) {
+        if (!client->take_tools_changed()) {
+            co_await news(never);
+            continue;
+        }
+        failed = co_await list(*client);
+        if (failed && client->closed() == nullptr) {
+            report(*failed);
+        }
+        asio::steady_timer pause(executor_, settings_.list_pause);
+        if (client->closed() == nullptr && !stopping_) {
+            co_await pause.async_wait(as_result);
+        }
+    }
+    co_return client->closed() != nullptr ? *client->closed() : mcp_failure{};
+}
+
+asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
+    (void)client.take_tools_changed();
+    mcp_result<mcp_client::tool_list> listed = co_await client.list_tools();
+    if (!listed) {
+        co_return listed.error();
+    }
+    register_tools(*std::move(listed));
+    co_return std::nullopt;
+}
+
+void mcp_link::register_tools(mcp_client::tool_list list) {
+    const std::string& server = settings_.client.server;
+    std::vector<std::string> names = mcp_offered_names(server, list.tools);
+    std::vector<server_tool> tools;
+    for (std::size_t i = 0; i < list.tools.size(); ++i) {
+        mcp_tool& tool = list.tools[i];
+        server_tool& added = tools.emplace_back();
+        added.definition.name = std::move(names[i]);
+        added.definition.description = std::move(tool.description);
+        added.definition.parameters = std::move(tool.schema);
+        added.function = function_of(std::move(tool.name));
+    }
+    const std::string count = std::to_string(tools.size());
+    const std::size_t refused = tools_.replace(server, std::move(tools)).size();
+    log_.log(
+        log_level::info, "the tools of an MCP server are registered",
+        {{"server", server}, {"tools", count}}
+    );
+    if (const std::size_t left_out = list.left_out + refused; left_out > 0) {
+        log_.log(
+            log_level::warning, "tools of an MCP server cannot be offered",
+            {{"server", server}, {"tools", std::to_string(left_out)}}
+        );
+    }
+}
+
+tool_function mcp_link::function_of(std::string tool) {
+    // Not a coroutine itself, so its captures need not outlive the call that it starts.
+    return [home = executor_, link = weak_from_this(),
+            tool = std::move(tool)](tool_invocation invocation) {
+        return cross(home, link, tool, std::move(invocation.arguments));
+    };
+}
+
+/// A dead server is one line, however often it is tried.
+void mcp_link::report(const mcp_failure& why) {
+    const bool known = why.detail == reported_;
+    reported_ = why.detail;
+    log_.log(
+        known ? log_level::debug : log_level::warning, "an MCP server is not available",
+        {{"server", settings_.client.server},
+         {"reason", to_string(why.what)},
+         {"detail", why.detail}}
+    );
+}
+
+asio::awaitable<void> mcp_link::pause_before_next(clock_point begun) {
+    const clock_point now = std::chrono::steady_clock::now();
+    if (now - begun > settings_.reconnect_max) {
+        pause_ = settings_.reconnect_min; // It has worked for a while.
+    }
+    const clock_point until = now + pause_;
+    const clock_point earliest = now + settings_.reconnect_min;
+    pause_ = std::min(2 * pause_, settings_.reconnect_max);
+    for (;;) {
+        const clock_point next = wanted_ ? std::min(until, earliest) : until;
+        if (stopping_ || std::chrono::steady_clock::now() >= next) {
+            co_return;
+        }
+        co_await news(next);
+    }
+}
+
+asio::awaitable<void> mcp_link::wait_tried(clock_point deadline) {
+    const auto self = shared_from_this();
+    while (!tried_ && std::chrono::steady_clock::now() < deadline) {
+        co_await news(deadline);
+    }
+}
+
+asio::awaitable<void> mcp_link::stop() {
+    const auto self = shared_from_this();
+    stopping_ = true;
+    tell();
+    if (const std::shared_ptr<mcp_client> latest = latest_) {
+        co_await latest->close();
+    }
+    while (running_) {
+        co_await news(never);
+    }
+}
+
+/// The session that is ready, or the next one. Null: there is none until then.
+asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point deadline) {
+    for (;;) {
+        const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+        if (client_ && client_->closed() == nullptr) {
+            co_return client_;
+        }
+        if (stopping_ || state.cancelled() != asio::cancellation_type::none ||
+            std::chrono::steady_clock::now() >= deadline) {
+            co_return nullptr;
+        }
+        if (!wanted_) { // Once: several calls that wait would wake each other without end.
+            wanted_ = true;
+            tell();
+        }
+        co_await news(deadline);
+    }
+}
+
+asio::awaitable<tool_outcome> mcp_link::call(std::string tool, boost::json::object arguments) {
+    const auto self = shared_from_this();
+    co_await asio::this_coro::throw_if_cancelled(false);
+    const clock_point begun = std::chrono::steady_clock::now();
+    mcp_failure why{
+        .what = mcp_failure::kind::unavailable, .detail = "there is no session with the server"
+    };
+    // Twice if the first session has turned out to be over before the server took the call.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        const std::shared_ptr<mcp_client> client =
+            co_await session_until(begun + settings_.reconnect_wait);
+        if (!client) {
+            break;
+        }
+        mcp_result<boost::json::object> answer = co_await client->call_tool(tool, arguments);
+        if (answer) {
+            co_return read_mcp_call_result(*answer);
+        }
+        why = answer.error();
+        if (why.what != mcp_failure::kind::refused) {
+            break;
+        }
+        const bool alive = co_await client->check();
+        if (alive) {
+            break;
+        }
+    }
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    co_return state.cancelled() != asio::cancellation_type::none ? cancelled_call()
+                                                                 : mcp_call_failure(why);
+}
+
+} // namespace agui::runner

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "runner/mcp/mcp_tools.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace agui::runner {
+
+/// One MCP server of mcp_tools: its sessions, one after the other, and its tools in the registry.
+/// Used on its executor, except for the tools.
+class mcp_link : public std::enable_shared_from_this<mcp_link> {
+public:
+    using clock_point = std::chrono::steady_clock::time_point;
+
+    mcp_link(
+        boost::asio::any_io_executor executor, mcp_server_settings settings, tool_registry& tools,
+        logger& log
+    );
+
+    /// Sessions until stop(). Once.
+    [[nodiscard]] boost::asio::awaitable<void> run();
+    /// Returns when the first attempt has ended, or at `deadline`.
+    [[nodiscard]] boost::asio::awaitable<void> wait_tried(clock_point deadline);
+    /// Returns when run() has.
+    [[nodiscard]] boost::asio::awaitable<void> stop();
+
+    /// A call of one of the server's tools.
+    [[nodiscard]] boost::asio::awaitable<tool_outcome>
+    call(std::string tool, boost::json::object arguments);
+
+private:
+    [[nodiscard]] boost::asio::awaitable<mcp_failure> session();
+    [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> list(mcp_client& client);
+    [[nodiscard]] boost::asio::awaitable<void> pause_before_next(clock_point begun);
+    [[nodiscard]] boost::asio::awaitable<std::shared_ptr<mcp_client>>
+    session_until(clock_point deadline);
+    [[nodiscard]] tool_function function_of(std::string tool);
+    void register_tools(mcp_client::tool_list list);
+    void report(const mcp_failure& why);
+    void tell();
+    [[nodiscard]] boost::asio::awaitable<void> news(clock_point until);
+
+    boost::asio::any_io_executor executor_;
+    mcp_server_settings settings_;
+    tool_registry& tools_;
+    logger& log_;
+    boost::asio::steady_timer news_;     ///< Cancelled whenever something below changes.
+    std::shared_ptr<mcp_client> client_; ///< Of the session that is ready; null: there is none.
+    std::shared_ptr<mcp_client> latest_; ///< Also while it shakes hands.
+    std::chrono::milliseconds pause_;    ///< Before the next session.
+    std::string reported_;               ///< The last warning.
+    bool wanted_ = false;                ///< A call waits for a session.
+    bool tried_ = false;
+    bool stopping_ = false;
+    bool running_ = false;
+};
+
+} // namespace agui::runner

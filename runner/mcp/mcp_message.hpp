@@ -1,0 +1,54 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// A message from an MCP server (JSON-RPC 2.0, as MCP narrows it down).
+struct mcp_message {
+    enum class kind {
+        request,
+        notification,
+        result,    ///< An answer.
+        error,     ///< An answer that says why there is no result.
+        malformed, ///< An answer with an id, but with neither a result nor an error that MCP
+                   ///< allows.
+    };
+    kind what = kind::notification;
+    boost::json::value id; ///< request: a string or an integer, sent back as it is.
+    /// result, error, malformed: the id of our request. Nothing: an id that we never send.
+    std::optional<std::int64_t> answered;
+    std::string method;
+    boost::json::object body; ///< The params (empty if there are none) or the result.
+    std::int64_t code = 0;    ///< error
+    std::string text;         ///< error: the server's words.
+};
+
+struct mcp_messages {
+    std::vector<mcp_message> messages;
+    std::size_t ignored = 0; ///< Parts that are no message.
+};
+
+/// Reads one message, or a batch of them. What is no message is counted, never an error: a server
+/// may print anything.
+[[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
+
+[[nodiscard]] std::string
+write_mcp_request(std::int64_t id, std::string_view method, const boost::json::object& params);
+/// Without params if they are empty.
+[[nodiscard]] std::string
+write_mcp_notification(std::string_view method, const boost::json::object& params);
+[[nodiscard]] std::string
+write_mcp_result(const boost::json::value& id, const boost::json::object& result);
+[[nodiscard]] std::string
+write_mcp_error(const boost::json::value& id, std::int64_t code, std::string_view text);
+
+} // namespace agui::runner

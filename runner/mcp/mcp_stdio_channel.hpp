@@ -1,0 +1,30 @@
+#pragma once
+
+#include "runner/mcp/child_process.hpp"
+#include "runner/mcp/mcp_channel.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+
+struct mcp_stdio_settings {
+    std::string server; ///< Its name, for the log.
+    child_command command;
+    std::vector<std::string> secrets; ///< Cut out of what the child says on standard error.
+    /// To end by itself once its standard input is closed, and again after SIGTERM.
+    std::chrono::milliseconds grace{2'000};
+};
+
+/// A channel to a process that open() starts: a message a line. Its standard error goes to the log
+/// at debug level. `log` outlives the channel.
+[[nodiscard]] std::shared_ptr<mcp_channel> make_mcp_stdio_channel(
+    boost::asio::any_io_executor executor, mcp_stdio_settings settings, logger& log
+);
+
+} // namespace agui::runner

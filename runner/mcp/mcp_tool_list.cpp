@@ -1,0 +1,153 @@
+#include "runner/mcp/mcp_tool_list.hpp"
+
+#include "runner/base/json_members.hpp"
+#include "runner/mcp/mcp_limits.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+namespace agui::runner {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t server_name_max = 32;
+constexpr std::string_view prefix = "mcp__";
+constexpr std::string_view separator = "__";
+
+bool is_name_character(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+/// At most that many bytes, whole characters. `text` is UTF-8.
+std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
+    if (text.size() <= bytes_max) {
+        return text;
+    }
+    while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0U) == 0x80U) {
+        --bytes_max;
+    }
+    return text.substr(0, bytes_max);
+}
+
+std::string description_of(const json::object& tool) {
+    std::string_view text = string_in(tool, "description");
+    if (text.empty()) {
+        text = string_in(tool, "title");
+    }
+    return std::string(cut(text, mcp_description_bytes_max));
+}
+
+std::optional<mcp_tool> read_tool(json::value& value) {
+    json::object* const tool = value.if_object();
+    if (tool == nullptr) {
+        return std::nullopt;
+    }
+    const std::string_view name = string_in(*tool, "name");
+    json::value* const schema = tool->if_contains("inputSchema");
+    if (name.empty() || name.size() > mcp_tool_name_bytes_max || schema == nullptr ||
+        !schema->is_object() || string_in(schema->get_object(), "type") != "object" ||
+        json::serialize(*schema).size() > mcp_schema_bytes_max) {
+        return std::nullopt;
+    }
+    mcp_tool read;
+    read.name = name;
+    read.description = description_of(*tool);
+    read.schema = std::move(schema->get_object());
+    return read;
+}
+
+/// FNV-1a, which stays the same for ever: a name that a conversation holds must not change.
+std::string hash_of(std::string_view text) {
+    std::uint32_t hash = 2'166'136'261U;
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619U;
+    }
+    std::string digits;
+    for (unsigned shift = 32; shift > 0; shift -= 4) {
+        digits.push_back("0123456789abcdef"[(hash >> (shift - 4)) & 0xFU]);
+    }
+    return digits;
+}
+
+std::string with_hash(std::string name, std::string_view hashed) {
+    const std::string hash = "_" + hash_of(hashed);
+    name.resize(std::min(name.size(), mcp_offered_name_max - hash.size()));
+    return name + hash;
+}
+
+} // namespace
+
+std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
+    json::value* const listed = result.if_contains("tools");
+    if (listed == nullptr || !listed->is_array()) {
+        return std::nullopt;
+    }
+    mcp_tool_page page;
+    if (const json::value* const cursor = result.if_contains("nextCursor");
+        cursor != nullptr && !cursor->is_null()) {
+        if (!cursor->is_string() || cursor->get_string().size() > mcp_cursor_bytes_max) {
+            return std::nullopt;
+        }
+        page.next_cursor = text_of(cursor);
+        page.more = true;
+    }
+    for (json::value& each : listed->get_array()) {
+        std::optional<mcp_tool> tool;
+        if (page.tools.size() < mcp_tools_max) {
+            tool = read_tool(each);
+        }
+        if (tool) {
+            page.tools.push_back(std::move(*tool));
+        } else {
+            ++page.left_out;
+        }
+    }
+    return page;
+}
+
+std::vector<std::string>
+mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools) {
+    const std::string start = std::string(prefix).append(server).append(separator);
+    std::vector<std::string> names;
+    std::set<std::string> taken;
+    std::vector<std::size_t> changed;
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+        std::string name = start + tools[i].name;
+        if (std::ranges::all_of(name, is_name_character) && name.size() <= mcp_offered_name_max) {
+            taken.insert(name);
+        } else {
+            changed.push_back(i);
+        }
+        names.push_back(std::move(name));
+    }
+    // A name that can stay as it is has precedence.
+    for (const std::size_t i : changed) {
+        std::string& name = names[i];
+        std::ranges::replace_if(name, [](char c) { return !is_name_character(c); }, '_');
+        std::string hashed = tools[i].name;
+        if (name.size() > mcp_offered_name_max) {
+            name = with_hash(name, hashed);
+        }
+        while (!taken.insert(name).second) {
+            name = with_hash(name, hashed);
+            hashed += ' '; // Another hash, if that one is taken as well.
+        }
+    }
+    return names;
+}
+
+bool is_mcp_server_name(std::string_view name) noexcept {
+    return !name.empty() && name.size() <= server_name_max &&
+           std::ranges::all_of(name, is_name_character) && !name.starts_with('_') &&
+           !name.ends_with('_') && name.find(separator) == std::string_view::npos;
+}
+
+} // namespace agui::runner

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// A tool as its MCP server describes it.
+struct mcp_tool {
+    std::string name;
+    std::string description;
+    boost::json::object schema; ///< Of its arguments.
+};
+
+/// One page of an answer to tools/list.
+struct mcp_tool_page {
+    std::vector<mcp_tool> tools;
+    std::size_t left_out = 0; ///< Tools that break the schema of MCP or a limit.
+    std::string next_cursor;
+    bool more = false; ///< There is a next page; its cursor may be empty.
+};
+
+/// nullopt: not an answer to tools/list.
+[[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
+
+/// The names under which a server's tools are offered to models, in their order:
+/// `mcp__SERVER__TOOL` with only A-Z a-z 0-9 _ -, at most mcp_offered_name_max characters, all
+/// different (`tools` has no name twice). A name does not depend on the order of the tools, unless
+/// several that must be changed collide.
+[[nodiscard]] std::vector<std::string>
+mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools);
+
+/// What the name of a server may be: 1 to 32 of A-Z a-z 0-9 _ -, without `__` and without an
+/// underscore at its ends, so that tools of two servers never have the same name.
+[[nodiscard]] bool is_mcp_server_name(std::string_view name) noexcept;
+
+} // namespace agui::runner

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "runner/mcp/mcp_channel.hpp"
+#include "runner/mcp/mcp_client.hpp"
+#include "runner/tools/tool_registry.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace agui::runner {
+
+class mcp_link;
+
+/// One MCP server: how its sessions are made and how long things may take.
+struct mcp_server_settings {
+    mcp_client_settings client; ///< `client.server` is also part of the names of its tools.
+    /// A new channel, for each session.
+    std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor)> channel;
+    /// Between two attempts to begin a session; doubled up to the second value.
+    std::chrono::milliseconds reconnect_min{1'000};
+    std::chrono::milliseconds reconnect_max{60'000};
+    /// How long a call waits for a session that is about to begin again.
+    std::chrono::milliseconds reconnect_wait{5'000};
+    /// Between two lists of a server that says all the time that its tools are others.
+    std::chrono::milliseconds list_pause{1'000};
+};
+
+/// Keeps the tools of MCP servers in a registry: begins a session with each, lists its tools, lists
+/// them again when they change, and begins another session, with a growing pause, when one is over.
+/// The tools of a server that is gone stay, and their calls give error results, until a new list
+/// replaces them. Runs never fail because of a server, and nothing here throws because of one.
+///
+/// Lives on one executor, run by one thread; the tools may be called on any. `tools` and `log`
+/// outlive it, and what stop() has left under way.
+class mcp_tools {
+public:
+    mcp_tools(
+        boost::asio::any_io_executor executor, std::vector<mcp_server_settings> servers,
+        tool_registry& tools, logger& log
+    );
+    ~mcp_tools();
+    mcp_tools(const mcp_tools&) = delete;
+    mcp_tools& operator=(const mcp_tools&) = delete;
+
+    /// Begins. Returns when each server was tried once, or after `wait` if that comes first: the
+    /// others are tried on. On the executor, once.
+    [[nodiscard]] boost::asio::awaitable<void> start(std::chrono::milliseconds wait);
+
+    /// Ends all sessions; calls under way get error results. Returns within a few seconds, when the
+    /// servers that are processes are gone. On the executor, any number of times.
+    [[nodiscard]] boost::asio::awaitable<void> stop();
+
+private:
+    boost::asio::any_io_executor executor_;
+    std::vector<std::shared_ptr<mcp_link>> links_;
+};
+
+} // namespace agui::runner

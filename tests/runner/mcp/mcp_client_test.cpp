@@ -1,0 +1,477 @@
+#include "runner/mcp/mcp_client.hpp"
+
+#include "runner/mcp/mcp_limits.hpp"
+#include "tests/runner/http/http_test_server.hpp"
+#include "tests/runner/mcp/fake_mcp_server.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using test::fake_mcp_server;
+using test::text_result;
+using channel = fake_mcp_server::channel;
+using list = std::vector<std::string>;
+
+class McpClient : public test::coroutine_test {
+protected:
+    ~McpClient() override {
+        if (client_) {
+            run(client_->close());
+        }
+    }
+
+    mcp_client& client() {
+        if (!client_) {
+            client_ = std::make_shared<mcp_client>(
+                context().get_executor(), server.open(context().get_executor()), settings, log,
+                [this] { ++changes; }
+            );
+        }
+        return *client_;
+    }
+
+    /// "ready", or why not.
+    std::string connect() {
+        const auto failed = run(client().connect());
+        return failed ? std::string(to_string(failed->what)) + ": " + failed->detail : "ready";
+    }
+
+    /// What the call of a tool gives.
+    std::string call(std::string_view name = "echo") {
+        return describe(run(client().call_tool(name, {{"a", 1}})));
+    }
+
+    static std::string describe(const mcp_result<json::object>& answer) {
+        if (answer) {
+            return json::serialize(*answer);
+        }
+        return std::string(to_string(answer.error().what)) + ": " + answer.error().detail;
+    }
+
+    /// Until the server has heard so many messages.
+    void hear(std::size_t count) {
+        run([](asio::io_context& on, fake_mcp_server& from,
+               std::size_t wanted) -> asio::awaitable<void> {
+            while (from.heard.size() < wanted) {
+                co_await asio::post(on, asio::use_awaitable);
+            }
+        }(context(), server, count));
+    }
+
+    fake_mcp_server server;
+    mcp_client_settings settings{.server = "fake", .client_version = "1.2.3"};
+    memory_logger log;
+    int changes = 0;
+
+private:
+    std::shared_ptr<mcp_client> client_;
+};
+
+TEST_F(McpClient, ShakesHands) {
+    EXPECT_EQ(connect(), "ready");
+    EXPECT_EQ(
+        server.heard,
+        (list{
+            R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
+            R"("capabilities":{},"clientInfo":{"name":"agui-gateway","version":"1.2.3"}}})",
+            R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+        })
+    );
+    EXPECT_EQ(server.version, "2025-06-18");
+    EXPECT_EQ(server.listening, 1);
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, SpeaksAnOlderVersion) {
+    server.speaks = "2025-03-26";
+    EXPECT_EQ(connect(), "ready");
+    EXPECT_EQ(server.version, "2025-03-26");
+}
+
+TEST_F(McpClient, RefusesAVersionThatItDoesNotKnow) {
+    server.speaks = "1999-01-01";
+    EXPECT_EQ(connect(), "protocol: it speaks another version of the protocol");
+    EXPECT_NE(client().closed(), nullptr);
+    EXPECT_EQ(server.methods(), list{"initialize"});
+}
+
+TEST_F(McpClient, RefusesAGreetingThatIsNone) {
+    for (const std::string greeting :
+         {"{}", R"({"protocolVersion":1,"capabilities":{}})", R"({"protocolVersion":"2025-06-18"})",
+          R"({"protocolVersion":"2025-06-18","capabilities":[]})"}) {
+        SCOPED_TRACE(greeting);
+        fake_mcp_server odd;
+        odd.instead = [&](channel& over, const json::object& message) {
+            over.result(message, json::parse(greeting));
+        };
+        const auto one = std::make_shared<mcp_client>(
+            context().get_executor(), odd.open(context().get_executor()), settings, log, [] {}
+        );
+        const auto failed = run(one->connect());
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->what, mcp_failure::kind::protocol);
+        run(one->close());
+    }
+}
+
+TEST_F(McpClient, TellsWhyItCannotConnect) {
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "no file"};
+    EXPECT_EQ(connect(), "unavailable: no file");
+    EXPECT_EQ(call(), "unavailable: no file");
+}
+
+TEST_F(McpClient, TheHandshakeHasADeadlineAndIsNotCancelled) {
+    settings.connect_timeout = std::chrono::milliseconds(5);
+    server.instead = [](channel&, const json::object&) {
+    };
+    EXPECT_EQ(connect(), "timeout: no answer in time");
+    EXPECT_EQ(server.methods(), list{"initialize"}); // MCP forbids to cancel it.
+}
+
+TEST_F(McpClient, AnInitializedThatIsRefusedIsNoSession) {
+    server.refuse_delivery = mcp_failure{.what = mcp_failure::kind::refused, .detail = "no"};
+    EXPECT_EQ(connect(), "refused: no");
+    EXPECT_EQ(server.listening, 0);
+}
+
+TEST_F(McpClient, ListsAllPages) {
+    connect();
+    server.instead = [](channel& over, const json::object& message) {
+        const json::object& params = message.at("params").as_object();
+        const bool second = params.contains("cursor") && params.at("cursor") == "two";
+        over.result(
+            message, json::parse(
+                         second ? R"({"tools":[{"name":"b","inputSchema":{"type":"object"}},)"
+                                  R"({"name":"a","inputSchema":{"type":"object"}},7]})"
+                                : R"({"tools":[{"name":"a","inputSchema":{"type":"object"}}],)"
+                                  R"("nextCursor":"two"})"
+                     )
+        );
+    };
+    const auto listed = run(client().list_tools()).value();
+    ASSERT_EQ(listed.tools.size(), 2U);
+    EXPECT_EQ(listed.tools[0].name, "a");
+    EXPECT_EQ(listed.tools[1].name, "b");
+    EXPECT_EQ(listed.left_out, 2U); // The second `a`, and what is no tool.
+}
+
+TEST_F(McpClient, BoundsTheNumberOfPages) {
+    connect();
+    server.heard.clear();
+    server.instead = [](channel& over, const json::object& message) {
+        over.result(message, json::parse(R"({"tools":[],"nextCursor":"again"})"));
+    };
+    const auto listed = run(client().list_tools());
+    ASSERT_FALSE(listed);
+    EXPECT_EQ(listed.error().what, mcp_failure::kind::protocol);
+    EXPECT_EQ(server.heard.size(), mcp_list_pages_max);
+}
+
+TEST_F(McpClient, AServerWithoutToolsIsNotAsked) {
+    server.instead = [](channel& over, const json::object& message) {
+        if (message.contains("id")) {
+            over.result(
+                message, json::parse(R"({"protocolVersion":"2025-06-18","capabilities":{}})")
+            );
+        }
+    };
+    connect();
+    EXPECT_TRUE(run(client().list_tools()).value().tools.empty());
+    EXPECT_EQ(server.heard.size(), 2U);
+}
+
+TEST_F(McpClient, CallsATool) {
+    connect();
+    server.heard.clear();
+    server.answer = [](channel& over, const json::object& message) {
+        over.result(message, text_result("hi"));
+    };
+    EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"hi"}]})");
+    EXPECT_EQ(
+        server.heard, list{R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":)"
+                           R"({"name":"echo","arguments":{"a":1},"_meta":{"progressToken":2}}})"}
+    );
+}
+
+TEST_F(McpClient, PassesAnErrorOn) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        over.say(
+            R"({"jsonrpc":"2.0","id":)" + json::serialize(message.at("id")) +
+            R"(,"error":{"code":-32602,"message":"Unknown tool"}})"
+        );
+    };
+    const auto answer = run(client().call_tool("x", {}));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().what, mcp_failure::kind::error);
+    EXPECT_EQ(answer.error().detail, "JSON-RPC error -32602");
+    EXPECT_EQ(answer.error().upstream, "Unknown tool");
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, IgnoresWhatDoesNotBelongToTheCall) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        over.say("listening on port 1");
+        over.say(R"({"jsonrpc":"2.0","id":99,"result":{}})");
+        over.say(R"({"jsonrpc":"2.0","id":0,"result":{}})");
+        over.say(R"({"jsonrpc":"2.0","id":"2","result":{}})");
+        over.say(R"({"jsonrpc":"2.0","id":-1,"error":{"code":1,"message":"x"}})");
+        over.say(R"({"jsonrpc":"2.0","method":"notifications/unheard-of","params":{"a":1}})");
+        over.say(R"({"jsonrpc":"2.0","method":"notifications/progress"})");
+        over.say(
+            R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x"}})"
+        );
+        over.result(message, text_result("hi"));
+        over.result(message, text_result("again"));
+    };
+    EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"hi"}]})");
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, AMalformedAnswerEndsTheCallAtOnce) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        over.say(R"({"jsonrpc":"2.0","id":)" + json::serialize(message.at("id")) + "}");
+    };
+    EXPECT_EQ(call(), "protocol: its answer has neither a result nor an error");
+}
+
+TEST_F(McpClient, AnswersPingAndRefusesEverythingElse) {
+    connect();
+    server.heard.clear();
+    const auto over = server.last.lock();
+    over->say(R"({"jsonrpc":"2.0","id":"p","method":"ping"})");
+    for (const std::string method :
+         {"sampling/createMessage", "elicitation/create", "roots/list", "unheard/of"}) {
+        over->say(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{}})");
+    }
+    hear(5);
+    const std::string refused =
+        R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}})";
+    EXPECT_EQ(
+        server.heard,
+        (list{R"({"jsonrpc":"2.0","id":"p","result":{}})", refused, refused, refused, refused})
+    );
+}
+
+TEST_F(McpClient, ACallHasADeadlineOfWhichTheServerIsTold) {
+    settings.call_timeout = std::chrono::milliseconds(5);
+    server.answer = [](channel& over, const json::object& message) {
+        if (message.at("method") == "ping") {
+            over.result(message, json::object{});
+        }
+    };
+    connect();
+    server.heard.clear();
+
+    EXPECT_EQ(call(), "timeout: no answer in time");
+    hear(2);
+    EXPECT_EQ(
+        server.heard.at(1), R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                            R"({"requestId":2,"reason":"There was no answer in time."}})"
+    );
+    EXPECT_EQ(server.forgotten.back(), 2);
+}
+
+TEST_F(McpClient, AServerThatSaysNothingAnyMoreIsGivenUp) {
+    settings.call_timeout = std::chrono::milliseconds(5);
+    settings.ping_timeout = std::chrono::milliseconds(5);
+    connect();
+    EXPECT_EQ(call(), "timeout: no answer in time");
+    run([](asio::io_context& on, mcp_client& one) -> asio::awaitable<void> {
+        while (one.closed() == nullptr) {
+            co_await asio::post(on, asio::use_awaitable);
+        }
+    }(context(), client()));
+    EXPECT_EQ(server.methods().back(), "notifications/cancelled");
+    EXPECT_GT(changes, 0);
+}
+
+TEST_F(McpClient, ProgressProlongsACall) {
+    settings.call_timeout = std::chrono::milliseconds(40);
+    connect();
+    server.answer = [this](channel& over, const json::object& message) {
+        if (message.at("method") != "tools/call") {
+            return;
+        }
+        const json::value token = message.at("params").at("_meta").at("progressToken");
+        asio::co_spawn(
+            context(),
+            [](std::shared_ptr<channel> to, json::object asked, std::string line
+            ) -> asio::awaitable<void> {
+                const auto begun = std::chrono::steady_clock::now();
+                asio::steady_timer pause(co_await asio::this_coro::executor);
+                while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(150)) {
+                    to->say(line);
+                    pause.expires_after(std::chrono::milliseconds(1));
+                    co_await pause.async_wait(asio::use_awaitable);
+                }
+                to->result(asked, text_result("done"));
+            }(over.shared_from_this(), message,
+              R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+                  json::serialize(token) + R"(,"progress":1}})"),
+            asio::detached
+        );
+    };
+    EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"done"}]})");
+}
+
+TEST_F(McpClient, ProgressDoesNotProlongACallForEver) {
+    settings.call_timeout = std::chrono::milliseconds(40);
+    settings.call_max = std::chrono::milliseconds(60);
+    connect();
+    bool over_now = false;
+    server.answer = [&](channel& over, const json::object& message) {
+        if (message.at("method") == "notifications/cancelled") {
+            over_now = true;
+        }
+        if (message.at("method") != "tools/call") {
+            return;
+        }
+        asio::co_spawn(
+            context(),
+            [](std::shared_ptr<channel> to, const bool& end) -> asio::awaitable<void> {
+                asio::steady_timer pause(co_await asio::this_coro::executor);
+                while (!end) {
+                    to->say(R"({"jsonrpc":"2.0","method":"notifications/progress",)"
+                            R"("params":{"progressToken":2,"progress":1}})");
+                    pause.expires_after(std::chrono::milliseconds(1));
+                    co_await pause.async_wait(asio::use_awaitable);
+                }
+            }(over.shared_from_this(), over_now),
+            asio::detached
+        );
+    };
+    EXPECT_EQ(call(), "timeout: no answer in time");
+    hear(server.heard.size());
+    run([](asio::io_context& on, const bool& end) -> asio::awaitable<void> {
+        while (!end) {
+            co_await asio::post(on, asio::use_awaitable);
+        }
+    }(context(), over_now));
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, ACancelledCallEndsAtOnceAndTellsTheServer) {
+    connect();
+    server.heard.clear();
+    asio::cancellation_signal stop;
+    server.answer = [&](channel&, const json::object& message) {
+        if (message.at("method") == "tools/call") {
+            stop.emit(asio::cancellation_type::terminal);
+        }
+    };
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        context(), client().call_tool("echo", {}),
+        asio::bind_cancellation_slot(
+            stop.slot(), [&](std::exception_ptr thrown, const mcp_result<json::object>& answer
+                         ) { outcome = thrown ? "thrown" : describe(answer); }
+        )
+    );
+    hear(2);
+    EXPECT_EQ(outcome, "cancelled: cancelled");
+    EXPECT_EQ(
+        server.heard.at(1), R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)"
+                            R"({"requestId":2,"reason":"The run was stopped."}})"
+    );
+    EXPECT_EQ(server.forgotten.back(), 2);
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, SaysThatTheToolsHaveChanged) {
+    connect();
+    EXPECT_FALSE(client().take_tools_changed());
+    server.last.lock()->say(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+    server.answer = [](channel& over, const json::object& message) {
+        over.result(message, text_result("hi"));
+    };
+    call();
+    EXPECT_EQ(changes, 1);
+    EXPECT_TRUE(client().take_tools_changed());
+    EXPECT_FALSE(client().take_tools_changed());
+}
+
+TEST_F(McpClient, TheEndOfTheChannelEndsEveryCall) {
+    connect();
+    server.answer = [](channel& over, const json::object&) {
+        over.die();
+    };
+    EXPECT_EQ(call(), "lost: it died");
+    EXPECT_EQ(call(), "lost: it died");
+    ASSERT_NE(client().closed(), nullptr);
+    EXPECT_EQ(changes, 1);
+}
+
+TEST_F(McpClient, ARequestThatFailsAloneLeavesTheSession) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        if (message.at("method") == "ping") {
+            over.result(message, json::object{});
+        } else {
+            over.unanswered(message, {.what = mcp_failure::kind::lost, .detail = "cut"});
+        }
+    };
+    server.heard.clear();
+    EXPECT_EQ(call(), "lost: cut");
+    hear(2);
+    EXPECT_EQ(server.methods(), (list{"tools/call", "ping"}));
+    EXPECT_TRUE(run(client().check()));
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, AServerThatDoesNotAnswerThePingIsGivenUp) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 400"});
+    };
+    EXPECT_EQ(call(), "refused: status 400");
+    EXPECT_FALSE(run(client().check()));
+    EXPECT_EQ(client().closed()->detail, "status 400");
+}
+
+TEST_F(McpClient, ASessionThatTheServerHasForgottenIsOver) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        over.unanswered(
+            message,
+            {.what = mcp_failure::kind::refused, .detail = "status 404", .session_over = true}
+        );
+    };
+    EXPECT_EQ(call(), "refused: status 404");
+    EXPECT_NE(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, CloseEndsWhatIsUnderWay) {
+    connect();
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        context(), client().call_tool("echo", {}),
+        [&](std::exception_ptr, const mcp_result<json::object>& answer) {
+            outcome = describe(answer);
+        }
+    );
+    hear(3);
+    run(client().close());
+    run(client().close());
+    hear(3);
+    EXPECT_EQ(server.closed, 1);
+    EXPECT_EQ(call(), "closed: the session was closed");
+    EXPECT_EQ(outcome, "closed: the session was closed");
+    EXPECT_EQ(changes, 0);
+}
+
+} // namespace
+} // namespace agui::runner

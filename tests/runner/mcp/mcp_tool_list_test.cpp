@@ -1,0 +1,158 @@
+#include "runner/mcp/mcp_tool_list.hpp"
+
+#include "runner/mcp/mcp_limits.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+std::optional<mcp_tool_page> read(std::string_view text) {
+    return read_mcp_tool_page(boost::json::parse(text).as_object());
+}
+
+std::vector<std::string> offered(std::string_view server, const std::vector<std::string>& names) {
+    std::vector<mcp_tool> tools;
+    for (const std::string& name : names) {
+        tools.push_back({.name = name, .description = {}, .schema = {}});
+    }
+    return mcp_offered_names(server, tools);
+}
+
+using list = std::vector<std::string>;
+
+TEST(McpToolList, ReadsAPage) {
+    const auto page = read(
+        R"({"tools":[{"name":"a","description":"does a","inputSchema":{"type":"object","x":1}},)"
+        R"({"name":"b","title":"B","inputSchema":{"type":"object"}}],"nextCursor":"p2"})"
+    );
+    ASSERT_TRUE(page);
+    ASSERT_EQ(page->tools.size(), 2U);
+    EXPECT_EQ(page->tools[0].name, "a");
+    EXPECT_EQ(page->tools[0].description, "does a");
+    EXPECT_EQ(page->tools[0].schema.at("x"), 1);
+    EXPECT_EQ(page->tools[1].description, "B");
+    EXPECT_EQ(page->left_out, 0U);
+    EXPECT_TRUE(page->more);
+    EXPECT_EQ(page->next_cursor, "p2");
+}
+
+TEST(McpToolList, TheLastPageHasNoCursor) {
+    EXPECT_FALSE(read(R"({"tools":[]})")->more);
+    EXPECT_FALSE(read(R"({"tools":[],"nextCursor":null})")->more);
+    EXPECT_TRUE(read(R"({"tools":[],"nextCursor":""})")->more);
+}
+
+TEST(McpToolList, RefusesWhatIsNoList) {
+    for (const std::string text :
+         {"{}", R"({"tools":{}})", R"({"tools":null})", R"({"tools":[],"nextCursor":1})"}) {
+        EXPECT_FALSE(read(text)) << text;
+    }
+}
+
+TEST(McpToolList, LeavesOutToolsThatBreakTheSchema) {
+    for (const std::string tool :
+         {"1", "{}", R"({"name":"","inputSchema":{"type":"object"}})",
+          R"({"name":1,"inputSchema":{"type":"object"}})", R"({"name":"a"})",
+          R"({"name":"a","inputSchema":null})", R"({"name":"a","inputSchema":{}})",
+          R"({"name":"a","inputSchema":{"type":"array"}})"}) {
+        SCOPED_TRACE(tool);
+        const auto page =
+            read(R"({"tools":[)" + tool + R"(,{"name":"z","inputSchema":{"type":"object"}}]})");
+        ASSERT_TRUE(page);
+        EXPECT_EQ(page->tools.size(), 1U);
+        EXPECT_EQ(page->left_out, 1U);
+    }
+}
+
+TEST(McpToolList, BoundsWhatAToolIs) {
+    const auto with_name = [](std::size_t size) {
+        return R"({"tools":[{"name":")" + std::string(size, 'n') +
+               R"(","inputSchema":{"type":"object"}}]})";
+    };
+    EXPECT_EQ(read(with_name(mcp_tool_name_bytes_max))->tools.size(), 1U);
+    EXPECT_EQ(read(with_name(mcp_tool_name_bytes_max + 1))->tools.size(), 0U);
+
+    const auto with_schema = [](std::size_t size) {
+        return R"({"tools":[{"name":"a","inputSchema":{"type":"object","x":")" +
+               std::string(size, 'x') + R"("}}]})";
+    };
+    EXPECT_EQ(read(with_schema(mcp_schema_bytes_max - 64))->tools.size(), 1U);
+    EXPECT_EQ(read(with_schema(mcp_schema_bytes_max))->tools.size(), 0U);
+
+    const auto described =
+        read(R"({"tools":[{"name":"a","inputSchema":{"type":"object"},"description":"x)" + [] {
+            std::string text;
+            for (std::size_t i = 0; i < mcp_description_bytes_max; ++i) {
+                text += "\xC3\xA9";
+            }
+            return text;
+        }() + R"("}]})");
+    const std::string& text = described->tools.at(0).description;
+    EXPECT_EQ(text.size(), mcp_description_bytes_max - 1);
+    EXPECT_TRUE(text.ends_with("\xC3\xA9"));
+}
+
+TEST(McpToolList, BoundsTheNumberOfTools) {
+    std::string text = R"({"tools":[)";
+    for (std::size_t i = 0; i < mcp_tools_max + 2; ++i) {
+        text += (i == 0 ? R"({"name":"t)" : R"(,{"name":"t)") + std::to_string(i) +
+                R"(","inputSchema":{"type":"object"}})";
+    }
+    const auto page = read(text + "]}");
+    EXPECT_EQ(page->tools.size(), mcp_tools_max);
+    EXPECT_EQ(page->left_out, 2U);
+}
+
+TEST(McpOfferedNames, NameTheServerAndTheTool) {
+    EXPECT_EQ(
+        offered("files", {"read", "write-all"}), (list{"mcp__files__read", "mcp__files__write-all"})
+    );
+}
+
+TEST(McpOfferedNames, HaveOnlyCharactersThatModelServersAccept) {
+    EXPECT_EQ(offered("s", {"a.b/c d", "\xC3\xA9"}), (list{"mcp__s__a_b_c_d", "mcp__s____"}));
+}
+
+TEST(McpOfferedNames, AreUnique) {
+    const list names = offered("s", {"a.b", "a_b", "a/b"});
+    EXPECT_EQ(names[1], "mcp__s__a_b");
+    EXPECT_NE(names[0], names[1]);
+    EXPECT_NE(names[2], names[1]);
+    EXPECT_NE(names[0], names[2]);
+    EXPECT_TRUE(names[0].starts_with("mcp__s__a_b_")) << names[0];
+    // The order of the list does not matter.
+    EXPECT_EQ(offered("s", {"a_b", "a/b", "a.b"}), (list{names[1], names[2], names[0]}));
+}
+
+TEST(McpOfferedNames, AreCutToWhatModelServersAccept) {
+    const std::string fits(mcp_offered_name_max - 8, 'x');
+    EXPECT_EQ(offered("s", {fits}), list{"mcp__s__" + fits});
+
+    const list names = offered("s", {fits + "1", fits + "2"});
+    EXPECT_EQ(names[0].size(), mcp_offered_name_max);
+    EXPECT_EQ(names[1].size(), mcp_offered_name_max);
+    EXPECT_NE(names[0], names[1]);
+    EXPECT_TRUE(names[0].starts_with("mcp__s__xxxx"));
+    // For ever: a conversation holds it.
+    EXPECT_EQ(offered("s", {std::string(60, 'y')})[0].substr(55), "_a20b2af1");
+}
+
+TEST(McpServerName, LeavesNoDoubtWhoseToolItIs) {
+    for (const std::string name :
+         {"a", "files", "A-1_b", "-", "12345678901234567890123456789012"}) {
+        EXPECT_TRUE(is_mcp_server_name(name)) << name;
+    }
+    for (const std::string name :
+         {"", "_a", "a_", "a__b", "a.b", "a b", "\xC3\xA9", "123456789012345678901234567890123"}) {
+        EXPECT_FALSE(is_mcp_server_name(name)) << name;
+    }
+}
+
+} // namespace
+} // namespace agui::runner

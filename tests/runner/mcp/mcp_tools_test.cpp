@@ -1,0 +1,371 @@
+#include "runner/mcp/mcp_tools.hpp"
+
+#include "tests/runner/mcp/fake_mcp_server.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using test::fake_mcp_server;
+using test::text_result;
+using channel = fake_mcp_server::channel;
+using list = std::vector<std::string>;
+using std::chrono::milliseconds;
+
+class McpTools : public test::coroutine_test {
+protected:
+    McpTools() {
+        server.answer = [](channel& over, const json::object& message) {
+            if (message.contains("id")) {
+                over.result(message, text_result("hi"));
+            }
+        };
+    }
+    ~McpTools() override {
+        if (tools_) {
+            run(tools_->stop());
+        }
+    }
+
+    static mcp_server_settings settings_for(std::string name, fake_mcp_server& from) {
+        mcp_server_settings settings;
+        settings.client.server = std::move(name);
+        settings.client.connect_timeout = milliseconds(2'000);
+        settings.channel = [&from](asio::any_io_executor on) {
+            return from.open(std::move(on));
+        };
+        settings.reconnect_min = milliseconds(1);
+        settings.reconnect_max = milliseconds(2);
+        settings.list_pause = milliseconds(1);
+        return settings;
+    }
+
+    void start(std::vector<mcp_server_settings> servers) {
+        tools_.emplace(context().get_executor(), std::move(servers), registry, log);
+        run(tools_->start(milliseconds(10'000)));
+    }
+    void start() { start({settings_for("s", server)}); }
+    mcp_tools& tools() { return *tools_; }
+
+    list names() const {
+        list all;
+        for (const tool_definition& each : registry.snapshot()->definitions({})) {
+            all.push_back(each.name);
+        }
+        return all;
+    }
+
+    std::string call(std::string_view name) {
+        const auto tools = registry.snapshot();
+        const tool_function* const function = tools->find(name);
+        if (function == nullptr) {
+            return "no such tool";
+        }
+        return say(run((*function)(invocation())));
+    }
+
+    static tool_invocation invocation() {
+        tool_invocation made;
+        made.arguments = {{"city", "Bern"}};
+        return made;
+    }
+
+    static std::string say(const tool_outcome& outcome) {
+        return (outcome.what == tool_outcome::kind::error ? "error: " : "result: ") +
+               std::get<std::string>(outcome.content);
+    }
+
+    /// Until it is so.
+    template <class Condition>
+    void until(Condition condition) {
+        run([](asio::io_context& on, Condition so) -> asio::awaitable<void> {
+            asio::steady_timer pause(on);
+            while (!so()) {
+                pause.expires_after(milliseconds(1));
+                co_await pause.async_wait(asio::use_awaitable);
+            }
+        }(context(), condition));
+    }
+
+    std::size_t lines(std::string_view part) const {
+        const list all = log.lines();
+        return static_cast<std::size_t>(std::ranges::count_if(all, [part](const std::string& one) {
+            return one.find(part) != std::string::npos;
+        }));
+    }
+
+    fake_mcp_server server;
+    tool_registry registry;
+    memory_logger log;
+
+private:
+    std::optional<mcp_tools> tools_;
+};
+
+TEST_F(McpTools, RegistersTheToolsOfAServer) {
+    server.tools = {"echo", "add"};
+    start();
+    EXPECT_EQ(names(), (list{"mcp__s__echo", "mcp__s__add"}));
+    EXPECT_EQ(lines("info the tools of an MCP server are registered server=s tools=2"), 1U);
+}
+
+TEST_F(McpTools, CallsATool) {
+    start();
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+    const json::value sent = json::parse(server.heard.back());
+    EXPECT_EQ(sent.at("params").at("name"), "echo");
+    EXPECT_EQ(sent.at("params").at("arguments").at("city"), "Bern");
+}
+
+TEST_F(McpTools, TwoServersMayHaveToolsOfTheSameName) {
+    fake_mcp_server other;
+    other.answer = [](channel& over, const json::object& message) {
+        over.result(message, text_result("from the other one"));
+    };
+    start({settings_for("b", server), settings_for("a", other)});
+    EXPECT_EQ(names(), (list{"mcp__a__echo", "mcp__b__echo"}));
+    EXPECT_EQ(call("mcp__b__echo"), "result: hi");
+    EXPECT_EQ(call("mcp__a__echo"), "result: from the other one");
+    run(tools().stop());
+}
+
+TEST_F(McpTools, ANameThatIsInUseIsLeftOut) {
+    registry.add({.name = "mcp__s__echo", .description = {}, .parameters = {}}, {});
+    server.tools = {"echo", "add"};
+    start();
+    EXPECT_EQ(names(), (list{"mcp__s__echo", "mcp__s__add"}));
+    EXPECT_EQ(lines("warning tools of an MCP server cannot be offered server=s tools=1"), 1U);
+}
+
+TEST_F(McpTools, AServerThatCannotBeReachedIsOneWarning) {
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
+    start();
+    EXPECT_EQ(names(), list{});
+    until([&] { return server.channels > 3; });
+    EXPECT_EQ(
+        lines("warning an MCP server is not available server=s reason=unavailable detail=refused"),
+        1U
+    );
+
+    server.refuse_open.reset();
+    until([&] { return !names().empty(); });
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+}
+
+TEST_F(McpTools, AServerThatDoesNotAnswerDoesNotHoldUpTheStart) {
+    server.instead = [](channel&, const json::object&) {
+    };
+    mcp_tools silent(context().get_executor(), {settings_for("s", server)}, registry, log);
+    run(silent.start(milliseconds(10)));
+    EXPECT_EQ(server.methods(), list{"initialize"});
+    EXPECT_EQ(lines("not available"), 0U); // Its handshake goes on.
+    run(silent.stop());
+    EXPECT_EQ(server.closed, 1);
+}
+
+TEST_F(McpTools, ListsAgainWhenTheToolsChange) {
+    start();
+    const auto before = registry.snapshot();
+    server.tools = {"add"};
+    server.last.lock()->say(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+    until([&] { return names() == list{"mcp__s__add"}; });
+    EXPECT_NE(before->find("mcp__s__echo"), nullptr); // For runs that began before.
+}
+
+TEST_F(McpTools, BeginsAnotherSessionWhenOneIsOver) {
+    start();
+    server.tools = {"later"};
+    server.last.lock()->die();
+    until([&] { return names() == list{"mcp__s__later"}; });
+    EXPECT_EQ(call("mcp__s__later"), "result: hi");
+    EXPECT_EQ(lines("warning an MCP server is not available server=s reason=lost"), 1U);
+    EXPECT_EQ(server.closed, 1);
+}
+
+TEST_F(McpTools, ToolsOfAServerThatIsGoneGiveErrors) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.reconnect_wait = milliseconds(5);
+    start({settings});
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
+    server.last.lock()->die();
+    until([&] { return server.channels > 1; });
+    EXPECT_EQ(names(), list{"mcp__s__echo"});
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool could not be reached.");
+}
+
+TEST_F(McpTools, ACallWaitsForTheNextSession) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.reconnect_max = milliseconds(3'600'000);
+    start({settings});
+    // So many attempts that the next one would be far away.
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
+    server.last.lock()->die();
+    until([&] { return server.channels > 6; });
+    server.refuse_open.reset();
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+}
+
+TEST_F(McpTools, ManyCallsMayWaitForTheNextSession) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.reconnect_wait = milliseconds(30);
+    start({settings});
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
+    server.last.lock()->die();
+    until([&] { return server.channels > 1; });
+    const auto tools = registry.snapshot();
+    int failed = 0;
+    for (int i = 0; i < 50; ++i) {
+        asio::co_spawn(
+            context(), (*tools->find("mcp__s__echo"))(invocation()),
+            [&](std::exception_ptr, const tool_outcome& outcome) {
+                failed += say(outcome) == "error: The tool could not be reached." ? 1 : 0;
+            }
+        );
+    }
+    until([&] { return failed == 50; });
+}
+
+TEST_F(McpTools, ACallThatWasUnderWayIsNotRepeated) {
+    start();
+    int calls = 0;
+    server.answer = [&](channel& over, const json::object& message) {
+        calls += message.at("method") == "tools/call" ? 1 : 0;
+        over.die();
+    };
+    EXPECT_EQ(
+        call("mcp__s__echo"),
+        "error: The connection to the tool was lost before its answer was complete."
+    );
+    until([&] { return server.channels > 1; });
+    EXPECT_EQ(calls, 1);
+}
+
+TEST_F(McpTools, ACallThatAForgottenSessionRefusedIsSentInTheNextOne) {
+    start();
+    for (const bool says_so : {true, false}) {
+        const int first = server.channels - 1;
+        server.answer = [first, says_so](channel& over, const json::object& message) {
+            if (over.number > first) {
+                over.result(message, text_result("from the new session"));
+                return;
+            }
+            over.unanswered(
+                message, {.what = mcp_failure::kind::refused,
+                          .detail = "it answered with a status",
+                          .session_over = says_so}
+            );
+        };
+        EXPECT_EQ(call("mcp__s__echo"), "result: from the new session");
+    }
+}
+
+TEST_F(McpTools, ACallThatIsRefusedForItselfIsAnError) {
+    start();
+    server.answer = [](channel& over, const json::object& message) {
+        if (message.at("method") == "ping") {
+            over.result(message, json::object{});
+        } else {
+            over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 413"});
+        }
+    };
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool's server refused the call.");
+    EXPECT_EQ(server.channels, 1);
+}
+
+TEST_F(McpTools, ACallFromAnotherThreadIsStoppedAtOnce) {
+    start();
+    const auto tools = registry.snapshot();
+    bool called = false;
+    bool told = false;
+    server.answer = [&](channel&, const json::object& message) {
+        called = called || message.at("method") == "tools/call";
+        told = told || message.at("method") == "notifications/cancelled";
+    };
+    asio::io_context other(1);
+    asio::cancellation_signal stop;
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        other, (*tools->find("mcp__s__echo"))(invocation()),
+        asio::bind_cancellation_slot(
+            stop.slot(), [&](std::exception_ptr thrown,
+                             const tool_outcome& got) { outcome = thrown ? "thrown" : say(got); }
+        )
+    );
+    auto work = asio::make_work_guard(other);
+    std::thread thread([&] { other.run(); });
+    until([&] { return called; });
+    asio::post(other, [&] { stop.emit(asio::cancellation_type::terminal); });
+    until([&] { return told; });
+    work.reset();
+    thread.join();
+    EXPECT_EQ(outcome, "error: The call was cancelled.");
+}
+
+TEST_F(McpTools, ACallFromAnotherThreadGetsItsAnswer) {
+    start();
+    const auto tools = registry.snapshot();
+    asio::io_context other(1);
+    auto work = asio::make_work_guard(other);
+    std::thread thread([&] { other.run(); });
+    std::vector<std::future<tool_outcome>> outcomes;
+    for (int i = 0; i < 100; ++i) {
+        outcomes.push_back(
+            asio::co_spawn(other, (*tools->find("mcp__s__echo"))(invocation()), asio::use_future)
+        );
+    }
+    for (auto& each : outcomes) {
+        until([&] { return each.wait_for(milliseconds(0)) == std::future_status::ready; });
+        EXPECT_EQ(say(each.get()), "result: hi");
+    }
+    work.reset();
+    thread.join();
+}
+
+TEST_F(McpTools, StopEndsTheSessionsAndTheCalls) {
+    start();
+    const auto tools = registry.snapshot();
+    server.answer = {};
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        context(), (*tools->find("mcp__s__echo"))(invocation()),
+        [&](std::exception_ptr, const tool_outcome& got) { outcome = say(got); }
+    );
+    until([&] { return server.methods().back() == "tools/call"; });
+    run(this->tools().stop());
+    until([&] { return outcome.has_value(); });
+    EXPECT_EQ(outcome, "error: The server is shutting down.");
+    EXPECT_EQ(server.closed, 1);
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool could not be reached.");
+    run(this->tools().stop());
+    EXPECT_EQ(server.channels, 1);
+}
+
+TEST_F(McpTools, AToolThatOutlivesItsServersGivesAnError) {
+    std::shared_ptr<const tool_set> left;
+    {
+        mcp_tools gone(context().get_executor(), {settings_for("s", server)}, registry, log);
+        run(gone.start(milliseconds(10'000)));
+        run(gone.stop());
+        left = registry.snapshot();
+    }
+    EXPECT_EQ(
+        say(run((*left->find("mcp__s__echo"))(invocation()))), "error: The server is shutting down."
+    );
+}
+
+} // namespace
+} // namespace agui::runner
