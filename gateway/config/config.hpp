@@ -158,7 +158,7 @@ struct agent_config {
     bool titles = true; ///< `title = "first_message"`
 };
 
-/// The whole configuration, validated, with secrets resolved (design section 7).
+/// The whole configuration, validated, with secrets resolved.
 struct config {
     server_config server;
     std::optional<auth_config> auth;

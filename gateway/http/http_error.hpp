@@ -8,7 +8,7 @@
 namespace agui::gateway {
 
 /// Refusals that concern the HTTP exchange itself; `errc` has those that concern the request's
-/// meaning. Each value is one `error.code` of design section 5.
+/// meaning. Each value is one `error.code` of an HTTP error body.
 enum class http_errc {
     bad_framing,            ///< 400: the head or body is ambiguous or malformed.
     unauthorized,           ///< 401

@@ -20,8 +20,8 @@ struct reply_terms {
 /// size of `reply.body`, unless the status allows no body.
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
-/// The same for a stream of that type: chunked; for HTTP/1.0 ended by closing. Headers that
-/// keep caches, proxies and compressors from holding events back (protocol reference 6.1).
+/// The same for a stream of that type: chunked; for HTTP/1.0 ended by closing. With headers
+/// that keep caches, proxies and compressors from holding events back.
 [[nodiscard]] std::string
 write_stream_head(std::string_view content_type, const reply_terms& terms);
 

@@ -9,7 +9,7 @@
 
 namespace agui::gateway {
 
-/// The thread store over HTTP (design section 5), below /agui/threads:
+/// The thread store over HTTP, below /agui/threads:
 ///
 /// - GET /: a page of the principal's threads, newest first: ?agentId, ?archived, ?limit, ?cursor
 /// - GET /{id}: title, archived, agentId, metadata, createdAt, updatedAt, lastRunAt, activeRunId?

@@ -37,8 +37,7 @@ enum class stop_class { success, stopped, failed };
 
 [[nodiscard]] stop_class class_of(stop_reason reason) noexcept;
 
-/// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR (design section 5); empty for
-/// successes.
+/// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR; empty for successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
 /// A sentence for people, without any text from the upstream.

@@ -31,7 +31,7 @@ struct tool_outcome {
     enum class kind {
         result,
         error,    ///< Executed or refused with an error the model should see.
-        external, ///< Not executed here after all: the call is handed to the caller (seed 002).
+        external, ///< Not executed here after all: the call is handed to the caller.
     };
     kind what = kind::result;
     session::content content;

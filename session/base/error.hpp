@@ -12,7 +12,7 @@ namespace agui {
 
 /// Why a request, a run or a store operation failed because of its input or of the state it found.
 /// Bugs, and infrastructure failures that no caller can handle, are exceptions instead. Each value
-/// is one `error.code` of the HTTP surface (design section 5).
+/// is one `error.code` of an HTTP error body.
 enum class errc {
     invalid_json,
     invalid_input,                ///< A known field has a wrong type or value; `path` names it.

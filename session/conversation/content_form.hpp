@@ -11,7 +11,7 @@
 
 namespace agui::session {
 
-/// A content in the form that contents are compared in (design section 5, "Same content"): a string
+/// A content in the form that contents are compared in (same_content): a string
 /// is one text part, legacy `binary` parts are upgraded to image, audio, video or document, ids and
 /// metadata of parts are left out. Making a form costs the content's length; a comparison costs at
 /// most the shorter one's length. So it is made once for a content that is compared with many.

@@ -65,7 +65,7 @@ struct message {
 /// True for "" and for an array without parts.
 [[nodiscard]] bool is_empty(const content& value) noexcept;
 
-/// Equality after normalising (design section 5): a string is one text part, legacy `binary` parts
+/// Equality after normalising: a string is one text part, legacy `binary` parts
 /// are upgraded to image/audio/video/document, ids and metadata of parts are ignored.
 [[nodiscard]] bool same_content(const content& left, const content& right);
 

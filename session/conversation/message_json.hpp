@@ -19,7 +19,7 @@ namespace agui::session {
 [[nodiscard]] result<message> message_from_stored_json(const boost::json::value& value);
 
 /// Reads what to_json wrote, and any AG-UI message: null optionals count as absent, unknown members
-/// are ignored, `tool_id` is accepted for `toolCallId` and `tool_name` for `name` (seed 002). A
+/// are ignored, `tool_id` is accepted for `toolCallId` and `tool_name` for `name`. A
 /// known member of a wrong type, a missing required one (role; toolCallId of a tool message) or an
 /// unknown role is errc::invalid_input with `path` relative to the message
 /// (`toolCalls[0].function.name`). A missing `id` is the empty string: the caller decides whether

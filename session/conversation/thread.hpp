@@ -35,7 +35,7 @@ struct branch {
 /// Who executes a call.
 enum class call_owner { server, external };
 
-/// Where a call stands (design section 4).
+/// Where a call stands.
 enum class call_status {
     open,      ///< Made by a run that has not ended.
     pending,   ///< External; the run that made it finished and left it to the caller.

@@ -11,7 +11,7 @@
 
 namespace agui::session {
 
-/// Where in a known thread a request continues (design section 5: only user messages decide it).
+/// Where in a known thread a request continues. Only its user messages decide this.
 struct history_place {
     std::uint32_t branch = 0;     ///< The branch it continues.
     std::vector<node_index> path; ///< Of that branch.

@@ -64,7 +64,8 @@ struct taken_answer {
     std::string message_id;
 };
 
-/// The decision of the history rule (design section 5, "History", and section 4's table).
+/// What to do with a request: where the conversation continues, what is stored, and whether the
+/// model is called.
 struct history_plan {
     next_step next = next_step::call_model;
     /// Messages, branches, calls, head and offered-history flag to store; without events and times.

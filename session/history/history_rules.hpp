@@ -50,8 +50,8 @@ struct open_call_case {
 
 enum class open_call_verdict { wait, abandon };
 
-/// The rows "some of several pending calls answered" and "user message while calls are pending" of
-/// design section 4, for the calls in `open` (not empty).
+/// Whether the run waits for the calls in `open` (not empty) or abandons them: only some of several
+/// pending calls were answered, or a user message came while calls are pending.
 [[nodiscard]] result<open_call_verdict> judge_open_calls(
     const std::vector<const call_record*>& open, const open_call_case& given,
     const thread_record& thread, const history_input& input, const history_policy& policy

@@ -101,7 +101,7 @@ for (const client of clients) {
                 ['assistant: The page is green.', 'user: thank you']);
         });
 
-        it('continues after a request of the tool message alone, as seed 002 writes it', async () => {
+        it('continues after a request of the tool message alone, spelled tool_id and tool_name', async () => {
             model.script(key, [{ toolCalls: [green] }, { content: 'Done.' }]);
             const first = await handOff([green], [background]);
             const { id } = first.calls[0];

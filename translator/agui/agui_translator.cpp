@@ -167,8 +167,8 @@ void agui_translator::on(const runner::turn_ended&) {
 
 void agui_translator::on(const runner::call_result& event) {
     // Every call of the turn is closed before the first result, in the order of the calls: a client
-    // may start its own calls with the END, and a result inside an open call is out of order
-    // (reference 1.10). Results then come in the order in which the tools finish.
+    // may start its own calls with the END, and a result inside an open call is out of
+    // order. Results then come in the order in which the tools finish.
     close_all();
     const session::content nothing;
     const session::content& content = event.content != nullptr ? *event.content : nothing;
@@ -200,7 +200,7 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     if (event.messages == nullptr) {
         return;
     }
-    // The client drops a message that a snapshot lacks, and its later deltas too (reference 1.7).
+    // The client drops a message that a snapshot lacks, and its later deltas too.
     close_all();
     const auto write = [&](event_writer& writer, projection form) {
         begin(writer, "MESSAGES_SNAPSHOT");

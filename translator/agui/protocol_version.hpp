@@ -7,7 +7,7 @@
 
 namespace agui::translator {
 
-/// The form of events that a reader gets, chosen by the version it declared (design section 5).
+/// The form of events that a reader gets, chosen by the version it declared.
 enum class projection {
     /// No version declared: a client before 1.0, or behind a runtime that strips the version.
     undeclared,

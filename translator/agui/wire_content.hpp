@@ -10,7 +10,7 @@
 namespace agui::translator {
 
 /// Stored messages as the `messages` member of an event. v1_0: without `encryptedValueType`.
-/// undeclared: also without what a client before 1.0 refuses (reference 0.4): a tool message's
+/// undeclared: also without what a client before 1.0 refuses: a tool message's
 /// parts become one text, parts with a `file` source and part ids are dropped. A pure function; ids
 /// and order stay (S3).
 [[nodiscard]] boost::json::array

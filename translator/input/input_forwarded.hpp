@@ -16,7 +16,7 @@ namespace agui::translator {
 read_forwarded(const boost::json::value& bag, std::vector<std::string>& notes);
 
 /// True for a name that may hold a credential or a server's address: requests are stored, compared
-/// and recorded, and never choose a URL or a key (design section 7).
+/// and recorded, and never choose a URL or a key.
 [[nodiscard]] bool is_secret_name(std::string_view key);
 
 } // namespace agui::translator

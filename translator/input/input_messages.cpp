@@ -14,7 +14,7 @@ using boost::json::object;
 using boost::json::value;
 using session::role;
 
-/// Checks the kind of content that a role may have (reference 2.1). Stored messages are sent out
+/// Checks the kind of content that a role may have. Stored messages are sent out
 /// again in snapshots, and a client discards a whole run for one malformed message.
 result<void> check_content(role who, const object& message, std::string_view path) {
     const value* content = find_member(message, "content");

@@ -20,7 +20,7 @@
 
 namespace agui::translator {
 
-/// Limits of a request; each default is that of its key in `[server]` (design section 7).
+/// Limits of a request; each default is that of its key in `[server]`.
 struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
@@ -46,7 +46,7 @@ struct resume_entry {
     std::optional<boost::json::value> payload;
 };
 
-/// What forwardedProps may set (design section 7); everything else in it is ignored.
+/// What forwardedProps may set; everything else in it is ignored.
 struct forwarded_settings {
     std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
@@ -54,12 +54,11 @@ struct forwarded_settings {
     std::optional<std::string> tool_choice;      ///< `tool_choice`, `toolChoice`
     std::optional<std::string> reasoning_effort; ///< `reasoning_effort`, `reasoningEffort`
     bool ephemeral = false;
-    /// History route: continue with the live run (design section 5).
+    /// History route: continue with the live run.
     bool follow = false;
 };
 
-/// RunAgentInput, read and bounded (agui-protocol reference 2.1; AG-UI specification
-/// basic/run-input).
+/// RunAgentInput, read and bounded (AG-UI specification, basic/run-input).
 struct run_input {
     std::string thread_id;
     std::string run_id;
@@ -81,7 +80,7 @@ struct run_input {
     std::size_t unknown_members = 0; ///< Of the request itself, ignored.
 };
 
-/// Reads a request body. Leniency of design section 5 and reference 2.2: null optional members
+/// Reads a request body. It is lenient towards what clients really send: null optional members
 /// count as absent, unknown members are ignored without being built, unknown roles (if strings),
 /// parts and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
 /// messages; the names of RunAgentInput are read in snake_case too, at every level (`thread_id`,

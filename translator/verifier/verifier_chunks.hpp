@@ -13,7 +13,7 @@
 namespace agui::translator {
 
 /// Turns chunks into the START, CONTENT and END events that they stand for, as clients do before
-/// they verify (reference 1.6). There is one pending stream per lane; a lane is a subagent or the
+/// they verify. There is one pending stream per lane; a lane is a subagent or the
 /// parent.
 class chunk_expander {
 public:

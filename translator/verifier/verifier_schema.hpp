@@ -11,7 +11,7 @@ namespace agui::translator {
 /// A broken rule: its name and a sentence; nullopt: none.
 using violation = std::optional<std::string>;
 
-/// Checks an event's members against the protocol's tables (reference 1.1 to 1.3, 1.5.2): required
+/// Checks an event's members against the protocol's tables (verifier_tables.hpp): required
 /// members, types, literals, no nulls where a member may be left out. Stricter than the client
 /// where a producer should be: members and union members that the client would strip with a
 /// warning, empty deltas and empty ids are errors too. `type` must be a string.

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-// The shapes of AG-UI 1.1 as data (reference 1.3 and 2.1). Internal to verifier_schema.cpp.
+// The shapes of AG-UI 1.1 as data. Internal to verifier_schema.cpp.
 namespace agui::translator::tables {
 
 enum class member_kind {

@@ -67,7 +67,7 @@ function findNull(value, where) {
     return undefined;
 }
 
-/// What every complete stream of one run must hold (P1, P2, design 5).
+/// What every complete stream of one run must hold (P1, P2; the labels are in the top-level README).
 export function checkStream(text) {
     const parsed = parseStream(text);
     if (parsed.length === 0) return;

@@ -1,4 +1,4 @@
-// Design section 4: what the answers in a request do.
+// What the tool answers in a request do.
 #include "session/history/history_plan.hpp"
 
 #include "session/history/model_history.hpp"

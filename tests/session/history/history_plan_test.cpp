@@ -1,4 +1,4 @@
-// Design section 5, "History": where a conversation goes on.
+// Where in a thread a request continues, and what it adds.
 #include "session/history/history_plan.hpp"
 
 #include "tests/support/history_request.hpp"
