@@ -14,6 +14,7 @@
 #include "gateway/routes/thread_routes.hpp"
 #include "gateway/runs/run_service.hpp"
 #include "gateway/server_parts.hpp"
+#include "runner/mcp/mcp_tools.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/id.hpp"
@@ -48,6 +49,8 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For replies that are on their way when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
+/// MCP servers that take longer to list their tools do not hold up the others' clients.
+constexpr std::chrono::seconds mcp_start_wait{5};
 /// Two ids and room to spare: whatever else is going on, a stop is read from the reserve.
 constexpr std::size_t max_cancel_bytes = 16U << 10U;
 /// A conversation is in memory several times while a reply is made of it.
@@ -75,6 +78,7 @@ struct server::impl {
 
     std::vector<route> make_routes();
     void run_thread(io_thread& one);
+    asio::awaitable<void> prepare();
     void begin_stop();
     asio::awaitable<void> drain(steady::time_point deadline);
     asio::awaitable<void> drop_old_logs();
@@ -104,6 +108,7 @@ struct server::impl {
     run_control control;
     router routes;
     connection_services services;
+    std::unique_ptr<runner::mcp_tools> mcp;
     std::unique_ptr<listener> door;
     std::unique_ptr<asio::signal_set> signals;
     std::unique_ptr<asio::steady_timer> log_timer;
@@ -136,7 +141,7 @@ server::impl::impl(config what, server_options given)
       providers(make_providers(settings, options)),
       // What reads requests.
       parser(settings.server.input, &memory),
-      // Runs. Tools are complete before the first of them: the registry is read-only from here on.
+      // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log, &memory,
            options.observer ? &options.observer : nullptr},
@@ -166,6 +171,10 @@ server::impl::impl(config what, server_options given)
         );
         threads.push_back(std::move(one));
     }
+    mcp = std::make_unique<runner::mcp_tools>(
+        threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log),
+        options.tools, log
+    );
 }
 
 std::vector<route> server::impl::make_routes() {
@@ -268,6 +277,12 @@ void server::impl::run_thread(io_thread& one) {
     changed.notify_all();
 }
 
+/// What is done before the first connection is accepted.
+asio::awaitable<void> server::impl::prepare() {
+    co_await runs.recover();
+    co_await mcp->start(mcp_start_wait);
+}
+
 void server::impl::begin_stop() {
     if (!stopping) {
         stopping = true;
@@ -291,6 +306,7 @@ void server::impl::begin_stop() {
 // The way down: runs, then connections, then the threads, which end when nothing is left to do.
 asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     co_await runs.drain(deadline);
+    co_await mcp->stop();
     control.close();
     door->close();
     if (signals) {
@@ -392,13 +408,15 @@ std::uint16_t server::start() {
     for (const auto& one : self.threads) {
         one->thread = std::thread([&self, &one] { self.run_thread(*one); });
     }
-    asio::co_spawn(first.context, self.runs.recover(), asio::use_future).get();
+    asio::co_spawn(first.context, self.prepare(), asio::use_future).get();
     std::vector<asio::any_io_executor> executors;
     executors.reserve(self.threads.size());
     for (const auto& one : self.threads) {
         executors.emplace_back(one->context.get_executor());
     }
-    self.control.open(std::move(executors));
+    if (!self.draining) { // A signal may have come before.
+        self.control.open(std::move(executors));
+    }
     self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });
     self.spawn("accepting connections failed", [&self] { return self.door->run(); });
     return self.door->endpoint().port();

@@ -21,7 +21,7 @@ namespace agui::gateway {
 
 /// What a program that embeds the server adds to its configuration.
 struct server_options {
-    runner::tool_registry tools; ///< C++ functions as server tools, besides the config's webhooks.
+    runner::tool_registry tools; ///< C++ functions as server tools, besides the config's.
     logger* log = nullptr;       ///< Outlives the server; nullptr: lines on standard error.
     /// What answers for a model with `provider = "custom"`; needed if there is one. Called once for
     /// each, while the server is constructed.

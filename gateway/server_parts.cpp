@@ -2,11 +2,14 @@
 
 #include "gateway/http/query.hpp"
 #include "runner/http/http_transport.hpp"
+#include "runner/mcp/mcp_http_channel.hpp"
+#include "runner/mcp/mcp_stdio_channel.hpp"
 #include "runner/openai/openai_dialect.hpp"
 #include "runner/provider/http_provider.hpp"
 #include "runner/tools/webhook_tool.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -137,6 +140,48 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     return entry;
 }
 
+/// With the values of header_env.
+header_list all_headers(header_list headers, const std::map<std::string, secret>& secret_headers) {
+    for (const auto& [name, value] : secret_headers) {
+        headers.emplace_back(name, value.value);
+    }
+    return headers;
+}
+
+/// What a program needs to run at all, besides what the configuration allows: nothing of ours that
+/// may be a secret.
+header_list basic_environment() {
+    header_list variables;
+    for (const char* const name :
+         {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}) {
+        if (const char* const value = std::getenv(name)) {
+            variables.emplace_back(name, value);
+        }
+    }
+    return variables;
+}
+
+/// A package runner may have to fetch the program first.
+constexpr std::chrono::seconds process_start{60};
+
+runner::mcp_stdio_settings make_process(const mcp_server_config& server) {
+    runner::mcp_stdio_settings settings;
+    settings.server = server.name;
+    settings.command.command = server.command;
+    settings.command.args = server.args;
+    settings.command.cwd = server.cwd;
+    settings.command.environment = basic_environment();
+    for (const auto& [name, value] : server.environment) {
+        std::erase_if(settings.command.environment, [&name](const auto& each) {
+            return each.first == name;
+        });
+        settings.command.environment.emplace_back(name, value);
+        settings.secrets.push_back(value);
+    }
+    settings.secrets.insert(settings.secrets.end(), server.args.begin(), server.args.end());
+    return settings;
+}
+
 } // namespace
 
 std::vector<std::string> secrets_of(const model_config& model, const tools_config& tools) {
@@ -150,6 +195,11 @@ std::vector<std::string> secrets_of(const model_config& model, const tools_confi
             secrets.push_back(value.value);
         }
         add_query_values(secrets, tool.url);
+    }
+    for (const mcp_server_config& server : tools.mcp_servers) {
+        add_values(secrets, all_headers(server.headers, server.secret_headers));
+        add_query_values(secrets, server.url);
+        add_values(secrets, server.environment);
     }
     return secrets;
 }
@@ -197,10 +247,7 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
     for (const webhook_config& tool : tools.webhooks) {
         runner::webhook_settings settings;
         settings.url = tool.url;
-        settings.headers = tool.headers;
-        for (const auto& [header, value] : tool.secret_headers) {
-            settings.headers.emplace_back(header, value.value);
-        }
+        settings.headers = all_headers(tool.headers, tool.secret_headers);
         settings.timeout = tool.timeout;
         settings.max_result_bytes = tools.max_result_bytes;
         auto function = runner::make_webhook_tool(std::move(settings));
@@ -212,6 +259,35 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
         registry.add(tool.definition, std::move(*function));
     }
     return registry;
+}
+
+std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& tools, logger& log) {
+    std::vector<runner::mcp_server_settings> servers;
+    for (const mcp_server_config& server : tools.mcp_servers) {
+        runner::mcp_server_settings& made = servers.emplace_back();
+        made.client.server = server.name;
+        made.client.client_version = AGUI_VERSION;
+        made.client.call_timeout = server.timeout;
+        if (server.url.empty()) {
+            made.client.connect_timeout = process_start;
+            made.channel = [settings = make_process(server),
+                            &log](boost::asio::any_io_executor executor) {
+                return runner::make_mcp_stdio_channel(std::move(executor), settings, log);
+            };
+            continue;
+        }
+        runner::mcp_http_settings settings;
+        settings.url = server.url;
+        settings.headers = all_headers(server.headers, server.secret_headers);
+        auto endpoint = runner::mcp_http_endpoint::make(std::move(settings));
+        if (!endpoint) {
+            throw std::runtime_error("mcp_servers " + server.name + ": " + endpoint.error().detail);
+        }
+        made.channel = [endpoint = *endpoint](boost::asio::any_io_executor executor) {
+            return endpoint.channel(std::move(executor));
+        };
+    }
+    return servers;
 }
 
 run_settings make_run_settings(

@@ -5,6 +5,7 @@
 #include "gateway/runs/run_settings.hpp"
 #include "gateway/server.hpp"
 #include "runner/base/model_provider.hpp"
+#include "runner/mcp/mcp_tools.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/store/store.hpp"
 
@@ -29,13 +30,16 @@ make_provider(const config& all, const model_config& model, const server_options
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
 /// What a model server is sent and may repeat in what it says about an error, also in other forms
 /// than it was sent in: the key, the values of headers and of the URL's query, each string of the
-/// extra body. Also what webhooks are sent: one may repeat it in a result, which the model server
-/// is sent.
+/// extra body. Also what webhooks and MCP servers are sent: one may repeat it in a result, which
+/// the model server is sent.
 [[nodiscard]] std::vector<std::string>
 secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools);
+/// `log` outlives them.
+[[nodiscard]] std::vector<runner::mcp_server_settings>
+make_mcp_servers(const tools_config& tools, logger& log);
 /// `providers` outlives the settings.
 [[nodiscard]] run_settings make_run_settings(
     const config& all, const provider_map& providers, const runner::loop_callback& decide_loop = {}

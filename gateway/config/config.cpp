@@ -187,6 +187,20 @@ void read_agents(config_reader& root, config& all) {
     }
 }
 
+void read_mcp_servers(config_reader& root, tools_config& tools) {
+    std::set<std::string> names;
+    for (const toml::table* entry : root.tables("mcp_servers")) {
+        config_reader table = root.sub(*entry, "mcp_servers");
+        mcp_server_config server;
+        read_mcp_server(table, server);
+        table.report_unknown();
+        if (!names.insert(server.name).second) {
+            table.problem("name", "is used twice");
+        }
+        tools.mcp_servers.push_back(std::move(server));
+    }
+}
+
 void check_tool_names(config_reader& root, const tools_config& tools) {
     std::set<std::string> names;
     const auto check = [&](const runner::tool_definition& tool) {
@@ -242,7 +256,7 @@ config_result<config> load_config(const config_sources& sources) {
     });
     read_models(root, all);
     read_agents(root, all);
-    root.unsupported("mcp_servers");
+    read_mcp_servers(root, all.tools);
     root.report_unknown();
 
     check_tool_names(root, all.tools);

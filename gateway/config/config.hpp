@@ -116,11 +116,26 @@ struct webhook_config {
     std::chrono::seconds timeout{30};
 };
 
+/// `[[mcp_servers]]`: over HTTP with a url, or a process with a command.
+struct mcp_server_config {
+    std::string name;
+    std::string url;
+    header_list headers;                          ///< Values are treated as secrets.
+    std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
+    std::string command;
+    std::vector<std::string> args; ///< Treated as secrets.
+    std::string cwd;               ///< Empty: ours.
+    std::vector<std::string> env_allow;
+    header_list environment; ///< Of env_allow, the variables that are set; values are secrets.
+    std::chrono::seconds timeout{30};
+};
+
 struct tools_config {
     bool reject_name_clash = false;
     std::size_t max_result_bytes = 1'048'576;
     std::vector<external_tool_config> external;
     std::vector<webhook_config> webhooks;
+    std::vector<mcp_server_config> mcp_servers;
 };
 
 struct model_config {

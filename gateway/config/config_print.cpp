@@ -204,6 +204,15 @@ toml::table tool_table(const runner::tool_definition& tool) {
     return table;
 }
 
+/// Header names and the variables that their values come from.
+toml::table variable_names(const std::map<std::string, secret>& headers) {
+    toml::table table;
+    for (const auto& [header, value] : headers) {
+        table.insert(header, value.environment);
+    }
+    return table;
+}
+
 toml::table tools_table(const tools_config& tools, const session::history_policy& history) {
     const bool answered = history.on_abandoned == session::on_abandoned::answer;
     toml::table table{
@@ -223,16 +232,31 @@ toml::table tools_table(const tools_config& tools, const session::history_policy
         toml::table entry = tool_table(tool.definition);
         entry.insert("url", url_names(tool.url));
         entry.insert("headers", header_names(tool.headers));
-        toml::table variables;
-        for (const auto& [header, value] : tool.secret_headers) {
-            variables.insert(header, value.environment);
-        }
-        entry.insert("header_env", std::move(variables));
+        entry.insert("header_env", variable_names(tool.secret_headers));
         entry.insert("timeout_seconds", seconds(tool.timeout));
         webhooks.push_back(std::move(entry));
     }
     table.insert("external", std::move(external));
     table.insert("webhook", std::move(webhooks));
+    return table;
+}
+
+toml::table mcp_server_table(const mcp_server_config& server) {
+    toml::table table{{"name", server.name}, {"timeout_seconds", seconds(server.timeout)}};
+    if (!server.url.empty()) {
+        table.insert("url", url_names(server.url));
+        table.insert("headers", header_names(server.headers));
+        table.insert("header_env", variable_names(server.secret_headers));
+        return table;
+    }
+    // People pass tokens as arguments.
+    const std::vector<std::string> args(server.args.size(), std::string(masked));
+    table.insert("command", server.command);
+    table.insert("args", strings(args));
+    table.insert("env_allow", strings(server.env_allow));
+    if (!server.cwd.empty()) {
+        table.insert("cwd", server.cwd);
+    }
     return table;
 }
 
@@ -361,10 +385,15 @@ std::string print_config(const config& what) {
     for (const agent_config& agent : what.agents) {
         agents.push_back(agent_table(agent, what.session));
     }
+    toml::array mcp_servers;
+    for (const mcp_server_config& server : what.tools.mcp_servers) {
+        mcp_servers.push_back(mcp_server_table(server));
+    }
     toml::table document{
         {"server", server_table(what.server)},
         {"session", session_table(what.session)},
         {"tools", tools_table(what.tools, what.session.history)},
+        {"mcp_servers", std::move(mcp_servers)},
         {"models", std::move(models)},
         {"agents", std::move(agents)},
     };

@@ -14,6 +14,7 @@ void read_auth(config_reader& table, auth_config& auth);
 void read_session(config_reader& table, session_config& session);
 /// `history` receives on_partial and on_abandoned.
 void read_tools(config_reader& table, tools_config& tools, session::history_policy& history);
+void read_mcp_server(config_reader& table, mcp_server_config& server);
 void read_model(config_reader& table, model_config& model);
 void read_agent(config_reader& table, agent_config& agent);
 

@@ -41,14 +41,7 @@ void read_webhook(config_reader table, tools_config& tools) {
         table.problem("url", "is missing");
     }
     read_headers(table, tool.headers);
-    std::map<std::string, std::string> names;
-    table.read("header_env", names);
-    for (const auto& [header, variable] : names) {
-        if (!is_word(header, "-_")) {
-            table.problem("header_env", "holds a name that no HTTP header can have");
-        }
-        tool.secret_headers[header] = from_environment(table, "header_env", variable);
-    }
+    read_secret_headers(table, tool.secret_headers);
     table.read_seconds("timeout_seconds", tool.timeout, 1, 3600);
     bool idempotent = false;
     if (table.read("idempotent", idempotent) && idempotent) {

@@ -63,6 +63,17 @@ void read_headers(config_reader& table, header_list& headers) {
     }
 }
 
+void read_secret_headers(config_reader& table, std::map<std::string, secret>& headers) {
+    std::map<std::string, std::string> names;
+    table.read("header_env", names);
+    for (const auto& [header, variable] : names) {
+        if (!is_word(header, "-_")) {
+            table.problem("header_env", "holds a name that no HTTP header can have");
+        }
+        headers[header] = from_environment(table, "header_env", variable);
+    }
+}
+
 secret from_environment(config_reader& table, std::string_view key, const std::string& name) {
     secret found;
     found.environment = name;

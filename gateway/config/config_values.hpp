@@ -4,6 +4,7 @@
 #include "gateway/config/config_reader.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ bool is_printable(std::string_view text);
 void read_url(config_reader& table, std::string_view key, std::string& url);
 /// Adds the headers of the key `headers`.
 void read_headers(config_reader& table, header_list& headers);
+
+/// Adds the headers of the key `header_env`, whose values come from the environment.
+void read_secret_headers(config_reader& table, std::map<std::string, secret>& headers);
 
 /// The value of the environment variable `name`; problems are `key`'s.
 secret from_environment(config_reader& table, std::string_view key, const std::string& name);

@@ -266,7 +266,7 @@ asio::awaitable<void> mcp_link::pause_before_next(clock_point begun) {
 
 asio::awaitable<void> mcp_link::wait_tried(clock_point deadline) {
     const auto self = shared_from_this();
-    while (!tried_ && std::chrono::steady_clock::now() < deadline) {
+    while (!tried_ && !stopping_ && std::chrono::steady_clock::now() < deadline) {
         co_await news(deadline);
     }
 }

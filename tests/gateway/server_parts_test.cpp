@@ -49,5 +49,22 @@ TEST(SecretsOf, AreWhatWebhooksAreSent) {
     );
 }
 
+TEST(SecretsOf, AreWhatMcpServersAreSent) {
+    mcp_server_config remote;
+    remote.url = "https://example.org/mcp?key=mcp-query";
+    remote.headers = {{"X-Account", "mcp-account"}};
+    remote.secret_headers["Authorization"].value = "Bearer mcp-key";
+    mcp_server_config local;
+    local.command = "c";
+    local.environment = {{"TOKEN", "mcp-variable"}};
+    tools_config tools;
+    tools.mcp_servers = {remote, local};
+
+    EXPECT_THAT(
+        secrets_of({}, tools),
+        ::testing::IsSupersetOf({"mcp-query", "mcp-account", "Bearer mcp-key", "mcp-variable"})
+    );
+}
+
 } // namespace
 } // namespace agui::gateway

@@ -260,7 +260,6 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
         {"session.log_max_bytes=-1", "must be"},
         {"models.main.provider=anthropic", "not supported by this version"},
         {"models.main.provider=agui", "not supported by this version"},
-        {"mcp_servers.0.name=files", "not supported by this version"},
     };
     for (const auto& [text, expected] : cases) {
         SCOPED_TRACE(text);
@@ -371,6 +370,72 @@ url = "https://h/weather/?key=sk-canary-1&units=metric&flag"
     EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
     EXPECT_NE(printed.find("'https://h/weather?key=***&units=***&flag'"), std::string::npos)
         << printed;
+}
+
+TEST_F(ConfigSecret, ReadsMcpServersAndNeverPrintsTheirSecrets) {
+    const config all = load(std::string(minimal) + R"(
+[[mcp_servers]]
+name = "files"
+url = "http://127.0.0.1:9001/mcp?key=sk-canary-1"
+headers = { X-Team = "sk-canary-2" }
+header_env = { Authorization = "AGUI_TEST_KEY" }
+timeout_seconds = 5
+[[mcp_servers]]
+name = "local"
+command = "npx"
+args = ["-y", "sk-canary-3"]
+cwd = "/tmp"
+env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
+)")
+                           .value();
+
+    ASSERT_EQ(all.tools.mcp_servers.size(), 2U);
+    const mcp_server_config& files = all.tools.mcp_servers[0];
+    EXPECT_EQ(files.name, "files");
+    EXPECT_EQ(files.url, "http://127.0.0.1:9001/mcp?key=sk-canary-1");
+    EXPECT_EQ(files.headers, (header_list{{"X-Team", "sk-canary-2"}}));
+    EXPECT_EQ(files.secret_headers.at("Authorization").value, "sk-canary");
+    EXPECT_EQ(files.timeout, std::chrono::seconds(5));
+    const mcp_server_config& local = all.tools.mcp_servers[1];
+    EXPECT_EQ(local.command, "npx");
+    EXPECT_EQ(local.args, (std::vector<std::string>{"-y", "sk-canary-3"}));
+    EXPECT_EQ(local.cwd, "/tmp");
+    EXPECT_EQ(local.environment, (header_list{{"AGUI_TEST_KEY", "sk-canary"}}));
+    EXPECT_EQ(local.timeout, std::chrono::seconds(30));
+
+    const std::string printed = print_config(all);
+    EXPECT_EQ(printed.find("sk-canary"), std::string::npos) << printed;
+    EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp?key=***'"), std::string::npos);
+    EXPECT_NE(printed.find("AGUI_TEST_KEY"), std::string::npos);
+    EXPECT_NE(printed.find("args = [ '***', '***' ]"), std::string::npos) << printed;
+}
+
+TEST(Config, ChecksMcpServers) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"url = \"http://h/mcp\"", "mcp_servers.name: is missing"},
+        {"name = \"a__b\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
+        {"name = \"\"\nurl = \"http://h/mcp\"", "mcp_servers.name: must be 1 to 32"},
+        {"name = \"a\"", "mcp_servers.url: either this or command is needed"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\ncommand = \"c\"\nargs = []",
+         "mcp_servers.url: either this or command is needed"},
+        {"name = \"a\"\nurl = \"files\"", "mcp_servers.url: must be an http://"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\ncwd = \"/\"", "mcp_servers.cwd: needs a command"},
+        {"name = \"a\"\ncommand = \"c\"\nheaders = {}", "mcp_servers.headers: needs a url"},
+        {"name = \"a\"\ncommand = \"\"", "mcp_servers.command: must not be empty"},
+        {"name = \"a\"\ncommand = \"c\"\nenv_allow = [\"A=B\"]", "mcp_servers.env_allow: must hold"
+        },
+        {"name = \"a\"\ncommand = \"c\"\ntimeout_seconds = 0",
+         "mcp_servers.timeout_seconds: must be"},
+        {"name = \"a\"\ncommand = \"c\"\nenv = {}", "mcp_servers.env: unknown key"},
+        {"name = \"a\"\ncommand = \"c\"\n[[mcp_servers]]\nname = \"a\"\ncommand = \"c\"",
+         "mcp_servers.name: is used twice"},
+    };
+    for (const auto& [text, expected] : cases) {
+        SCOPED_TRACE(text);
+        const std::string problem =
+            problem_of(std::string(minimal) + "[[mcp_servers]]\n" + text + "\n");
+        EXPECT_NE(problem.find(expected), std::string::npos) << problem;
+    }
 }
 
 TEST_F(ConfigSecret, TakesNoSpacesAroundASecret) {

@@ -1,0 +1,76 @@
+#include "gateway/config/config_sections.hpp"
+#include "gateway/config/config_values.hpp"
+#include "runner/mcp/mcp_tool_list.hpp"
+
+#include <cstdlib>
+#include <initializer_list>
+
+namespace agui::gateway {
+namespace {
+
+void refuse(
+    config_reader& table, std::initializer_list<std::string_view> keys, std::string_view why
+) {
+    for (const std::string_view key : keys) {
+        if (table.has(key)) {
+            table.problem(key, why);
+        }
+    }
+}
+
+bool is_variable_name(std::string_view name) {
+    return is_word(name, "_") && (name.front() < '0' || name.front() > '9');
+}
+
+void read_process(config_reader& table, mcp_server_config& server) {
+    table.read("command", server.command);
+    if (server.command.empty()) {
+        table.problem("command", "must not be empty");
+    }
+    table.read("args", server.args);
+    table.read("cwd", server.cwd);
+    table.read("env_allow", server.env_allow);
+    for (const std::string& text : server.args) {
+        if (text.find('\0') != std::string::npos) {
+            table.problem("args", "holds a character that no argument can have");
+        }
+    }
+    for (const std::string& name : server.env_allow) {
+        if (!is_variable_name(name)) {
+            table.problem("env_allow", "must hold names of environment variables");
+        } else if (const char* const value = std::getenv(name.c_str())) {
+            server.environment.emplace_back(name, value);
+        }
+    }
+}
+
+} // namespace
+
+void read_mcp_server(config_reader& table, mcp_server_config& server) {
+    if (!table.read("name", server.name)) {
+        table.problem("name", "is missing");
+    } else if (!runner::is_mcp_server_name(server.name)) {
+        table.problem(
+            "name", "must be 1 to 32 of A-Z a-z 0-9 _ -, without __ and without _ at its ends"
+        );
+    }
+    table.read_seconds("timeout_seconds", server.timeout, 1, 3600);
+    if (table.has("url") == table.has("command")) {
+        table.problem("url", "either this or command is needed");
+        for (const std::string_view key : {"headers", "header_env", "args", "cwd", "env_allow"}) {
+            (void)table.has(key); // Known, whatever it belongs to.
+        }
+        return;
+    }
+    if (table.has("url")) {
+        read_url(table, "url", server.url);
+        read_headers(table, server.headers);
+        read_secret_headers(table, server.secret_headers);
+        refuse(table, {"args", "cwd", "env_allow"}, "needs a command");
+    } else {
+        read_process(table, server);
+        refuse(table, {"headers", "header_env"}, "needs a url");
+    }
+}
+
+} // namespace agui::gateway

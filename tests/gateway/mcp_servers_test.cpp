@@ -1,0 +1,151 @@
+#include "tests/gateway/server_fixture.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+/// An MCP server with the tool `echo`, in the language that every system has. The gateway numbers
+/// its requests from 1.
+constexpr const char* script = R"(
+echo $$ > "$1"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while read -r line; do
+    id=${line#*'"id":'}
+    id=${id%%,*}
+    case "$line" in
+    *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}' ;;
+    *'"tools/list"'*)
+        answer '{"tools":[{"name":"echo","description":"d","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) answer '{"content":[{"type":"text","text":"from the process"}]}' ;;
+    esac
+done
+)";
+
+class McpServers : public server_test {
+protected:
+    McpServers() {
+        options.log = &log;
+        // The model calls the tool until it has a result.
+        options.script_of = [this](const gateway::model_config&) {
+            return [this](const runner::transport_request& request) {
+                offered = request.body.find(R"("name":"mcp__local__echo","description")") !=
+                          std::string::npos;
+                const bool called = request.body.find("tool_call_id") != std::string::npos;
+                return std::optional(called ? say("Done") : call_tool("mcp__local__echo"));
+            };
+        };
+    }
+
+    ~McpServers() override { server.reset(); } // It uses the log.
+
+    gateway::mcp_server_config process() {
+        gateway::mcp_server_config made;
+        made.name = "local";
+        made.command = "sh";
+        made.args = {"-c", script, "sh", folder().file("pid")};
+        return made;
+    }
+
+    pid_t child() const {
+        pid_t id = 0;
+        std::ifstream(folder().file("pid")) >> id;
+        return id;
+    }
+
+    std::size_t lines(std::string_view part) const {
+        const std::vector<std::string> all = log.lines();
+        return static_cast<std::size_t>(std::ranges::count_if(all, [part](const std::string& one) {
+            return one.find(part) != std::string::npos;
+        }));
+    }
+
+    memory_logger log;
+    bool offered = false;
+};
+
+TEST_F(McpServers, AModelCallsAToolOfAnMcpServer) {
+    settings.tools.mcp_servers = {process()};
+    start();
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+    EXPECT_TRUE(offered);
+    EXPECT_NE(reply.body.find("\"toolCallName\":\"mcp__local__echo\""), std::string::npos);
+    EXPECT_NE(reply.body.find("\"content\":\"from the process\""), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos);
+}
+
+TEST_F(McpServers, AnAgentHasOnlyTheToolsOfItsPatterns) {
+    settings.tools.mcp_servers = {process()};
+    settings.agents.at(0).tools = {"mcp__other__*"};
+    start();
+    (void)ask(post("/agui", run_body("t", "r")));
+    EXPECT_FALSE(offered);
+}
+
+TEST_F(McpServers, TheProcessEndsWithTheServer) {
+    settings.tools.mcp_servers = {process()};
+    start();
+    const pid_t id = child();
+    ASSERT_GT(id, 0);
+    EXPECT_EQ(::kill(id, 0), 0);
+    server->request_stop();
+    server->wait();
+    EXPECT_NE(::kill(id, 0), 0);
+}
+
+TEST_F(McpServers, AProcessThatIsKilledIsStartedAgain) {
+    settings.tools.mcp_servers = {process()};
+    start();
+    const pid_t first = child();
+    ASSERT_GT(first, 0);
+    ::kill(first, SIGKILL);
+    while (lines("not available server=local reason=lost") == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    // Its call waits for the next process.
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+    EXPECT_NE(reply.body.find("\"content\":\"from the process\""), std::string::npos) << reply.body;
+    EXPECT_NE(child(), first);
+}
+
+TEST_F(McpServers, AServerThatIsNotThereHoldsUpNothing) {
+    gateway::mcp_server_config missing = process();
+    missing.command = "/there/is/no/such/program";
+    gateway::mcp_server_config remote;
+    remote.name = "remote";
+    remote.url = "http://127.0.0.1:1/mcp";
+    settings.tools.mcp_servers = {missing, remote};
+    start();
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+    EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos) << reply.body;
+    EXPECT_FALSE(offered);
+    EXPECT_EQ(lines("warning an MCP server is not available server=local"), 1U);
+    EXPECT_EQ(lines("warning an MCP server is not available server=remote"), 1U);
+}
+
+TEST_F(McpServers, AStopDuringTheStartEndsIt) {
+    gateway::mcp_server_config silent = process();
+    silent.args = {"-c", "echo $$ > \"$1\"; cat >/dev/null", "sh", folder().file("pid")};
+    settings.tools.mcp_servers = {silent};
+    const auto begun = std::chrono::steady_clock::now();
+    server = std::make_unique<gateway::server>(settings, std::move(options));
+    std::thread starting([this] { (void)server->start(); });
+    while (child() == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    server->request_stop();
+    starting.join();
+    server->wait();
+    EXPECT_NE(::kill(child(), 0), 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+}
+
+} // namespace
+} // namespace agui::test
