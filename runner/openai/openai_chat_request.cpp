@@ -2,11 +2,11 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
+#include "runner/openai/openai_media.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -20,16 +20,6 @@ namespace {
 namespace json = boost::json;
 using session::message;
 using session::role;
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) {
-        if (c >= 'A' && c <= 'Z') {
-            c = static_cast<char>(c - 'A' + 'a');
-        }
-    }
-    return result;
-}
 
 /// The name of the member that limits the answer's length. OpenAI's newer models refuse
 /// `max_tokens` (400) and all of them take `max_completion_tokens`; several compatible servers
@@ -51,76 +41,6 @@ std::string_view output_limit_member(std::string_view model) {
                                                             : "max_tokens";
 }
 
-/// A content part in the terms of the dialect: its kind and its source.
-struct media {
-    enum class source { none, data, url, file };
-    source from = source::none;
-    std::string_view value;
-    std::string mime_type;
-    std::string_view provider;
-    std::string_view filename;
-};
-
-media read_media(const json::object& part) {
-    media result;
-    const json::object* const source = object_in(part, "source");
-    if (source == nullptr) {
-        // A legacy `binary` part holds the members itself.
-        result.mime_type = lower(string_in(part, "mimeType"));
-        result.filename = string_in(part, "filename");
-        for (const auto& [name, from] :
-             {std::pair{"data", media::source::data}, std::pair{"url", media::source::url},
-              std::pair{"id", media::source::file}}) {
-            if (const std::string_view value = string_in(part, name); !value.empty()) {
-                result.from = from;
-                result.value = value;
-                break;
-            }
-        }
-        return result;
-    }
-    const std::string_view type = string_in(*source, "type");
-    result.from = type == "data"   ? media::source::data
-                  : type == "url"  ? media::source::url
-                  : type == "file" ? media::source::file
-                                   : media::source::none;
-    result.value = string_in(*source, "value");
-    result.mime_type = lower(string_in(*source, "mimeType"));
-    result.provider = string_in(*source, "provider");
-    if (const json::object* const metadata = object_in(part, "metadata")) {
-        result.filename = string_in(*metadata, "filename");
-    }
-    if (result.value.empty()) {
-        result.from = media::source::none;
-    }
-    return result;
-}
-
-/// The part's kind; for a legacy `binary` part, from its media type.
-std::string_view kind_of(std::string_view type, std::string_view mime_type) noexcept {
-    if (type != "binary") {
-        return type;
-    }
-    for (const std::string_view kind : {"image", "audio", "video"}) {
-        if (mime_type.starts_with(kind)) {
-            return kind;
-        }
-    }
-    return "document";
-}
-
-/// `format` of input_audio, which allows only these two.
-std::string_view audio_format(std::string_view mime_type) noexcept {
-    if (mime_type == "audio/wav" || mime_type == "audio/x-wav" || mime_type == "audio/wave" ||
-        mime_type == "audio/vnd.wave") {
-        return "wav";
-    }
-    if (mime_type == "audio/mpeg" || mime_type == "audio/mp3") {
-        return "mp3";
-    }
-    return "";
-}
-
 class request_writer {
 public:
     request_writer(const model_request& request, const openai_settings& settings)
@@ -137,13 +57,10 @@ private:
     void begin_message(std::string_view role_name);
     void user_content(const session::content& content);
     bool part(const json::object& value, std::string_view separator);
-    bool media_part(std::string_view kind, const media& from, std::string_view separator);
-    bool url_allowed(std::string_view url) const;
     void assistant(const message& value);
     void sent_back(const session::turn_origin& origin);
     void sent_back(const session::turn_origin& origin, const session::tool_call& call);
     void tool_result(const message& value);
-    void data_url(const media& from);
 
     const model_request& request_;
     const openai_settings& settings_;
@@ -397,77 +314,7 @@ bool request_writer::part(const json::object& value, std::string_view separator)
         out_.push_back('}');
         return true;
     }
-    const media from = read_media(value);
-    return media_part(kind_of(type, from.mime_type), from, separator);
-}
-
-/// Writes what the dialect supports: images by URL or data, audio and documents by data, documents
-/// by a file handle. For anything else it writes nothing and returns false.
-bool request_writer::media_part(
-    std::string_view kind, const media& from, std::string_view separator
-) {
-    const bool data = from.from == media::source::data;
-    if (kind == "image" && (data || (from.from == media::source::url && url_allowed(from.value)))) {
-        out_.append(separator);
-        out_.append(R"({"type":"image_url","image_url":{"url":)");
-        if (data) {
-            data_url(from);
-        } else {
-            append_json_string(out_, from.value);
-        }
-        out_.append("}}");
-        return true;
-    }
-    if (kind == "audio" && data && !audio_format(from.mime_type).empty()) {
-        out_.append(separator);
-        out_.append(R"({"type":"input_audio","input_audio":{"data":)");
-        append_json_string(out_, from.value);
-        out_.append(R"(,"format":")").append(audio_format(from.mime_type)).append(R"("}})");
-        return true;
-    }
-    if (kind != "document") {
-        return false;
-    }
-    if (data) {
-        out_.append(separator);
-        out_.append(R"({"type":"file","file":{"filename":)");
-        append_json_string(out_, from.filename.empty() ? "document" : from.filename);
-        out_.append(R"(,"file_data":)");
-        data_url(from);
-        out_.append("}}");
-        return true;
-    }
-    // A handle is valid only on the server that made it (specification S7).
-    const bool ours = from.provider.empty() || from.provider == settings_.provider_name;
-    if (from.from == media::source::file && settings_.file_sources && ours) {
-        out_.append(separator);
-        out_.append(R"({"type":"file","file":{"file_id":)");
-        append_json_string(out_, from.value);
-        out_.append("}}");
-        return true;
-    }
-    return false;
-}
-
-/// `data:` carries its bytes, and nothing is fetched, so it needs no permission.
-bool request_writer::url_allowed(std::string_view url) const {
-    const std::size_t colon = url.find(':');
-    if (colon == std::string_view::npos) {
-        return false;
-    }
-    const std::string scheme = lower(url.substr(0, colon));
-    return scheme == "data" ||
-           std::find(settings_.media_urls.begin(), settings_.media_urls.end(), scheme) !=
-               settings_.media_urls.end();
-}
-
-void request_writer::data_url(const media& from) {
-    const std::string_view mime_type =
-        from.mime_type.empty() ? std::string_view("application/octet-stream") : from.mime_type;
-    std::string url;
-    url.reserve(mime_type.size() + from.value.size() + 16);
-    url.append("data:").append(mime_type).append(";base64,").append(from.value);
-    append_json_string(out_, url);
+    return append_media_part(out_, value, separator, settings_);
 }
 
 /// A message that only calls tools has `"content":null`: the form in which OpenAI's own server

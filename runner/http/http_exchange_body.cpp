@@ -1,0 +1,180 @@
+// How the body of a response is read: for every token of a model.
+
+#include "runner/http/http_exchange.hpp"
+#include "runner/http/http_exchange_failures.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace agui::runner {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// What a plain stream holds while it waits: a token or a few. With a buffer the wait costs no
+// epoll_ctl, unlike a wait for readiness alone.
+constexpr std::size_t waiting_bytes = 512;
+
+// Where all plain streams of a thread read what is more than that: what is read is used before the
+// stream waits again.
+std::span<char> shared_buffer() {
+    thread_local std::vector<char> buffer(64U << 10U);
+    return buffer;
+}
+
+} // namespace
+
+asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
+    begin_idle();
+    for (;;) {
+        if (failure_) {
+            co_return *failure_;
+        }
+        if (ended_) {
+            co_return std::string_view();
+        }
+        if (begin_ < end_) {
+            char* const first = buffer_.data() + begin_;
+            const auto step = reader_.read_body(std::span<char>(first, end_ - begin_));
+            if (step.failed) {
+                co_return give_up(
+                    {.what = transport_failure::kind::protocol, .detail = reader_.error()}
+                );
+            }
+            begin_ += step.consumed;
+            if (reader_.done()) {
+                complete();
+            }
+            if (step.body > 0) {
+                body_begun_ = true;
+                co_return std::string_view(first, step.body);
+            }
+            if (ended_) {
+                continue;
+            }
+        }
+        if (cancelled(co_await asio::this_coro::cancellation_state)) {
+            co_return give_up(cancelled_before);
+        }
+        const bool plain = connection_->plain();
+        // Once, then it waits like others: a server that sends without a pause must not keep other
+        // streams of this thread waiting.
+        if (plain && std::exchange(burst_, false)) {
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
+            }
+            if (ended_) {
+                continue;
+            }
+        }
+        if (plain && end_ - begin_ >= waiting_bytes) { // The line of a chunk's size, that long.
+            arm_read();
+            const auto [ec] = co_await connection_->readable();
+            const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+            if (ec || by_us || timed_out_) {
+                disarm();
+                co_return give_up(why(transport_failure::kind::lost, ec, by_us));
+            }
+            const transport_result<std::string_view> body = read_shared();
+            if (!body || !body->empty()) {
+                co_return body;
+            }
+            continue;
+        }
+        if (plain) {
+            make_waiting_room();
+            arm_read();
+        } else if (!begin_read()) {
+            co_return give_up(line_too_long);
+        }
+        // Awaited here, not in a separate function, because this runs for every token.
+        const auto outcome =
+            co_await connection_->read_some({buffer_.data() + end_, buffer_.size() - end_});
+        const bool by_us = cancelled(co_await asio::this_coro::cancellation_state);
+        if (const auto failed = end_read(outcome, by_us)) {
+            co_return give_up(*failed);
+        }
+        burst_ = plain && end_ == buffer_.size();
+    }
+}
+
+/// The small buffer, with what is kept at its start. kept < waiting_bytes
+void http_exchange::make_waiting_room() {
+    const std::size_t kept = end_ - begin_;
+    if (buffer_.size() != waiting_bytes) {
+        std::vector<char> small(waiting_bytes); // The room that the header needed is given back.
+        std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kept, small.begin());
+        buffer_.swap(small);
+    } else if (begin_ > 0 && kept > 0) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, kept);
+    }
+    begin_ = 0;
+    end_ = kept;
+}
+
+/// Reads what has arrived and decodes it. An empty view: there is no body in it.
+transport_result<std::string_view> http_exchange::read_shared() {
+    const std::span<char> shared = shared_buffer();
+    const std::size_t kept = end_ - begin_;
+    if (kept >= shared.size()) {
+        return give_up(line_too_long);
+    }
+    if (kept > 0) { // The buffer may have been freed, and memcpy takes no null pointer.
+        std::memcpy(shared.data(), buffer_.data() + begin_, kept);
+    }
+    const auto outcome =
+        connection_->receive(asio::buffer(shared.data() + kept, shared.size() - kept));
+    const auto& [ec, received] = outcome;
+    if (ec == asio::error::would_block) {
+        return std::string_view();
+    }
+    if (const auto failed = end_read(outcome, false)) {
+        return give_up(*failed);
+    }
+    if (ended_) {
+        return std::string_view();
+    }
+    const auto step = reader_.read_body(shared.first(kept + received));
+    if (step.failed) {
+        return give_up({.what = transport_failure::kind::protocol, .detail = reader_.error()});
+    }
+    // What is left is mostly the line end after a chunk.
+    const std::span<char> rest = shared.first(kept + received).subspan(step.consumed);
+    if (rest.size() < waiting_bytes) {
+        begin_ = end_ = 0;
+        make_waiting_room();
+        std::ranges::copy(rest, buffer_.begin());
+    } else {
+        buffer_.assign(rest.begin(), rest.end());
+    }
+    begin_ = 0;
+    end_ = rest.size();
+    if (reader_.done()) {
+        complete();
+    }
+    body_begun_ = body_begun_ || step.body > 0;
+    return std::string_view(shared.data(), step.body);
+}
+
+/// The idle time counts from here: time in which we do not read is not the server's fault.
+void http_exchange::begin_idle() {
+    if (!idle_goes_on_) {
+        idle_left_ = origin_->settings.idle_timeout;
+    }
+    idle_goes_on_ = false;
+    idle_since_ = deadline_sweep::clock::now();
+    idle_deadline_ = idle_since_ + idle_left_;
+}
+
+void http_exchange::was_idle() noexcept {
+    idle_goes_on_ = true;
+    idle_left_ -= std::min(idle_left_, deadline_sweep::clock::now() - idle_since_);
+}
+
+} // namespace agui::runner
