@@ -73,7 +73,7 @@ std::string named_colour(std::string_view text) {
     return {};
 }
 
-/// What colour the text asks for; empty: it does not speak of colours.
+/// The colour that the text asks for; empty: the text does not mention colours.
 std::string wanted_colour(std::string_view text) {
     const std::string small = to_lower(text);
     if (std::string hex = hex_colour(small); !hex.empty()) {

@@ -28,8 +28,8 @@ heap_trim::heap_trim(settings given)
 
 void heap_trim::run(const std::stop_token& stop) {
     (void)::pthread_setname_np(::pthread_self(), "agui-trim");
-    // What is free and was given back counts as free: only what has been added to it is worth a
-    // walk.
+    // Memory that was already returned still counts as free, so a trim is worth its walk over the
+    // heap only for what has been freed since.
     std::size_t lowest = free_bytes();
     std::size_t spare = lowest;
     unsigned looks = 0;
@@ -42,8 +42,8 @@ void heap_trim::run(const std::stop_token& stop) {
         if (++looks < settings_.looks) {
             continue;
         }
-        // Pages that are asked for again soon cost more than they are worth (5 us a token under
-        // load): only what nobody has used in all this time goes.
+        // Returning pages that are needed again soon costs more than it saves (5 us per token under
+        // load): only what stayed free all this time is returned.
         if (spare - lowest >= settings_.least) {
             trim();
             lowest = now;

@@ -9,17 +9,19 @@
 
 namespace agui::gateway {
 
-/// Gives memory that was freed back to the system, by itself, from a thread of its own: the C
-/// library keeps what lies between pieces that are in use, and a conversation that was read for a
-/// moment leaves much of that. For a program, not for a library: it is about the whole process.
+/// Returns freed memory to the system, periodically, from its own thread. The C library keeps free
+/// memory that lies between blocks in use, and reading a large conversation once leaves much of it.
+/// For programs, not for libraries: it affects the whole process.
 /// Does nothing where the C library is not glibc.
 class heap_trim {
 public:
     struct settings {
         std::chrono::milliseconds period{2000};
-        /// One each period; what is free at all of them is given back.
+        /// Measurements, one per period, before each decision; only what is free at all of them
+        /// counts.
         unsigned looks = 5;
-        std::size_t least = 1U << 20U; ///< If it is so much more than since the last time.
+        /// Trims if so much more counts than the least that was free since the last trim.
+        std::size_t least = 1U << 20U;
     };
     explicit heap_trim(settings given);
     heap_trim() : heap_trim(settings()) {}

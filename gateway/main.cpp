@@ -38,7 +38,7 @@ struct command_line {
     bool print_config = false;
 };
 
-/// A folder of its own below the system's temporary one, gone with the object.
+/// A new folder in the system's temporary folder, removed when the object is destroyed.
 class temporary_folder {
 public:
     temporary_folder() {
@@ -54,7 +54,7 @@ public:
     temporary_folder& operator=(const temporary_folder&) = delete;
 
     void remove() noexcept {
-        std::error_code ignored; // What cannot be removed is the system's to clean up.
+        std::error_code ignored; // The system cleans up what cannot be removed.
         std::filesystem::remove_all(path_, ignored);
     }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -85,7 +85,8 @@ int serve(gateway::config settings, bool demo, temporary_folder* folder) {
     server.start();
     std::cout << "listening on " << server.url() << std::endl; // Read by scripts: flushed.
     if (!server.wait_bounded(patience_after_drain)) {
-        std::cerr << "agui-gateway: something ignores its cancellation; leaving it behind\n";
+        std::cerr << "agui-gateway: an operation ignores its cancellation; exiting without waiting "
+                     "for it\n";
         if (folder != nullptr) {
             folder->remove();
         }

@@ -17,7 +17,7 @@
 
 namespace agui::gateway {
 
-/// A run as a program asks for it.
+/// What a program passes to start a run.
 struct run_order {
     std::string input;                ///< RunAgentInput as JSON: the body of POST /agui.
     std::string agent_id = {};        ///< Empty: the default agent.
@@ -25,11 +25,11 @@ struct run_order {
     std::string idempotency_key = {}; ///< Empty: none.
 };
 
-/// What became of it.
+/// The result of starting a run.
 struct ordered_run {
     session::thread_key thread;
     std::string run_id;
-    bool repeated = false; ///< Nothing was started: the order repeats that run (P6).
+    bool repeated = false; ///< Nothing was started: the request repeats that run (P6).
 };
 
 /// Runs of a server, started and stopped by the program that holds it, under the same rules as
@@ -47,8 +47,8 @@ public:
     /// no reader, and a client may attach to it. Failures as for POST /agui.
     [[nodiscard]] boost::asio::awaitable<result<ordered_run>> start(run_order order);
 
-    /// Stops the thread's run, or the one with that id; as POST /agui/cancel. True: it ended by a
-    /// stop.
+    /// Stops the thread's run, or the one with that id, like POST /agui/cancel. Returns true if the
+    /// run ended by a stop.
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     stop(session::thread_key thread, std::optional<std::string> run_id = std::nullopt);
 
@@ -62,7 +62,7 @@ public:
 
     // For the server.
 
-    /// From here on runs are started on these executors, in turn.
+    /// From this call on, runs are started on these executors, in turn.
     void open(std::vector<boost::asio::any_io_executor> executors);
     /// Calls that are under way keep their executor's thread running until they have returned.
     void close();

@@ -31,7 +31,7 @@ std::shared_ptr<runner::http_client> make_client(
     endpoint.base_url = model.base_url;
     endpoint.headers = model.headers;
     if (!model.api_key.value.empty()) {
-        // After the configured headers: of two of one name the transport takes the first.
+        // After the configured headers: of two headers with one name, the transport uses the first.
         endpoint.headers.push_back(dialect.key_header(model.api_key.value));
     }
     endpoint.connect_timeout = model.connect;
@@ -56,7 +56,7 @@ std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
     return runner::make_openai_dialect(std::move(settings));
 }
 
-/// A value of a query as a server may read it: `+` as itself, and as the space of a form.
+/// The ways in which a server may read a query value: with `+` as itself, and as a space.
 void add_decoded(std::vector<std::string>& to, const std::string& value) {
     std::string plus_kept = value;
     for (std::size_t at = 0; (at = plus_kept.find('+', at)) != std::string::npos;) {
@@ -89,7 +89,7 @@ void add_values(std::vector<std::string>& to, const header_list& headers) {
     }
 }
 
-// As deep as a configuration file nests it.
+// Recursive, but only as deep as a configuration file nests the value.
 void add_strings(std::vector<std::string>& to, const boost::json::value& value) {
     if (const auto* text = value.if_string()) {
         to.emplace_back(*text);

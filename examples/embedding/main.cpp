@@ -2,7 +2,7 @@
 //
 //   get_time           is executed here; the model gets its result within the same run
 //   change_background  says when it is called that the call is not for the server: the run ends,
-//                      whoever talks to /agui executes it and posts the result
+//                      the client of /agui executes it and posts the result
 //
 // usage: embedding-example [CONFIG.toml]
 //
@@ -43,8 +43,8 @@ models = ["main"]
 )";
 
 // A tool is a coroutine: it may wait (for a socket, a timer) without holding a thread. It gets the
-// call by value, because it may outlive the run that made it. Arguments are an object already, but
-// a model wrote what is in it.
+// call by value, because it may outlive the run that made it. The arguments are known to be a JSON
+// object, but a model wrote its contents.
 awaitable<runner::tool_outcome> get_time(runner::tool_invocation call) {
     const auto* zone = call.arguments.if_contains("zone");
     if (zone != nullptr && *zone != "UTC") {
@@ -59,8 +59,8 @@ awaitable<runner::tool_outcome> get_time(runner::tool_invocation call) {
     co_return runner::tool_outcome{runner::tool_outcome::kind::result, text};
 }
 
-// What a tool cannot do on the server it hands to the caller. The same call could as well be
-// executed here for some threads and handed over for others: that is decided call by call.
+// A tool hands a call to the caller if the server cannot execute it. This is decided for each call:
+// the same tool could execute calls here for some threads and hand them over for others.
 awaitable<runner::tool_outcome> change_background(runner::tool_invocation) {
     co_return runner::tool_outcome{runner::tool_outcome::kind::external, ""};
 }

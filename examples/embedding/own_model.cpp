@@ -1,6 +1,6 @@
 // A C++ program that runs conversations itself, with a model that is its own code:
 //
-//   provider_of   whatever answers for a model with `provider = "custom"`
+//   provider_of   the object that answers for a model with `provider = "custom"`
 //   observer      sees each event of each run, as a client would
 //   runs()        starts a run, lists and stops runs, waits for an end
 //   store()       what was said, after the run
@@ -75,7 +75,7 @@ asio::awaitable<void> converse(gateway::server& server, std::string text) {
         {"runId", "r1"},
         {"messages", json::array{json::object{{"id", "m1"}, {"role", "user"}, {"content", text}}}},
     };
-    // Whatever can go wrong is a value: agui::failure has a code and says what would be right.
+    // Errors are values: agui::failure has a code and a text that says what would be right.
     const auto started = co_await server.runs().start({.input = json::serialize(input)});
     if (!started) {
         throw std::runtime_error(started.error().detail);
@@ -107,7 +107,7 @@ void run(std::string text) {
     gateway::server server{*std::move(config), std::move(options)};
     server.start();
 
-    // Runs live on the server's threads. The program awaits them on an executor of its own.
+    // Runs live on the server's threads. The program awaits them on its own executor.
     asio::io_context program;
     asio::co_spawn(
         program, converse(server, std::move(text)),

@@ -27,7 +27,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Journal entries of one thread that are looked at; no fixture comes near it.
+/// How many journal entries of one thread are read; no fixture has nearly as many.
 constexpr std::size_t journal_limit = 10'000;
 
 /// Plays the steps of one fixture and collects what differs.
@@ -51,7 +51,7 @@ public:
         }
     }
 
-    /// The time is up: what still runs ends as at a shutdown.
+    /// When the time is up, the runs that are still active end as in a shutdown.
     asio::awaitable<void> give_up() {
         over_ = true;
         report_.emplace_back("the fixture did not end in time; what ran was shut down");
@@ -365,7 +365,7 @@ bool run_until(
     asio::io_context& context, const bool& done, std::chrono::steady_clock::time_point deadline
 ) {
     while (!done && std::chrono::steady_clock::now() < deadline) {
-        // Nothing to wait for here means that the store's thread has the next word.
+        // If nothing is left to run here, the store's thread has to act next.
         if (context.run_one_for(std::chrono::milliseconds(20)) == 0) {
             context.restart();
         }

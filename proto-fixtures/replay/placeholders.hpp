@@ -13,8 +13,8 @@ namespace agui::replay {
 
 /// The placeholders of one fixture and what they turned out to stand for.
 ///
-/// `"$id:NAME"`: a non-empty string, the same one wherever NAME stands, and another one than any
-/// other NAME's. `"$time"`: an integer. `"$any"`: any value, but there must be one.
+/// `"$id:NAME"`: a non-empty string, the same wherever NAME is used, and different from the
+/// value of every other NAME. `"$time"`: an integer. `"$any"`: any value, but there must be one.
 /// `"$contains:TEXT"`: a string that holds TEXT. `"$absent"`, of a member: it must not be there.
 class placeholders {
 public:
@@ -57,7 +57,7 @@ struct diff_line {
     std::string text;
 };
 
-/// Aligns the lists and compares them in order. No line but `same` ones: they agree.
+/// Aligns the lists and compares them in order. If all lines are `same`, the lists are equal.
 [[nodiscard]] std::vector<diff_line> compare_events(
     placeholders& known, const std::vector<boost::json::object>& expected,
     const std::vector<boost::json::object>& got

@@ -30,7 +30,7 @@ void add_faults(runner::scripted_answer& answer, const serve_options& options) {
 } // namespace
 
 int serve(const fixture& what, const serve_options& options) {
-    const temporary_folder folder; // Gone after the server that keeps its database there.
+    const temporary_folder folder; // Destroyed after the server, whose database it holds.
     gateway::config config = what.settings.config;
     config.server.listen = options.listen;
     config.server.cors_origins.insert(

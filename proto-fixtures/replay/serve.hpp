@@ -10,7 +10,7 @@
 
 namespace agui::replay {
 
-/// Faults are of the model's streams: what the client sees is what the gateway makes of them.
+/// Faults apply to the model's streams. The client sees how the gateway reacts to them.
 struct serve_options {
     std::string listen = "127.0.0.1:8080";
     std::vector<std::string>

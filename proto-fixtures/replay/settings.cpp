@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// What a fixture's configuration begins with.
+/// The configuration that a fixture's own is laid over.
 constexpr std::string_view defaults = R"({
     "session": {"store": "memory:"},
     "models": {"main": {"provider": "scripted", "script": "fixture", "model": "fixture-model"}},

@@ -39,7 +39,7 @@ private:
 /// asked. Safe to use from several threads.
 class scripted_model {
 public:
-    /// Replaces what is left of former answers.
+    /// Replaces the answers that are still unused.
     void expect(const std::vector<model_turn>& turns);
     /// The bodies of the requests since expect(), in order.
     [[nodiscard]] std::vector<std::string> asked() const;
@@ -55,7 +55,7 @@ private:
 /// The registry of a fixture's server tools.
 [[nodiscard]] runner::tool_registry make_canned_tools(const std::vector<canned_tool>& tools);
 
-/// A gateway without its HTTP side, built for one fixture. close() before it goes.
+/// A gateway without its HTTP side, built for one fixture. Call close() before destroying it.
 class stage {
 public:
     explicit stage(const fixture_settings& settings);
@@ -63,7 +63,7 @@ public:
     stage(const stage&) = delete;
     stage& operator=(const stage&) = delete;
 
-    /// Before anything else; and again after close(): the next process.
+    /// Call it before anything else, and again after close() to play the restarted process.
     [[nodiscard]] boost::asio::awaitable<void> open();
     /// Ends all runs and closes the store.
     [[nodiscard]] boost::asio::awaitable<void> close();
@@ -79,7 +79,7 @@ private:
     temporary_folder folder_;
     gateway::config config_;
     manual_clock time_;
-    sequential_ids ids_; // Goes on over a restart, as random ids would.
+    sequential_ids ids_; // Continues across a restart, so that ids stay unique like random ones.
     memory_logger log_;
     scripted_model script_;
     runner::tool_registry tools_;

@@ -20,7 +20,7 @@ namespace agui::replay {
 /// 1. the answers that expect exactly these messages;
 /// 2. otherwise those whose last expected message is the last one here;
 /// 3. otherwise the n-th answer, n being the number of assistant messages in the request, beginning
-///    again behind the last one.
+///    again after the last one.
 /// Several answers to one and the same conversation (a failure and its retry) are given in turn,
 /// over all threads. Safe to use from any thread.
 class transcript {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the gateway's memory does under the worst that clients can do at once, and how long a probe waits meanwhile.
+"""What the gateway's memory does under the worst that clients can do at once, and how long a probe waits during it.
 
 usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless]
 
-The release build with its default limits, but for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
+The release build with its default limits, except for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
 fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, how the runs ended, and
 the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
 limit, p99 of a probe above 50 ms where that is promised, or a run was lost. AGUI_BIN_DIR names another build.
@@ -110,7 +110,7 @@ models = ["main"]
 
 
 def probe(port, over, delays):
-    """In a process of its own: threads that make bodies would hold it up."""
+    """In a separate process: threads that make bodies would delay it."""
     taken = []
     while not over.wait(0.01):
         begin = time.monotonic()

@@ -1,5 +1,5 @@
 # Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh, for its -v workload.
-# Every figure is a median over the rounds, with the first and third quartile behind it.
+# Every figure is a median over the rounds, followed by the first and third quartile.
 
 BEGIN {
     FS = "\t"

@@ -33,9 +33,9 @@ int check(int result, const char* what) {
     return result;
 }
 
-// One request on one connection of its own, and the check of its answer.
+// One request on its own connection, and the check of its answer.
 struct stream {
-    std::int64_t start_ns = 0;    // after the begin of the round; of its run for a fanout
+    std::int64_t start_ns = 0;    // after the start of the round; for a fanout, of its run
     std::int64_t attached_ns = 0; // when the first event had arrived; 0 before
     std::string unsent;
     std::unique_ptr<event_checker> checker;

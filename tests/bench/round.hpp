@@ -9,7 +9,7 @@
 
 namespace agui::bench {
 
-// Arises when a round does not count: a stream that was cut, doubled, out of order or too late.
+// Thrown when a round does not count: a stream that was cut, doubled, out of order or too late.
 class void_round : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what one streamed token costs through nginx and through agui-gateway, beside no proxy at all,
+# Measures what one streamed token costs through nginx and through agui-gateway, compared with no proxy at all,
 # or what it costs for each of many readers of one run, and prints a table. Installs nothing. README.md says
 # what the figures mean.
 set -u -o pipefail

@@ -114,7 +114,7 @@ std::int64_t pss_sampler::sample() {
 }
 
 void pss_sampler::work() {
-    // Behind the load generator on their common core, so that a sample delays no receive time.
+    // A lower priority than the load generator on the same core: a sample delays no receive time.
     constexpr int lowest_priority = 19;
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), lowest_priority);
     try {

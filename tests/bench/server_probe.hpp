@@ -28,7 +28,7 @@ struct core_times {
 };
 [[nodiscard]] core_times read_core_times(const std::vector<int>& cores);
 
-// Follows the PSS of a process from a thread of its own until stop(). The walk over the pages costs
+// Samples the PSS of a process on its own thread until stop(). The walk over the pages costs
 // CPU on the reader's core only; the pause after a sample is at least 20 times what the sample
 // took.
 class pss_sampler {

@@ -3,9 +3,9 @@
 
 usage: slow_readers.py PORT READERS SECONDS FOLDER CURSOR...
 
-Each takes 1 KB/s of a run t<i>, beginning behind the run's CURSOR. Whether the gateway has ended a connection is seen in
-the kernel's table of the gateway's sockets: the reader itself meets the end only behind everything the kernel still holds
-for it. After SECONDS this prints what has happened so far, one JSON line, and waits for a line. By then the runs have ended and
+Each takes 1 KB/s of a run t<i>, beginning after the run's CURSOR. Whether the gateway has ended a connection is seen in
+the kernel's table of the gateway's sockets: the reader itself reaches the end only after everything that the kernel still
+holds for it. After SECONDS this prints what has happened so far, one JSON line, and waits for a line. By then the runs have ended and
 FOLDER/t<i>.sse holds what a fast reader got of each. Now every reader takes what is left at full speed and asks for the
 rest with its last whole event's id; both together must be the fast reader's bytes. The second JSON line is the result.
 """
@@ -38,7 +38,7 @@ class Reader:
         self.socket.setblocking(False)
         self.own_port = self.socket.getsockname()[1]
         self.received = bytearray()
-        self.cut_at = None  # Seconds after the begin of all, as the gateway's side shows it.
+        self.cut_at = None  # Seconds after the start of the measurement, as seen on the gateway's side.
         self.end = None
 
     def take(self, size):

@@ -1,5 +1,5 @@
 // What the campaigns share: a model server, a server tool, clients that never give up, and the gateway between them.
-// Everything that they see goes into files of a folder; check.py reads them. See README.md.
+// Everything that they see is written to files in a folder, which check.py reads. See README.md.
 
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-// More than server.drain_seconds, and a slow machine.
+// Longer than server.drain_seconds, with a margin for a slow machine.
 const stopSeconds = 60;
 
 export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
@@ -21,7 +21,7 @@ export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ??
 export async function createCampaign({ folder, seed, mayFail = false, durability = 'process', hasty = false }) {
     fs.mkdirSync(folder, { recursive: true });
 
-    // The same decisions for the same seed (what happens when is the machine's).
+    // The same seed gives the same decisions; the timing depends on the machine.
     let randomState = Number(seed) >>> 0;
     function random() {
         randomState = (randomState + 0x6d2b79f5) >>> 0;
@@ -32,7 +32,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     }
     const below = (n) => Math.floor(random() * n);
 
-    // ---- Files. Every line has a number, which says what came before what.
+    // ---- Files. Every line has a number, which gives the order of events across files.
 
     let lineCount = 0;
     const files = {};
@@ -214,7 +214,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
 
     const isTerminal = (event) => event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
 
-    // Whether it comes in time is another matter: the run may have ended, the gateway may have gone.
+    // It may come too late: the run may have ended, or the gateway may have been killed.
     function stopRun(thread, run) {
         counts.stops += 1;
         exchange('POST', '/agui/cancel', JSON.stringify({ threadId: thread, runId: run }), () => {}).catch(() => {});
@@ -315,7 +315,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
 
     const closed = (stream) => new Promise((resolve) => stream.end(resolve));
 
-    // A stop that waits for a run which is over would have no end.
+    // A stop that waits for a run that has already ended would never return.
     async function stop() {
         const { ended } = gateway;
         gateway.kill('SIGTERM');
@@ -327,7 +327,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         return { code: null, signal: 'not in time' };
     }
 
-    // Ends what a sanitizer or the event verifier has found in the gateway's own words.
+    // Reports what a sanitizer or the event verifier wrote to the gateway's log, and returns the log.
     function lookAtLog() {
         const text = fs.readFileSync(path.join(folder, 'gateway.log'), 'utf8');
         const found = /.*(AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|event verifier:).*/.exec(text);
@@ -343,13 +343,13 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         signal: (name) => gateway.kill(name),
         ended: () => gateway.ended,
         stopClients() { stopping = true; },
-        /// Reads every run again, stops the gateway, and lets the checker look. The exit status, and what it printed.
+        /// Reads every run again, stops the gateway, and runs the checker. Returns its exit status and what it printed.
         async finish() {
             await untilReady();
             await closed(files.seen);
             counts.known = await readAllAgain();
             let how = await stop();
-            if (how.signal === 'SIGKILL' && mayFail) { // By a failpoint on the way down.
+            if (how.signal === 'SIGKILL' && mayFail) { // A failpoint killed it during shutdown.
                 launch();
                 await untilReady();
                 how = await stop();

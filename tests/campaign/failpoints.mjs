@@ -1,8 +1,8 @@
-// Makes the gateway stumble once at each named place, in each way, while clients use it: it is killed there, an error
-// happens there, or it stands still for a moment. Needs a build with AGUI_FAILPOINTS (the presets dev and tsan have it).
+// Makes the gateway fail once at each failpoint, in each way, while clients use it: it is killed there, an error
+// happens there, or it is delayed for a moment. Needs a build with AGUI_FAILPOINTS (the presets dev and tsan have it).
 //
 // usage: node failpoints.mjs [--only NAME] [--clients N] [--seed N] [--jobs N] [--keep FOLDER]
-// The last line is `N passed, M failed`: one for each place and way.
+// The last line is `N passed, M failed`: one test for each failpoint and way.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -22,8 +22,8 @@ const { values: options } = parseArgs({
     },
 });
 
-// When a place is passed: while clients use the gateway, at its start, at the start after a kill, or when it stops.
-// `at` is how often it is passed before. Places where nothing can fail have no error. With durability power, all that
+// `when` a failpoint is reached: while clients use the gateway, at its start, at the start after a kill, or when it stops.
+// `at` is how often it is passed before it acts. Failpoints where nothing can fail have no error. With durability power, all that
 // is stored goes through the store's queue. `hasty`: clients send messages to threads that are busy.
 const all = ['kill', 'error', 'delay'];
 const noError = ['kill', 'delay'];
@@ -103,11 +103,11 @@ const places = [
     { name: 'drain.runs_ended', at: 1, ways: noError, when: 'stop' },
 ];
 
-// Whether these clients pass a place, and get as far as a hand-off and a tool, depends on the machine (the store works off
-// its records when it has time, a kill may come early): more of them come until they have.
+// Whether these clients pass a place, and get as far as a hand-off and a tool, depends on the machine (the store folds
+// its records when it has time, a kill may come early): more clients are started until they have.
 const mostRounds = 10;
 
-// A process that a failpoint has killed comes back without it.
+// A process that a failpoint has killed is restarted without the failpoint.
 async function keepAlive(campaign, over) {
     while (!over.now) {
         const how = await Promise.race([campaign.ended(), over.signal]);

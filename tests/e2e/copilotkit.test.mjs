@@ -16,7 +16,7 @@ const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 const built = process.env.AGUI_COPILOTKIT_PAGE;
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 
-/// A promise with an end: rejects after `seconds` with what was waited for.
+/// A promise with a timeout: rejects after `seconds`, and says what was waited for.
 async function within(seconds, promise, what) {
     let timer;
     const late = new Promise((_, reject) => {

@@ -1,4 +1,4 @@
-// The code that README.md gives to people who write a page, as it stands there, with each official client.
+// The code in README.md for people who write a page, executed unchanged with each official client.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -18,7 +18,7 @@ const packages = { '0.0.57': 'ag-ui-client-0057', '0.0.59': 'ag-ui-client-0059',
 const plainFetch = globalThis.fetch;
 const green = { name: 'change_background', arguments: '{"color":"green"}', id: 'call_readme' };
 
-/// The keys of the table under "Configuration" with the default that stands beside each, where one stands there.
+/// The keys of the table under "Configuration" and, where the table names one, its default.
 function documentedKeys() {
     const table = readme.match(/## Configuration\n[^#]*?\n((?:\|[^\n]*\n)+)/)[1];
     const keys = [];
@@ -97,7 +97,7 @@ describe('the code of README.md, "From your app"', () => {
         const replaced = code
             .replace('"@ag-ui/client"', JSON.stringify(packages[name]))
             .replace('"http://127.0.0.1:8080/agui"', JSON.stringify(gateway.url));
-        assert.ok(replaced.includes(packages[name]) && replaced.includes(gateway.url), 'README.md names package and address otherwise');
+        assert.ok(replaced.includes(packages[name]) && replaced.includes(gateway.url), 'README.md names another package or address');
         const shown = { messages: [], onMessages: () => {} };
         const leave = new AbortController();
         globalThis.fetch = (url, init) => {
@@ -111,7 +111,7 @@ describe('the code of README.md, "From your app"', () => {
             shown.onMessages();
         };
         const file = path.join(folder, `${randomUUID()}.mjs`);
-        // The page keeps the fetch of its own: one that was left asks for nothing any more.
+        // Each page keeps its own fetch, so that a page that was left sends no more requests.
         fs.writeFileSync(file, `const fetch = globalThis.fetch;\n${replaced}`);
         const module = await import(pathToFileURL(file));
         return { ...module, shown, body: globalThis.document.body, leave: () => leave.abort() };

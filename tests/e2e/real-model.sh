@@ -14,7 +14,7 @@ server_version=0.3.36
 model_version=0.1.2
 source_dir=$dir/llama/vendor/llama.cpp
 server=$dir/build/bin/llama-server
-# Not built for this very processor: virtual machines announce AMX that faults when it is used.
+# Not built for this exact processor: some virtual machines announce AMX, but its instructions fault.
 options=(-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=OFF
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_TOOLS=ON -DLLAMA_BUILD_SERVER=ON
     -DLLAMA_BUILD_UI=OFF -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF)

@@ -1,6 +1,6 @@
-// Stop, then a new message at once: the message may arrive before the hang-up is seen, and is not refused. With
+// Stop, then a new message at once: the message may arrive before the gateway notices the hang-up, and is not refused. With
 // CopilotKit's core, whose Stop is a dropped connection, with fetch, and with raw sockets; 200 times each. For the first two a
-// relay sees to it that the message arrives first; the sockets race.
+// relay makes sure that the message arrives first; with sockets either may be first.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -110,7 +110,7 @@ describe('Stop, then a new message at once', () => {
         });
     });
 
-    /// POSTs over a socket of its own; resolves, with the socket still open, once the answer holds `awaited`.
+    /// POSTs over its own socket; resolves, with the socket still open, once the answer holds `awaited`.
     async function speak(input, awaited) {
         const { hostname, port, host, pathname } = new URL(gateway.url);
         const body = JSON.stringify(input);

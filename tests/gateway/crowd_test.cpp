@@ -32,7 +32,7 @@ void at_once(std::size_t count, const Function& what) {
     }
 }
 
-// The frames behind a response head, chunk framing taken off.
+// The frames that follow a response head, with the chunk framing removed.
 std::string frames_in(std::string_view stream) {
     std::string out;
     for (std::size_t at = stream.find("id: "); at != std::string_view::npos;) {

@@ -13,11 +13,11 @@
 
 namespace agui::test {
 
-/// A model server, on a thread of its own, that counts. Its first answer to a conversation is
-/// reasoning, text and two calls of the tool `count`, its second one, to their results, is text.
-/// Each piece waits until what the piece before it made of the run has been let through; once held,
-/// nothing more is sent, and such an answer ends only when its connection is closed. A conversation
-/// whose last words are "go on" is answered at once.
+/// A model server, on its own thread, that counts its requests. Its first answer to a conversation
+/// is reasoning, text and two calls of the tool `count`; its second answer, to their results, is
+/// text. Each piece waits until the run's events from the piece before it have been let through.
+/// Once held, nothing more is sent, and such an answer ends only when its connection is closed. A
+/// conversation that ends in "go on" is answered at once.
 class gated_model {
 public:
     gated_model();
@@ -31,7 +31,7 @@ public:
     void start_over();
     /// Any thread: one more event of the run has been made.
     void let_through();
-    /// Any thread: no more pieces, from those that were let through on.
+    /// Any thread: no more pieces after those that were let through.
     void hold();
 
     /// Answers that were begun and are neither complete nor cut off by their reader.

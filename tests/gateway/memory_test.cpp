@@ -98,8 +98,8 @@ TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     while (server->memory_used() < 14 * mib) {
         const std::size_t before = server->memory_used();
         clients.push_back(unfinished(60'000));
-        // All of it: with more on its way, the next ones would take the rest of the reserve as
-        // well.
+        // Until all of it has arrived: otherwise the next ones would take the rest of the reserve
+        // as well.
         ASSERT_NO_FATAL_FAILURE(wait_for_memory(before + 55'000, 15 * mib));
     }
     const auto patch = [this](std::string_view path, std::string_view body) {
@@ -208,7 +208,7 @@ TEST_F(Memory, ReadersOfPlainRepliesShareIt) {
     EXPECT_EQ(ask(get("/large.txt")).body.size(), 4 * mib);
 }
 
-TEST_F(Memory, ARunWhoseEventsFindNoRoomEnds) {
+TEST_F(Memory, ARunEndsWhenThereIsNoMemoryForItsEvents) {
     answer_at_length(8 * mib, false);
     start();
 

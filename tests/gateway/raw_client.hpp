@@ -26,7 +26,7 @@ struct raw_reply {
 /// than ten seconds ends as if the peer had closed.
 class raw_client {
 public:
-    /// `receive_buffer`: bytes of what was not read that the kernel holds, about; 0: its default.
+    /// `receive_buffer`: about how many unread bytes the kernel holds; 0: its default.
     explicit raw_client(std::uint16_t port, int receive_buffer = 0);
     ~raw_client();
     raw_client(const raw_client&) = delete;
@@ -38,8 +38,8 @@ public:
     [[nodiscard]] raw_reply read_head();
     /// The next answer, whole. `without_body` for HEAD.
     [[nodiscard]] raw_reply read_reply(bool without_body = false);
-    /// Reads raw bytes until they hold `text`: what was read, `text` included, or all there was at
-    /// the end or after ten seconds.
+    /// Reads raw bytes until they hold `text`. Returns them, `text` included; or all that came
+    /// before the connection ended or ten seconds had passed.
     [[nodiscard]] std::string read_until(std::string_view text);
     /// Reads until the peer ends the connection, or that often, `bytes` at a time with a pause
     /// after each; what was read is then there for read_body(). False: the peer has ended it.

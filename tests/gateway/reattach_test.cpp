@@ -104,7 +104,7 @@ TEST_P(Reattach, OnceItsPeriodIsOverARunIsReadWithFewerDeltasOrNotAtAll) {
     EXPECT_THAT(joined, ::testing::Contains(HasSubstr(R"("delta":"One, One"})")));
     EXPECT_EQ(joined.front(), frames.front());
     EXPECT_EQ(joined.back(), frames.back());
-    // Behind the first of the two.
+    // After the first of the two joined deltas.
     EXPECT_THAT(read_again("?after=3").body, HasSubstr(R"("delta":"One"})"));
 }
 
@@ -284,10 +284,10 @@ TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
         end = client.read_until("store_unavailable");
     }
 
-    // What it saw is a stream of its own, closed before its end; what is not stored has no number.
+    // Its stream closes what is open before it ends; an event that is not stored has no number.
     EXPECT_THAT(end, HasSubstr("\r\ndata: {\"type\":\"TEXT_MESSAGE_END\""));
     EXPECT_THAT(end, Not(HasSubstr("id: ")));
-    // The disk has room again: whoever asks gets the durable end, and the thread goes on.
+    // The disk has room again: a new reader gets the durable end, and the thread can continue.
     const raw_reply again = ask(get(events_path("t", "r")));
     EXPECT_EQ(again.status, 200) << again.body;
     EXPECT_THAT(again.body, HasSubstr("\nid: 4\ndata: {\"type\":\"TEXT_MESSAGE_END\""));

@@ -132,7 +132,7 @@ TEST_F(RunIdentity, AnEphemeralConversationIsNotRemovedUnderARun) {
 
 #ifdef AGUI_FAILPOINTS
 
-TEST_F(RunIdentity, ARunThatCannotStartKeepsNoDrainFromEnding) {
+TEST_F(RunIdentity, ARunThatCannotStartDoesNotBlockTheDrain) {
     start();
     bool thrown = false;
     const failpoint_hook hook([&thrown](std::string_view place) {

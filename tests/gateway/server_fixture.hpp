@@ -42,10 +42,10 @@ protected:
     /// Starts with `settings` and `options` as they are then.
     void start();
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     raw_reply ask(std::string_view bytes) const;
 
-    /// The store becomes SQLite, in a folder that goes with the test.
+    /// The store becomes SQLite, in a folder that is removed after the test.
     void use_sqlite(std::string_view name = "agui.db");
     /// The folder, for other files of the test.
     [[nodiscard]] const temporary_folder& folder() const noexcept { return folder_; }

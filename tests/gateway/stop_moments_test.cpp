@@ -391,8 +391,8 @@ TEST_P(StopMoments, ARequestedStopIsNeverLost) { stop_at_every_moment(R"(,"runId
 
 TEST_P(StopMoments, AStopOfTheThreadIsNeverLost) { stop_at_every_moment(""); }
 
-// Whoever leaves is seen a little later: what the run does until then is its own affair, but it
-// must end by it. The model holds from the moment on, so that nothing else ends it.
+// The gateway notices a little later that a client has left. The run may go on until then, but the
+// lost connection must end it. The model is held from that moment on, so that nothing else ends it.
 TEST_P(StopMoments, ADroppedConnectionIsNeverLost) {
     start();
     const std::string header = "X-On-Disconnect: cancel\r\n";

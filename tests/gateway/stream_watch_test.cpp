@@ -117,7 +117,7 @@ TEST_F(StreamWatch, HeadOfEventsSendsNoBodyAndReadsNothing) {
     other.send("HEAD /agui/threads/t/runs/r/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_EQ(other.read_reply(true).status, 200);
 
-    // Whoever has asked by HEAD is no reader that a run would go on for.
+    // A HEAD request does not count as a reader, so the run does not go on for it.
     client.close();
     expect_stopped();
 }

@@ -13,7 +13,7 @@
 
 namespace agui::test {
 
-/// Runs coroutines to their end on an io_context of its own, one thread. A coroutine that does not
+/// Runs coroutines to their end on its own io_context with one thread. A coroutine that does not
 /// end within the limit, or throws, fails the test.
 class coroutine_test : public ::testing::Test {
 protected:

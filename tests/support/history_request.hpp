@@ -20,7 +20,7 @@ inline session::history_input request(std::vector<session::message> messages) {
     return input;
 }
 
-/// What plan_history made of a request, and the thread behind it.
+/// What plan_history made of a request, and the thread that results.
 struct planned {
     errc error = errc::internal; ///< If the request was refused.
     std::string path;

@@ -9,7 +9,7 @@
 
 namespace agui::test {
 
-/// A folder of its own, removed with everything in it.
+/// A new folder, removed with everything in it when the object is destroyed.
 class temporary_folder {
 public:
     temporary_folder() {

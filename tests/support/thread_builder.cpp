@@ -79,14 +79,14 @@ thread_builder& thread_builder::answer(const std::string& call_id, std::string t
     return add(test::answer(call_id, std::move(text))).status(call_id, call_status::answered);
 }
 
-thread_builder& thread_builder::fork(std::string_view behind_id) {
+thread_builder& thread_builder::fork(std::string_view after_id) {
     node_index tip = no_node;
     for (node_index node = 0; node < thread_.nodes.size(); ++node) {
-        if (thread_.nodes[node].message.id == behind_id) {
+        if (thread_.nodes[node].message.id == after_id) {
             tip = node;
         }
     }
-    if (tip == no_node && !behind_id.empty()) {
+    if (tip == no_node && !after_id.empty()) {
         throw std::logic_error("no message has this id");
     }
     thread_.head = static_cast<std::uint32_t>(thread_.branches.size());

@@ -32,9 +32,9 @@ public:
         session::call_status status = session::call_status::answered
     );
     thread_builder& answer(const std::string& call_id, std::string text);
-    /// What follows is on a new branch, behind the newest message with this id; "" is the
+    /// What is added next is on a new branch, after the newest message with this id; "": at the
     /// beginning. The new branch is the head.
-    thread_builder& fork(std::string_view behind_id);
+    thread_builder& fork(std::string_view after_id);
     thread_builder& head(std::uint32_t branch);
     /// The previous request of the thread came with history.
     thread_builder& had_history();

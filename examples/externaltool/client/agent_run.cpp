@@ -47,7 +47,7 @@ void take_outcome(agent_run& into, const json::object& event) {
 void take_event(agent_run& into, const json::object& event) {
     const auto type = text_at(event, "type");
     if (type == "TOOL_CALL_START") {
-        // A call may be begun again, to go on (specification S9).
+        // A known call may be reopened and continue (AG-UI rule S9).
         if (find_call(into, text_at(event, "toolCallId")) == nullptr) {
             into.calls.push_back(
                 {text_at(event, "toolCallId"), text_at(event, "toolCallName"), {}, false}

@@ -11,7 +11,7 @@
 
 namespace externaltool {
 
-/// What the gateway refused or failed at: "code: message".
+/// A refusal or failure that the gateway reported: "code: message".
 class gateway_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -22,7 +22,7 @@ struct call {
     std::string id;
     std::string name;
     std::string arguments;
-    bool answered = false; ///< By the server: it was a tool of its own.
+    bool answered = false; ///< By the server: the tool is one of the server's.
 };
 
 /// What a client keeps of one run's events.

@@ -9,8 +9,7 @@
 namespace externaltool {
 
 /// Server-sent events out of bytes that may be cut anywhere. Lines end with LF; lines that begin
-/// with
-/// ':' are comments and keep the connection alive.
+/// with ':' are comments and keep the connection alive.
 class event_reader {
 public:
     /// `sequence` is the event's `id:`, its number in the run's log; 0 where it has none.
@@ -18,7 +17,8 @@ public:
 
     explicit event_reader(handler on_event) : on_event_(std::move(on_event)) {}
 
-    /// Calls the handler for each event that `bytes` completes. What it throws comes through.
+    /// Calls the handler for each event that `bytes` completes. Exceptions of the handler are
+    /// passed on.
     void feed(std::string_view bytes);
 
 private:

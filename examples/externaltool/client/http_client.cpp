@@ -103,7 +103,7 @@ endpoint parse_url(std::string_view url) {
         throw std::invalid_argument{"not a URL"};
     }
     if (parsed->scheme_id() != boost::urls::scheme::http) {
-        throw std::invalid_argument{"only http:// is spoken here"};
+        throw std::invalid_argument{"only http:// URLs are supported"};
     }
     if (parsed->encoded_host().empty()) {
         throw std::invalid_argument{"no host"};

@@ -6,7 +6,7 @@
 
 namespace externaltool {
 
-/// Where the gateway listens, taken apart.
+/// The parts of the gateway's URL.
 struct endpoint {
     std::string host; ///< Without the brackets of an IPv6 address.
     std::string port;
@@ -28,7 +28,7 @@ struct reply {
 ///
 /// Throws boost::system::system_error when the server cannot be reached, when the connection breaks
 /// before the answer is complete, and when nothing arrives for 60 seconds (the gateway sends a
-/// comment line after 15). What `on_stream` throws ends the exchange and comes through.
+/// comment line after 15). What `on_stream` throws ends the exchange and is passed on.
 [[nodiscard]] reply post_json(
     const endpoint& where, std::string body, const std::function<void(std::string_view)>& on_stream
 );

@@ -1,4 +1,4 @@
-// An AG-UI client with one tool of its own, for the command line.
+// An AG-UI client for the command line, with one tool that it executes itself.
 //
 //   1. POST {threadId T, runId A, messages: [the user's], tools: [change_background]}
 //      -> RUN_STARTED, TOOL_CALL_START, TOOL_CALL_ARGS, TOOL_CALL_END, RUN_FINISHED
@@ -37,7 +37,7 @@ using externaltool::call;
 using externaltool::endpoint;
 using externaltool::gateway_error;
 
-constexpr int max_handoffs = 8; // A model that never stops calling must not keep us for ever.
+constexpr int max_handoffs = 8; // Bounds a model that never stops calling tools.
 
 constexpr std::string_view usage =
     "usage: externaltool-client [--url http://127.0.0.1:8080/agui] [--message TEXT] [--color-file "

@@ -1,6 +1,6 @@
 'use strict';
 
-// A whole AG-UI client with one tool of its own, without a library. The way of a hand-off:
+// A complete AG-UI client with one tool, without a library. The steps of a hand-off:
 //
 //   1. POST agui  { threadId: T, runId: A, messages: [the user's message], tools: [change_background] }
 //      events: RUN_STARTED, TOOL_CALL_START, TOOL_CALL_ARGS..., TOOL_CALL_END, RUN_FINISHED
@@ -46,7 +46,7 @@ function checkedColor(argumentText) {
   const { color } = args;
   if (typeof color !== 'string') throw new Error('color must be a string');
   if (color.length > MAX_COLOR_LENGTH) throw new Error(`color is longer than ${MAX_COLOR_LENGTH} characters`);
-  // CSS also supports values that are no colour of their own: variables, and keywords that take one over.
+  // CSS also accepts values that are not colours themselves: variables, and keywords such as `inherit`.
   const borrowed = /\b(?:var|env|attr)\(|^\s*(?:inherit|initial|unset|revert|revert-layer|currentcolor)\s*$/i;
   if (borrowed.test(color) || !CSS.supports('color', color)) throw new Error(`"${color}" is not a CSS colour`);
   return color.trim();
@@ -195,7 +195,7 @@ async function* serverSentEvents(stream) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // Not read to its end: the connection is of no use any more.
+    reader.cancel().catch(() => {}); // The body was not read to its end, so the connection cannot be reused.
   }
 }
 
@@ -213,7 +213,7 @@ function takeEvent(run, event, sequence, data) {
       showText('reasoning', `reasoning ${event.messageId}`, event.delta);
       break;
     case 'TOOL_CALL_START':
-      if (run.calls.has(event.toolCallId)) break; // Begun again, to go on (specification S9).
+      if (run.calls.has(event.toolCallId)) break; // Reopened: the call continues (AG-UI rule S9).
       run.calls.set(event.toolCallId, { id: event.toolCallId, name: event.toolCallName, argumentText: '', node: showCall(event.toolCallName) });
       break;
     case 'TOOL_CALL_ARGS': {
@@ -428,7 +428,7 @@ function setBusy(busy) {
   ui.stop.hidden = !busy;
   ui.stop.disabled = false;
   ui.newThread.disabled = busy;
-  // A screen reader reads an answer when it is there, not every word as it comes.
+  // A screen reader announces an answer once it is complete, not word by word.
   ui.messages.setAttribute('aria-busy', String(busy));
   if (!busy) ui.prompt.focus();
 }

@@ -34,7 +34,7 @@ export function answer(toolCallId, content, more = {}) {
     return { id: randomUUID(), role: 'tool', toolCallId, content, ...more };
 }
 
-/// An official client on a thread of its own. run() resolves to what the client saw and sent.
+/// An official client on its own thread. run() resolves to what the client saw and sent.
 export class Agent {
     constructor({ api }, gateway, { headers = {}, threadId = randomUUID() } = {}) {
         this.sent = [];

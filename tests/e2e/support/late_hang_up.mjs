@@ -1,4 +1,4 @@
-// A relay in front of the gateway in which a message overtakes the hang-up before it, as on two ways through a network: the
+// A relay in front of the gateway in which a message overtakes the hang-up before it, as with two routes through a network: the
 // gateway sees that a client has gone once the next request has been handed over, and not before.
 
 import net from 'node:net';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { LLMock } from '@copilotkit/aimock';
 
-/// A promise with its resolve function outside.
+/// A promise that can be resolved from outside.
 export function gate() {
     let open;
     const opened = new Promise((resolve) => (open = resolve));

@@ -6,7 +6,7 @@ import path from 'node:path';
 
 const folder = process.env.AGUI_STREAM_DIR;
 const recordings = [];
-// What a stream that the client left in the middle necessarily breaks: things still open at its end.
+// The rules that a stream necessarily breaks if the client left in the middle: something is still open at its end.
 const leftEarly = ['AGUI003', 'AGUI103', 'AGUI203', 'AGUI402', 'AGUI501'];
 let tolerated = [];
 let label = 'stream';
@@ -19,7 +19,7 @@ export function recordAs(name, allow = []) {
     tolerated = allow;
 }
 
-/// fetch() that keeps a copy of every event stream. To be given to the clients too.
+/// fetch() that keeps a copy of every event stream. The clients use it too.
 export async function recordingFetch(url, init) {
     const response = await fetch(url, init);
     if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response;

@@ -51,7 +51,7 @@ TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
     EXPECT_EQ(inside.back(), 5);
 }
 
-TEST(Turnstile, RefusesWhoeverComesWhenEnoughWait) {
+TEST(Turnstile, RefusesNewcomersWhenEnoughAreWaiting) {
     boost::asio::io_context context;
     turnstile gate(1, 1);
     std::vector<int> inside;

@@ -35,7 +35,7 @@ TEST_F(StopSource, CountsAtOnceAndCancelsOnItsExecutor) {
     std::thread([this] { EXPECT_TRUE(stop->request(stop_reason::cancelled)); }).join();
 
     EXPECT_TRUE(stop->requested());
-    EXPECT_EQ(cancelled, 0) << "never inside of whoever asks";
+    EXPECT_EQ(cancelled, 0) << "never inside the call that requests the stop";
     context.run();
     EXPECT_EQ(cancelled, 1);
 }

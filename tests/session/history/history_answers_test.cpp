@@ -313,7 +313,7 @@ TEST(HistoryAnswers, OfAnotherBranchStayOpenWhenAMessageIsEdited) {
     EXPECT_EQ(made.status("c1"), call_status::pending);
 }
 
-TEST(HistoryAnswers, ToCallsBehindAnEditedMessageAreIgnored) {
+TEST(HistoryAnswers, ToCallsAfterAnEditedMessageAreIgnored) {
     const planned made = plan(waiting_for_one(), {answer("c1", "done"), user("u1", "One!")});
 
     EXPECT_EQ(made.branch(), lines{"user u1: One!"});

@@ -341,7 +341,7 @@ TEST(ClientHistory, PrefersTheHeadAmongEqualBranches) {
     EXPECT_EQ(in_client_mode(equal_ends.build(), given).thread.head, 1U);
 }
 
-TEST(ClientHistory, CutBehindAUserMessageAsksAgain) {
+TEST(ClientHistory, CutAfterAUserMessageAsksAgain) {
     const planned made = in_client_mode(greeted().build(), {user("u1", "One")});
 
     EXPECT_TRUE(made.plan.change.messages.empty());
@@ -381,7 +381,7 @@ TEST(ClientHistory, WaitsForTheOtherAnswersAndThenGoesOn) {
     EXPECT_EQ(second.branch().size(), 4U);
 }
 
-TEST(ClientHistory, LeavesPendingCallsBehindWhenTheUserGoesOn) {
+TEST(ClientHistory, AbandonsPendingCallsWhenTheUserGoesOn) {
     thread_builder thread;
     thread.user("u1", "One").assistant("a1", "", {call("c1", "paint")}, call_status::pending);
     const std::vector<message> given{

@@ -49,7 +49,7 @@ history_policy client_sends(client_history what) {
     return policy;
 }
 
-TEST(HistoryPlan, AppendsANewUserMessageBehindTheLatestTurn) {
+TEST(HistoryPlan, AppendsANewUserMessageAfterTheLatestTurn) {
     const planned made = plan(two_turns(), two_turns_and({user("u3", "Three")}));
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
@@ -96,7 +96,7 @@ TEST(HistoryPlan, KnowsAMessageByContentWhateverItsForm) {
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
 }
 
-TEST(HistoryPlan, BranchesBehindTheTurnOfAnOlderKnownMessage) {
+TEST(HistoryPlan, BranchesAfterTheTurnOfAnOlderKnownMessage) {
     const planned made =
         plan(two_turns(), {user("u1", "One"), assistant("a1", "First"), user("u9", "Other")});
 
@@ -182,7 +182,7 @@ TEST(HistoryPlan, GoesOnWithTheOnlyMessageOfAPageThatWasReloaded) {
     EXPECT_EQ(made.thread.branches.size(), 1U);
 }
 
-TEST(HistoryPlan, GoesOnBehindTheGreetingThatAReloadedPageShows) {
+TEST(HistoryPlan, ContinuesAfterTheGreetingThatAReloadedPageShows) {
     thread_builder thread;
     thread.assistant("a0", "Welcome").user("u1", "One").assistant("a1", "First").had_history();
 
@@ -302,13 +302,13 @@ TEST(HistoryPlan, KeepsTheGreetingInFrontOfAnEditedFirstMessage) {
     EXPECT_EQ(made.branch(), (lines{"assistant a0: Welcome", "user u9: Other"}));
 }
 
-TEST(HistoryPlan, GoesOnBehindTheAnswerThatATrimmedHistoryBeginsWith) {
+TEST(HistoryPlan, ContinuesAfterTheAnswerThatATrimmedHistoryBeginsWith) {
     const planned made = plan(two_turns(), {assistant("a2", "Second"), user("u3", "Three")});
 
     EXPECT_EQ(made.branch(), followed_by(two_turns_outline, {"user u3: Three"}));
 }
 
-TEST(HistoryPlan, GoesOnBehindTheTrimmedHistoryOfAFullClient) {
+TEST(HistoryPlan, ContinuesAfterTheTrimmedHistoryOfAFullClient) {
     const planned made =
         plan(two_turns(), {user("u2", "Two"), assistant("a2", "Second"), user("u3", "Three")});
 
@@ -356,7 +356,7 @@ TEST(HistoryPlan, DoesNotLearnFromRetriesAndAnswersWhatTheClientSends) {
     EXPECT_TRUE(plan(thread, {answer("c1", "done")}).thread.last_request_had_history);
 }
 
-TEST(HistoryPlan, AsksAgainBehindAKnownUserMessageThatComesLast) {
+TEST(HistoryPlan, AsksAgainAfterAKnownUserMessageThatComesLast) {
     const planned made = plan(two_turns(), {user("u1", "One")});
 
     EXPECT_EQ(made.branch(), lines{"user u1: One"});

@@ -124,7 +124,7 @@ TEST(ModelHistory, NamesTheToolInEveryResult) {
     EXPECT_EQ(sent.at(3).role, role::tool);
 }
 
-TEST(ModelHistory, PutsResultsRightBehindTheirCallsInCallOrder) {
+TEST(ModelHistory, PutsResultsRightAfterTheirCallsInCallOrder) {
     thread_builder thread;
     thread.user("u1", "Hi")
         .assistant("a1", "Working", {call("c1", "paint"), call("c2", "move")})

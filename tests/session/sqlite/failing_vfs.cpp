@@ -12,7 +12,7 @@ namespace {
 struct shim_file {
     sqlite3_file base;
     failing_vfs::state* state;
-    sqlite3_file* real; // Behind this object, in the memory that SQLite gave.
+    sqlite3_file* real; // Follows this object in the memory that SQLite gave.
 };
 
 // SQLite's interface hands the base out; every file of this VFS is a shim_file.

@@ -66,7 +66,7 @@ TEST_F(LiveLogs, RefusesWhatDoesNotContinueALog) {
     EXPECT_TRUE(append(1, 2));
 }
 
-TEST_F(LiveLogs, WhileEntriesAreQueuedThoseBehindThemAreQueuedAsWell) {
+TEST_F(LiveLogs, WhileEntriesAreQueuedLaterOnesAreQueuedAsWell) {
     open(1);
     EXPECT_TRUE(append(1, 1));
     logs().hold(1, 3);
@@ -105,7 +105,7 @@ TEST_F(LiveLogs, SaysWhenASegmentIsFull) {
     EXPECT_EQ(logs().append(slice_of(2, 1, {half})), live_logs::outcome::durable_and_due);
 }
 
-TEST_F(LiveLogs, BehindACutEntriesAreWhole) {
+TEST_F(LiveLogs, AfterACutEntriesAreWhole) {
     open(1);
     log_ring::place from = logs().ring().end();
     EXPECT_TRUE(append(1, 1));
@@ -201,7 +201,7 @@ TEST_F(LiveCommits, AreRefusedIfTheyAreNotOfTheThreadsRun) {
     EXPECT_FALSE(takes(commit_to("a", "text", 2)));
 }
 
-TEST_F(LiveCommits, AreQueuedBehindWhatIsQueued) {
+TEST_F(LiveCommits, AreQueuedAfterWhatIsQueued) {
     const std::int64_t number = begin("a");
     const std::int64_t held = logs().hold_commit(test::key_of("a"));
     EXPECT_EQ(held, number);

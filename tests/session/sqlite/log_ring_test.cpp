@@ -149,7 +149,7 @@ TEST_F(LogRing, TakesNothingThatItIsNotPreparedFor) {
     EXPECT_LT(rest.size(), 66U);
 }
 
-// Sizes with which slices end before, at and behind the end of a segment.
+// Sizes that make slices end before, at and after the end of a segment.
 class LogRingLaps : public LogRing, public ::testing::WithParamInterface<std::size_t> {};
 
 TEST_P(LogRingLaps, IsUsedAgainWhereItWasReleased) {
@@ -282,7 +282,7 @@ TEST_F(LogRing, NoDamagedBitGoesUnnoticed) {
             EXPECT_TRUE(is_noticed(found, given));
         }
     }
-    // Behind the second slice, and the four bytes of a segment's head that nobody uses.
+    // The padding after the second slice, and the four unused bytes of a segment's head.
     EXPECT_EQ(padding, 8 * (4 + 2));
 }
 
@@ -340,7 +340,7 @@ TEST_F(LogRing, ADamagedCommitIsNoCommit) {
             );
         }
     };
-    const std::size_t first = 32; // Behind the head of the segment.
+    const std::size_t first = 32; // Right after the segment's head.
     const std::size_t first_end = bytes.find("commit") + 6;
     const std::size_t second = (first_end + 3) / 4 * 4;
     damage(first, first_end, 0, "another");

@@ -140,7 +140,7 @@ TEST_F(SqliteLogFolding, DeltasAreReadableFromPagesAndRowsAlike) {
             let_fold(*subject, 1);
         }
     }
-    done(subject->commit(key_of("one"), {})); // Behind all entries.
+    done(subject->commit(key_of("one"), {})); // After all entries.
 
     const auto expect_deltas = [&](store& read) {
         for (const std::int64_t run_number : {one, two}) {

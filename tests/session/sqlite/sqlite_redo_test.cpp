@@ -231,7 +231,7 @@ TEST_F(SqliteRedo, ARecoveryThatDoesNotFinishIsGoneOnWith) {
         }
         std::ofstream(path("half.db-log"), std::ios::binary) << ring;
         database half(path("half.db"));
-        // The place of the last record is behind all of them.
+        // The position of the last applied record is after all of them.
         half.execute(
             "UPDATE log_ring SET applied = 1000000000, identity = " + std::to_string(identity)
         );
@@ -416,7 +416,7 @@ TEST_F(SqliteRedoFaults, ARemovalThatFailsChangesNothing) {
     const std::int64_t number = begin_turn(*subject, thread_1, "run_1");
     files().fail_at(1, failing_vfs::failure::from_then_on);
     EXPECT_FALSE(run(subject->remove(thread_1)));
-    end_turn(*subject, thread_1, number, 1); // Past the queue, as before.
+    end_turn(*subject, thread_1, number, 1); // Bypasses the queue.
     files().heal();
     EXPECT_EQ(get(subject->load(thread_1))->nodes.size(), 2U);
 }
@@ -562,7 +562,7 @@ TEST_F(SqliteRedo, AFoldBeginsOnlyWhereItMay) {
     EXPECT_FALSE(subject.fold_starts());
 }
 
-// A record that cannot be brought into the tables, which is a bug of whoever made it.
+// A record that cannot be applied to the tables: a bug in the code that wrote it.
 class SqliteRedoMisfit : public SqliteRedo, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(SqliteRedoMisfit, IsLeftOutAlone) {

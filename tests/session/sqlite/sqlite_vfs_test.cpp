@@ -103,9 +103,9 @@ TEST_F(SqliteVfs, AWriteThatFailsFailsTheCommit) {
     expect_rows(20);
 }
 
-// SQLite writes frames of such a transaction a second time, and corrects the heads of all behind
-// them when the last one is written.
-TEST_F(SqliteVfs, ACommitIsWholeThatChangesAgainWhatItHasWritten) {
+// SQLite writes some frames of such a transaction twice. When it writes the last one, it corrects
+// the heads of all frames after them.
+TEST_F(SqliteVfs, ACommitThatRewritesItsOwnFramesIsWhole) {
     {
         transaction change(db());
         insert(0, 200);

@@ -303,7 +303,7 @@ TEST_F(AguiTranslator, FollowsTheTimeThatItIsTold) {
     EXPECT_THAT(stream_.last(), HasSubstr(R"("timestamp":9)"));
 }
 
-TEST_F(AguiTranslator, SaysNothingBehindItsTerminal) {
+TEST_F(AguiTranslator, SaysNothingAfterItsTerminal) {
     start();
     finish(stop_reason::completed);
     const std::size_t count = stream_.lines().size();
@@ -528,7 +528,7 @@ constexpr stop_reason all_reasons[] = {
 struct expected_end {
     stop_reason reason;
     bool external_open;
-    std::string_view v1_1; ///< Behind the timestamp; for 1.0 the same.
+    std::string_view v1_1; ///< What follows the timestamp; the same for 1.0.
     std::string_view undeclared;
     std::string_view stopped; ///< The reason in CUSTOM run.stopped; empty: none.
 };

@@ -148,7 +148,7 @@ TEST(EventWriter, WritesDeltasOneAfterTheOther) {
     EXPECT_EQ(text("m", "i"), R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"i"})");
 }
 
-TEST(EventWriter, ADeltaBehindAnotherEventIsWrittenWhole) {
+TEST(EventWriter, ADeltaAfterAnotherEventIsWrittenWhole) {
     event_writer writer;
     (void)writer.delta("TEXT_MESSAGE_CONTENT", "messageId", "m", "a");
     writer.begin("RAW");

@@ -17,7 +17,7 @@ namespace agui::test {
 class recorded_stream final : public translator::wire_sink {
 public:
     void on_event(const translator::wire_event& event) override {
-        EXPECT_FALSE(ended_) << "an event behind the terminal: " << event.json;
+        EXPECT_FALSE(ended_) << "an event after the terminal: " << event.json;
         add(translator::projection::v1_1, event.json);
         add(translator::projection::v1_0, event.v1_0.value_or(event.json));
         add(translator::projection::undeclared, event.undeclared.value_or(event.json));
