@@ -16,8 +16,8 @@ public:
 };
 
 enum class stream_kind {
-    openai, // every stream is a Chat Completions request of its own
-    agui,   // every stream is an AG-UI run of its own
+    openai, // every stream is a separate Chat Completions request
+    agui,   // every stream is a separate AG-UI run
     fanout, // one AG-UI run: the first stream starts it, the others read its events from the first
 };
 

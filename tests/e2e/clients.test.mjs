@@ -1,5 +1,6 @@
-// The behaviours of released clients that break a naive server, one test each, numbered as in the project's
-// list of them: 3 to 8 and 10 to 13 (1, 2 and 9 are about approvals).
+// The behaviours of released clients that break a naive server. The number in a test's name is that of the behaviour in
+// a list that is not in this repository; the fixtures call it `reference clients N`. 1, 2 and 9 are about approvals, which
+// the gateway does not support.
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
@@ -52,7 +53,7 @@ describe('behaviours of the clients', () => {
         return outline((await model.request(key, number)).conversation);
     }
 
-    it('clients.md 3: regenerate is the known messages, cut after a user message', async () => {
+    it('client behaviour 3: regenerate is the known messages, cut after a user message', async () => {
         model.script(key, [{ content: 'One.' }, { content: 'Two.' }, { content: 'One again.' }]);
         const messages = [user(`${key} first`)];
         await run(messages);
@@ -64,7 +65,7 @@ describe('behaviours of the clients', () => {
         assert.deepEqual(await upstream(3), [`user: ${key} first`]);
     });
 
-    it('clients.md 3: retry after RUN_ERROR is the same messages with a new runId', async () => {
+    it('client behaviour 3: retry after RUN_ERROR is the same messages with a new runId', async () => {
         model.script(key, [{ content: 'One.' }, { error: { message: 'down' }, status: 503 }, { content: 'Two.' }]);
         const messages = [user(`${key} first`)];
         await run(messages);
@@ -77,7 +78,7 @@ describe('behaviours of the clients', () => {
         assert.deepEqual(await upstream(3), [`user: ${key} first`, 'assistant: One.', 'user: second']);
     });
 
-    it('clients.md 3: retry of a tool answer after RUN_ERROR goes on from the answer', async () => {
+    it('client behaviour 3: retry of a tool answer after RUN_ERROR goes on from the answer', async () => {
         model.script(key, [{ toolCalls: [green('call_retry')] }, { error: { message: 'down' }, status: 500 }, { content: 'Green.' }]);
         const begin = user(`${key} begin`);
         const first = await run([begin], { tools: [background] });
@@ -90,7 +91,7 @@ describe('behaviours of the clients', () => {
         assert.deepEqual((await upstream(3)).slice(2), [`tool ${first.calls[0].id}: ok`]);
     });
 
-    it('clients.md 4: assistant-ui joins the calls of two turns and leaves a message out', async () => {
+    it('client behaviour 4: assistant-ui joins the calls of two turns and leaves a message out', async () => {
         model.script(key, [
             { toolCalls: [weatherCall('Bonn', 'call_joined_1')] },
             { toolCalls: [green('call_joined_2')] },
@@ -117,7 +118,7 @@ describe('behaviours of the clients', () => {
         ]);
     });
 
-    it('clients.md 5: a call and its result made by CopilotKit runTool are taken in and answered', async () => {
+    it('client behaviour 5: a call and its result made by CopilotKit runTool are taken in and answered', async () => {
         model.script(key, [{ content: 'Hello.' }, { content: 'It is blue now.' }]);
         const begin = user(`${key} begin`);
         await run([begin], { tools: [background] });
@@ -135,7 +136,7 @@ describe('behaviours of the clients', () => {
         assert.match(conversation[3], /^tool \S+: blue$/);
     });
 
-    it('clients.md 5: a call and its result made by the client for a server tool are dropped', async () => {
+    it('client behaviour 5: a call and its result made by the client for a server tool are dropped', async () => {
         model.script(key, [{ content: 'Hello.' }, { content: 'I do not know.' }]);
         const begin = user(`${key} begin`);
         await run([begin]);
@@ -147,7 +148,7 @@ describe('behaviours of the clients', () => {
         assert.deepEqual(await upstream(2), [`user: ${key} begin`, 'assistant: Hello.', 'user: and?']);
     });
 
-    it('clients.md 5: assistant-ui reports a call left unresolved as cancelled by the user', async () => {
+    it('client behaviour 5: assistant-ui reports a call left unresolved as cancelled by the user', async () => {
         model.script(key, [{ toolCalls: [green('call_unresolved')] }, { content: 'As you like.' }]);
         const begin = user(`${key} begin`);
         const first = await run([begin], { tools: [background] });
@@ -167,7 +168,7 @@ describe('behaviours of the clients', () => {
         assert.equal(conversation[3], 'user: never mind');
     });
 
-    it('clients.md 5: a result that the CopilotKit runtime invents for a broken stream is no result', async (test) => {
+    it('client behaviour 5: a result that the CopilotKit runtime invents for a broken stream is no result', async (test) => {
         recordAs(test.name, ['AGUI204']);
         model.script(key, [{ toolCalls: [green('call_broken')], pauseAfter: 3, resume: gate().opened }, { content: 'Again, then.' }]);
         const begin = user(`${key} begin`);
@@ -195,7 +196,7 @@ describe('behaviours of the clients', () => {
         assert.equal(conversation.at(-1), 'user: try again');
     });
 
-    it('clients.md 6: CopilotKit goes on with an unanswered call whose tool it does not offer', async () => {
+    it('client behaviour 6: CopilotKit goes on with an unanswered call whose tool it does not offer', async () => {
         const names = ['first', 'second', 'third'];
         const calls = names.map((name) => ({ name, arguments: '{}', id: `call_six_${name}` }));
         model.script(key, [{ toolCalls: calls }, { content: 'Two of three will do.' }]);
@@ -217,7 +218,7 @@ describe('behaviours of the clients', () => {
     });
 
     for (const client of clients) {
-        it(`clients.md 7: text after a call keeps the messageId of its turn (${client.name})`, async (test) => {
+        it(`client behaviour 7: text after a call keeps the messageId of its turn (${client.name})`, async (test) => {
             recordAs(test.name, ['AGUI101', 'AGUI102', 'AGUI104']);
             const call = green('call_between');
             model.script(key, [{
@@ -246,21 +247,21 @@ describe('behaviours of the clients', () => {
         });
     }
 
-    it('clients.md 8: a server call that succeeds has its TOOL_CALL_RESULT', async () => {
+    it('client behaviour 8: a server call that succeeds has its TOOL_CALL_RESULT', async () => {
         model.script(key, [{ toolCalls: [weatherCall('Bonn', 'call_fine')] }, { content: 'Clear.' }]);
         const only = (await run([user(`${key} begin`)])).expectFinished();
         assert.deepEqual(only.of('TOOL_CALL_RESULT').map((event) => [event.toolCallId, event.content]),
             [[only.calls[0].id, '{"sky":"clear","city":"Bonn"}']]);
     });
 
-    it('clients.md 8: a server call that fails has its TOOL_CALL_RESULT', async () => {
+    it('client behaviour 8: a server call that fails has its TOOL_CALL_RESULT', async () => {
         model.script(key, [{ toolCalls: [weatherCall('Atlantis', 'call_fails')] }, { content: 'No idea.' }]);
         const only = (await run([user(`${key} begin`)])).expectFinished();
         assert.deepEqual(only.of('TOOL_CALL_RESULT').map((event) => event.toolCallId), [only.calls[0].id]);
         assert.match((await upstream(2))[2], /^tool \S+: ./);
     });
 
-    it('clients.md 8: a server call whose arguments are no object has its TOOL_CALL_RESULT', async (test) => {
+    it('client behaviour 8: a server call whose arguments are no object has its TOOL_CALL_RESULT', async (test) => {
         recordAs(test.name, ['AGUI204']);
         const before = weather.calls.length;
         model.script(key, [{ toolCalls: [{ name: 'get_weather', arguments: 'Bonn, please', id: 'call_prose' }] }, { content: 'Sorry.' }]);
@@ -272,7 +273,7 @@ describe('behaviours of the clients', () => {
         assert.match((await upstream(2))[1], /INVALID_JSON.*Bonn, please/);
     });
 
-    it('clients.md 8: a server call that a stop interrupts has its TOOL_CALL_RESULT', async () => {
+    it('client behaviour 8: a server call that a stop interrupts has its TOOL_CALL_RESULT', async () => {
         model.script(key, [{ toolCalls: [weatherCall('Limbo', 'call_limbo')] }]);
         const waiting = weather.nextInLimbo();
         const running = run([user(`${key} begin`)]);
@@ -286,7 +287,7 @@ describe('behaviours of the clients', () => {
         assert.equal(model.requests(key).length, 1);
     });
 
-    it('clients.md 10: keys and addresses in forwardedProps take no effect and are kept nowhere', async () => {
+    it('client behaviour 10: keys and addresses in forwardedProps take no effect and are kept nowhere', async () => {
         const secret = 'sk-e2e-7f3a9c1d5b';
         model.script(key, [{ content: 'Hello.' }]);
 
@@ -311,13 +312,13 @@ describe('behaviours of the clients', () => {
         assert.ok(!JSON.stringify(only.events).includes(secret), 'sent to the client');
     });
 
-    it('clients.md 11: state null is legal', async () => {
+    it('client behaviour 11: state null is legal', async () => {
         model.script(key, [{ content: 'Hello.' }]);
         const only = await run([user(`${key} begin`)], { state: null, forwardedProps: null });
         assert.equal(only.expectFinished().text, 'Hello.');
     });
 
-    it('clients.md 11: an assistant message without content is legal', async () => {
+    it('client behaviour 11: an assistant message without content is legal', async () => {
         model.script(key, [{ content: 'Hello.' }, { content: 'Still here.' }]);
         const begin = user(`${key} begin`);
         await run([begin]);
@@ -326,14 +327,14 @@ describe('behaviours of the clients', () => {
         assert.deepEqual(await upstream(2), [`user: ${key} begin`, 'assistant: Hello.', 'user: still there?']);
     });
 
-    it('clients.md 11: no messages at all is legal', async () => {
+    it('client behaviour 11: no messages at all is legal', async () => {
         const only = await run([]);
         only.expectFinished();
         assert.equal(only.text, '');
         assert.equal(model.exchanges.filter((exchange) => exchange.conversation.length === 0).length, 0);
     });
 
-    it('clients.md 11: attachments that come again with every turn are the known message', async () => {
+    it('client behaviour 11: attachments that come again with every turn are the known message', async () => {
         model.script(key, [{ content: 'A dot.' }, { content: 'Red.' }]);
         const picture = { type: 'image', source: { type: 'data', mimeType: 'image/gif', value: 'R0lGODlhAQABAAAAACwAAAAAAQABAAACADs=' } };
         const begin = { id: 'with-picture', role: 'user', content: [{ type: 'text', text: `${key} what is it?` }, picture] };
@@ -345,21 +346,21 @@ describe('behaviours of the clients', () => {
         assert.equal((await upstream(2)).length, 3);
     });
 
-    it('clients.md 12: a peer that declares nothing gets no outcome and no version', async () => {
+    it('client behaviour 12: a peer that declares nothing gets no outcome and no version', async () => {
         model.script(key, [{ toolCalls: [green('call_plain')] }]);
         const only = (await run([user(`${key} begin`)], { tools: [background] })).expectFinished();
         assert.ok(!('outcome' in only.last));
         assert.ok(!('protocolVersion' in only.events[0]));
     });
 
-    it('clients.md 12: a peer that declares 1.0 gets pendingToolCallIds', async () => {
+    it('client behaviour 12: a peer that declares 1.0 gets pendingToolCallIds', async () => {
         model.script(key, [{ toolCalls: [green('call_declared')] }]);
         const only = (await run([user(`${key} begin`)], { tools: [background], protocolVersion: '1.0' })).expectFinished();
         assert.deepEqual(only.last.outcome, { type: 'success', pendingToolCallIds: [only.calls[0].id] });
         assert.equal(only.events[0].protocolVersion, '1.0');
     });
 
-    it('clients.md 12: a stopped run with an open external call is RUN_ERROR to an undeclared peer', async (test) => {
+    it('client behaviour 12: a stopped run with an open external call is RUN_ERROR to an undeclared peer', async (test) => {
         recordAs(test.name, ['AGUI204']);
         model.script(key, [{ toolCalls: [green('call_open')], pauseAfter: 3, resume: gate().opened }]);
         const response = await post(gateway.url, runInput({ threadId, messages: [user(`${key} begin`)], tools: [background] }));
@@ -372,7 +373,7 @@ describe('behaviours of the clients', () => {
         assert.equal(events.at(-1).code, 'user_stop');
     });
 
-    it('clients.md 13: headers and RUN_STARTED leave before the model answers', async () => {
+    it('client behaviour 13: headers and RUN_STARTED leave before the model answers', async () => {
         const held = gate();
         model.script(key, [{ content: 'At last.', hold: held.opened }]);
 

@@ -30,7 +30,7 @@ protected:
         return std::to_string(reply.status) + " " +
                (named ? std::string(body.at("error").at("code").as_string()) : reply.body);
     }
-    /// A run on a thread of its own.
+    /// A run on a new thread.
     [[nodiscard]] std::string run(const json::object& members) {
         return outcome(ask(post("/agui", json::serialize(input(members)))));
     }

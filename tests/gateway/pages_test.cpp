@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A server with pages of its own, and with pages of other origins that ask it.
+/// A server that serves pages and also gets requests from pages of other origins.
 class Pages : public server_test {
 protected:
     Pages() {

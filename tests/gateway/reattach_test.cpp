@@ -173,7 +173,8 @@ TEST_P(Reattach, ARepeatUnderAnIdempotencyKeyReadsTheFirstRun) {
     again.replace(again.find(R"("runId":"r1")"), 12, R"("runId":"r2")");
 
     EXPECT_EQ(ask(post("/agui", again, header)).body, first.body);
-    EXPECT_EQ(code_of(ask(get(events_path("t", "r2")))), "not_found") << "no run of its own";
+    EXPECT_EQ(code_of(ask(get(events_path("t", "r2")))), "not_found")
+        << "the repeat started no run";
     EXPECT_EQ(
         code_of(ask(post("/agui", run_body("t", "r3", "something else"), header))), "run_id_reused"
     );

@@ -27,7 +27,7 @@ constexpr std::string_view events =
     "{\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"$id:m\"}\n"
     "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n";
 
-/// A fixture of one request in a folder of its own; each test changes one thing about it.
+/// A fixture of one request, in its own folder. Each test changes one thing about it.
 class FixtureCheck : public ::testing::Test {
 protected:
     FixtureCheck() {

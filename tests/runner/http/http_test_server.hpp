@@ -96,7 +96,7 @@ private:
     std::string received_;
 };
 
-/// An HTTP server on a port of its own that does what a script says with each connection. Lives on
+/// An HTTP server on its own port that does what a script says with each connection. Lives on
 /// one thread, the one that runs its context; outlives that context's run.
 class http_test_server {
 public:

@@ -521,7 +521,8 @@ TEST_F(HttpTransport, ReadsTheLineOfAChunkThatComesInPieces) {
         for (const std::string& piece :
              {"5;" + std::string(1500, 'x'), std::string(1500, 'y'), std::string("\r\nhello\r\n")
              }) {
-            pause.expires_after(std::chrono::milliseconds(1)); // Mostly a read of its own.
+            pause.expires_after(std::chrono::milliseconds(1)
+            ); // So that it is usually read separately.
             co_await pause.async_wait(asio::use_awaitable);
             co_await peer.send(piece);
         }

@@ -111,7 +111,7 @@ std::vector<received> parse(std::string_view body, Next next, bool at_end) {
     sse_parser parser(out);
     while (!body.empty()) {
         const std::size_t length = std::min<std::size_t>(next(), body.size());
-        // A copy of its own size, so that a sanitizer sees a read beyond the piece.
+        // A copy of exactly this size, so that a sanitizer notices a read beyond the piece.
         const std::vector<char> piece(
             body.begin(), body.begin() + static_cast<std::ptrdiff_t>(length)
         );

@@ -99,7 +99,7 @@ public:
 
 private:
     // assistant-ui begins a new message only with text: calls of a turn without text join the
-    // message before it, under an id of its own.
+    // message before it, under a new id.
     void copy_turn(const message& turn) {
         if (kind_ != client::reshaping) {
             copy_.push_back(turn);

@@ -36,7 +36,7 @@ TEST_F(MemoryStore, AThreadThatIsCopiedHoldsUpNoOther) {
             }
             std::promise<bool> found;
             other = found.get_future();
-            // On a thread of its own: while this one copies.
+            // On another thread, while this one copies.
             std::thread([&subject, found = std::move(found)]() mutable {
                 boost::asio::io_context context(1);
                 boost::asio::co_spawn(

@@ -52,7 +52,7 @@ TEST(AppendJsonString, ReplacesEachBrokenSequenceOnce) {
     EXPECT_EQ(escaped("a\x80z"), "\"a" + mark + "z\"");        // A continuation alone.
     EXPECT_EQ(escaped("a\xC3"), "\"a" + mark + "\"");          // Cut at the end.
     EXPECT_EQ(escaped("a\xE4\xBD"), "\"a" + mark + "\"");      // Cut after two of three.
-    EXPECT_EQ(escaped("\xE4\xBDz"), "\"" + mark + "z\"");      // Goes on with another character.
+    EXPECT_EQ(escaped("\xE4\xBDz"), "\"" + mark + "z\"");      // Another character follows.
     EXPECT_EQ(escaped("\xC0\xAF"), "\"" + mark + mark + "\""); // An overlong '/'.
     EXPECT_EQ(escaped("\xE0\x80\xAF"), "\"" + mark + mark + mark + "\"");
     EXPECT_EQ(escaped("\xED\xA0\x80"), "\"" + mark + mark + mark + "\""); // A surrogate.
