@@ -23,8 +23,8 @@ namespace agui::gateway {
 struct server_options {
     runner::tool_registry tools; ///< C++ functions as server tools, besides the config's.
     logger* log = nullptr;       ///< Outlives the server; nullptr: lines on standard error.
-    /// What answers for a model with `provider = "custom"`; needed if there is one. Called once for
-    /// each, while the server is constructed.
+    /// Makes the provider of a model with `provider = "custom"`; required if one is configured.
+    /// Called once for each, while the server is constructed.
     std::function<std::unique_ptr<runner::model_provider>(const model_config&)> provider_of;
     /// Where conversations live; null: what `session.store` says. The server closes it.
     std::shared_ptr<session::store> store;

@@ -2,7 +2,7 @@
 //
 //   provider_of   the object that answers for a model with `provider = "custom"`
 //   observer      sees each event of each run, as a client would
-//   runs()        starts a run, lists and stops runs, waits for an end
+//   runs()        starts a run and waits for its end; run_control.hpp has the rest: list, stop
 //   store()       what was said, after the run
 //
 // usage: own-model-example [TEXT]

@@ -35,8 +35,8 @@ public:
     /// One wait at a time.
     [[nodiscard]] virtual boost::asio::awaitable<void> wait() = 0;
     virtual void wake() = 0;
-    /// Says that the reader does not leave by itself: its connection is closed because it reads too
-    /// slowly.
+    /// Called before the server closes the connection of a reader that is too slow: the reader does
+    /// not count as having left.
     virtual void cut_off() noexcept = 0;
 
     /// The approximate number of bytes that are still to be read.

@@ -165,7 +165,8 @@ private:
     event_stream* stream_ =
         nullptr;              ///< Set while a stream is sent; lives in the coroutine that sends it.
     std::uint64_t watch_ = 0; ///< The number of the current watch.
-    /// The peer has sent so much during a stream that sweep() must check whether it left.
+    /// The peer has sent bytes during a stream that are left unread: the socket stays readable, so
+    /// only sweep() can notice that the peer leaves.
     bool early_ = false;
 };
 

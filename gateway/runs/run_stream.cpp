@@ -5,7 +5,7 @@
 namespace agui::gateway {
 
 run_stream::run_stream(run_stream_request what)
-    : form_(what.form),
+    : form_(*what.form),
       log_(std::move(what.log)),
       next_(std::move(what.next)),
       at_{what.projection, what.after, 0} {}

@@ -18,7 +18,7 @@ struct run_stream_request {
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
     std::shared_ptr<event_log>
         next; ///< Read from its start after `log` has ended; null: nothing follows.
-    const stream_form& form = sse_form();
+    const stream_form* form = &sse_form(); ///< Lives as long as the program.
 };
 
 /// A run's log, from a cursor to its end, as the body of a reply.

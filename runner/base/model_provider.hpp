@@ -66,8 +66,8 @@ public:
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
-    /// What is delivered between the two came together: it is passed on together, at the end. For
-    /// a provider that reads from a network: one batch for each read.
+    /// Calls between the two come from one read of the network; the sink publishes them together,
+    /// at the end.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 

@@ -92,7 +92,7 @@ std::string_view describe(stop_reason reason) noexcept {
     case stop_reason::tool_loop:
         return "The model kept repeating the same tool call.";
     case stop_reason::token_limit:
-        return "The run used more tokens than allowed.";
+        return "The run reached a limit of tokens or of size.";
     case stop_reason::max_output_tokens:
         return "The answer reached its maximum length.";
     case stop_reason::truncated:

@@ -45,9 +45,9 @@ public:
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
     /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). Only `what`:
-    /// the caller goes on, and what it awaits next is not cancelled. Nothing: a stop came before,
-    /// and `what` never began, or while it went on, whatever it returned. What it throws is passed
-    /// on. Not while something else is bound to slot().
+    /// the caller goes on, and what it awaits next is not cancelled. Returns nullopt if a
+    /// stop came before `what` began, which is then not started, or while it ran; its result is
+    /// then dropped. What it throws is passed on. Not while something else is bound to slot().
     template <class T>
     [[nodiscard]] boost::asio::awaitable<std::optional<T>> run(boost::asio::awaitable<T> what);
 

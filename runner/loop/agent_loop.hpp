@@ -94,7 +94,7 @@ struct run_request {
     session::thread_key key;
     std::string run_id;
     agent_settings agent;
-    session::thread_record thread; ///< Released once the model was asked.
+    session::thread_record thread; ///< Released before the model is asked.
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;

@@ -20,10 +20,10 @@ public:
     model_round(const model_round&) = delete;
     model_round& operator=(const model_round&) = delete;
 
-    /// Asks until one of the run's models has answered or none is left; `first`: of the run.
-    /// Another model is asked only while nothing of the answer was shown. Nothing: there are calls
-    /// to execute or to hand over. Whatever it returns, what the model has said so far is in
-    /// turn().
+    /// Asks until one of the run's models has answered or none is left; `first`: this is the run's
+    /// first model call. Another model is asked only while nothing of the answer was shown. Returns
+    /// nullopt if there are calls to execute or to hand over. In any case, what the model has said
+    /// so far is in turn().
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
 
     /// The model of that name is asked first, if the run may ask it.

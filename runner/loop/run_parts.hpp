@@ -6,7 +6,7 @@
 
 namespace agui::runner {
 
-/// What the steps of one run share; of its run, which outlives them.
+/// What the steps of one run share. The run owns what is named here, and outlives its steps.
 struct run_parts {
     const run_request& request;
     const loop_services& services;

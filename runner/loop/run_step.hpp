@@ -13,9 +13,8 @@ enum class run_step {
     hand_over,     ///< Only the caller can answer what is left: the run ends.
 };
 
-/// Decided by the run's stored calls alone, so that a run which begins with calls to execute, or
-/// continues with them, needs no memory of how they came about. `open`: the run's calls without a
-/// result.
+/// Decided by the run's stored calls alone: a run can begin with calls that are already stored.
+/// `open`: the run's calls without a result.
 [[nodiscard]] run_step next_step(std::span<const session::call_record> open) noexcept;
 
 } // namespace agui::runner

@@ -19,7 +19,7 @@ class tool_round {
 public:
     explicit tool_round(const run_parts& run) noexcept : run_(run) {}
 
-    /// Executes conversation::calls_to_execute(). Returns nothing once each of them has a result or
+    /// Executes conversation::calls_to_execute(). Returns nullopt once each of them has a result or
     /// was handed over by its tool. After a stop, or a result that could not be shown or stored, no
     /// tool of the round is started any more, and those that run are cancelled.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> execute();

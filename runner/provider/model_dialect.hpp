@@ -23,7 +23,7 @@ public:
     /// All that the model says has come; usage or an end mark may follow, and is waited for only
     /// briefly.
     [[nodiscard]] virtual bool ending() const noexcept = 0;
-    /// Nothing that anybody needs is missing.
+    /// Usage or the end mark has come as well: nothing more is read.
     [[nodiscard]] virtual bool complete() const noexcept = 0;
     /// The answer cannot become whole any more.
     [[nodiscard]] virtual bool failed() const noexcept = 0;

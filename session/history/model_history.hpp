@@ -8,7 +8,7 @@ namespace agui::session {
 
 /// The conversation of the branch that ends in `tip`, as a model gets it: select_history(), then
 /// repair_history(). Whatever shortens or edits a history does so between these two, so that its
-/// result is repaired as well.
+/// result is repaired as well; its settings come from the agent, through model_round.
 ///
 /// Pure, and stable: a stored history that only grows yields output that only grows, byte for byte,
 /// except for calls that were answered meanwhile.

@@ -49,12 +49,12 @@ struct log_slice {
     std::vector<std::pair<std::uint32_t, std::string>> variants;
 };
 
-/// The start of a run, as accepted.
+/// What begin() says about the run that it has stored.
 struct begun_run {
     std::int64_t number = 0;
 };
 
-/// A page of threads, newest first.
+/// A thread without its messages.
 struct thread_summary {
     thread_key key;
     std::string agent_id;
@@ -85,6 +85,7 @@ struct thread_query {
     std::string cursor; ///< The cursor from the previous page; empty: the first page.
 };
 
+/// Newest first.
 struct thread_page {
     std::vector<thread_summary> threads;
     std::string next_cursor; ///< Empty: this was the last page.

@@ -4,7 +4,7 @@
 
 namespace agui::session {
 
-// What every store answers in the same words, and who uses one as well.
+// Failures that the stores and their callers word alike.
 
 [[nodiscard]] inline failure no_such_thread() {
     return {errc::not_found, "there is no such thread"};
