@@ -63,7 +63,8 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
         return;
     }
     if (table.has("url")) {
-        read_url(table, "url", server.url);
+        // With its trailing slash, on which some servers insist: they redirect otherwise.
+        read_exact_url(table, "url", server.url);
         read_headers(table, server.headers);
         read_secret_headers(table, server.secret_headers);
         refuse(table, {"args", "cwd", "env_allow"}, "needs a command");

@@ -29,9 +29,9 @@ bool is_printable(std::string_view text) {
     });
 }
 
-void read_url(config_reader& table, std::string_view key, std::string& url) {
+bool read_exact_url(config_reader& table, std::string_view key, std::string& url) {
     if (!table.read(key, url)) {
-        return;
+        return false;
     }
     const std::size_t begin = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
     const std::string_view authority =
@@ -39,6 +39,13 @@ void read_url(config_reader& table, std::string_view key, std::string& url) {
     if (begin == 0 || authority.empty() || authority.find('@') != std::string_view::npos ||
         url.find_first_of("# ") != std::string::npos || !is_printable(url)) {
         table.problem(key, "must be an http:// or https:// URL without user and fragment");
+        return false;
+    }
+    return true;
+}
+
+void read_url(config_reader& table, std::string_view key, std::string& url) {
+    if (!read_exact_url(table, key, url)) {
         return;
     }
     std::string rest;

@@ -21,7 +21,9 @@ bool is_word(std::string_view text, std::string_view besides);
 /// Whether the text holds no control character.
 bool is_printable(std::string_view text);
 
-/// An http(s) URL without userinfo and fragment; a trailing slash of its path is removed.
+/// An http(s) URL without userinfo and fragment, as it is written. False: there is none.
+bool read_exact_url(config_reader& table, std::string_view key, std::string& url);
+/// The same; a trailing slash of its path is removed.
 void read_url(config_reader& table, std::string_view key, std::string& url);
 /// Adds the headers of the key `headers`.
 void read_headers(config_reader& table, header_list& headers);

@@ -74,7 +74,7 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
     case mcp_failure::kind::unavailable:
         return "The tool could not be reached.";
     case mcp_failure::kind::refused:
-        return "The tool's server refused the call.";
+        return "The tool's server answered with an HTTP error.";
     case mcp_failure::kind::lost:
         return "The connection to the tool was lost before its answer was complete.";
     case mcp_failure::kind::timeout:

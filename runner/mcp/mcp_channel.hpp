@@ -16,8 +16,8 @@ namespace agui::runner {
 /// Why an MCP server gave no result.
 struct mcp_failure {
     enum class kind {
-        unavailable, ///< It cannot be reached; the request was not sent.
-        refused,     ///< It did not take the request (an HTTP status): nothing was executed.
+        unavailable, ///< It cannot be reached.
+        refused,     ///< An HTTP status in place of an answer.
         lost,        ///< The connection or the process ended before the answer.
         timeout,
         protocol,  ///< What it sent is not MCP, or too long.
@@ -28,6 +28,7 @@ struct mcp_failure {
     kind what = kind::lost;
     std::string detail;        ///< For the log: our own words.
     std::string upstream = {}; ///< error: the server's words, for the model.
+    bool not_taken = false; ///< For certain: the request was not sent, or is said to be at fault.
     bool session_over = false; ///< refused: the server does not know the session.
 };
 

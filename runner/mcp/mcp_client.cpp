@@ -36,6 +36,10 @@ mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
+mcp_failure cancelled_failure() {
+    return {.what = mcp_failure::kind::cancelled, .detail = "cancelled"};
+}
+
 } // namespace
 
 mcp_client::mcp_client(
@@ -100,6 +104,7 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
     const auto self = shared_from_this();
     tool_list all;
     std::set<std::string> names;
+    std::size_t bytes = 0;
     json::object params;
     for (std::size_t page_count = 0; has_tools_; ++page_count) {
         if (page_count == mcp_list_pages_max) {
@@ -116,7 +121,10 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
         }
         all.left_out += page->left_out;
         for (mcp_tool& tool : page->tools) {
-            if (all.tools.size() < mcp_tools_max && names.insert(tool.name).second) {
+            const std::size_t with_it = bytes + tool.bytes;
+            if (all.tools.size() < mcp_tools_max && with_it <= mcp_definitions_bytes_max &&
+                names.insert(tool.name).second) {
+                bytes = with_it;
                 all.tools.push_back(std::move(tool));
             } else {
                 ++all.left_out;
@@ -167,8 +175,14 @@ asio::awaitable<mcp_result<json::object>>
 mcp_client::request(std::string_view method, json::object params, wait_limits limits) {
     // A cancelled caller gets a value, too.
     co_await asio::this_coro::throw_if_cancelled(false);
+    const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
+    if (before.cancelled() != asio::cancellation_type::none) {
+        co_return cancelled_failure();
+    }
     if (closed_) {
-        co_return *closed_;
+        mcp_failure never_sent = *closed_;
+        never_sent.not_taken = true;
+        co_return never_sent;
     }
     const std::int64_t id = ++last_id_;
     const auto entry = std::make_shared<pending>(executor_);
@@ -191,7 +205,7 @@ mcp_client::request(std::string_view method, json::object params, wait_limits li
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
         give_up(id, method, "The run was stopped.");
-        co_return mcp_failure{.what = mcp_failure::kind::cancelled, .detail = "cancelled"};
+        co_return cancelled_failure();
     }
     give_up(id, method, "There was no answer in time.");
     if (!limits.probe && !version_.empty() && last_sign_ < begun) {
@@ -353,6 +367,7 @@ void mcp_client::end(mcp_failure why) {
             // They were sent, so they may have been executed.
             if (lost.what != mcp_failure::kind::closed && !version_.empty()) {
                 lost.what = mcp_failure::kind::lost;
+                lost.not_taken = false;
             }
             entry->answer.emplace(std::move(lost));
             entry->timer.cancel();

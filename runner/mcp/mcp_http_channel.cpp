@@ -55,6 +55,7 @@ mcp_failure failure_of(const transport_failure& failed) {
     case transport_failure::kind::connect:
     case transport_failure::kind::tls:
         why.what = mcp_failure::kind::unavailable;
+        why.not_taken = true;
         break;
     case transport_failure::kind::timeout:
         why.what = mcp_failure::kind::timeout;
@@ -222,6 +223,7 @@ mcp_failure mcp_http_channel::refusal(int status) const {
     return {
         .what = mcp_failure::kind::refused,
         .detail = "it answered with status " + std::to_string(status),
+        .not_taken = status >= 400 && status < 500, // After others it may have been executed.
         .session_over = status == 404 && !session_.empty()
     };
 }

@@ -29,7 +29,8 @@ inline constexpr std::size_t mcp_list_pages_max = 64;
 inline constexpr std::size_t mcp_tools_max = 512;
 inline constexpr std::size_t mcp_tool_name_bytes_max = 256;
 inline constexpr std::size_t mcp_description_bytes_max = 16U << 10U;
-inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U; ///< As for a client's tools.
+inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U;     ///< As for a client's tools.
+inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U; ///< All tools of a server.
 inline constexpr std::size_t mcp_cursor_bytes_max = 64U << 10U;
 
 /// Model servers accept no longer name of a tool.

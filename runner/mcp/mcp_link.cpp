@@ -124,6 +124,7 @@ asio::awaitable<void> mcp_link::run() {
     while (!stopping_) {
         const clock_point begun = std::chrono::steady_clock::now();
         mcp_failure why;
+        wanted_ = false; // Whoever still waits after this attempt says so again.
         try {
             why = co_await session();
         } catch (const std::exception& error) {
@@ -171,7 +172,6 @@ asio::awaitable<mcp_failure> mcp_link::session() {
     }
     client_ = client;
     tried_ = true;
-    wanted_ = false;
     reported_.clear();
     tell();
     while (client->closed() == nullptr && !stopping_) {
@@ -321,7 +321,7 @@ asio::awaitable<tool_outcome> mcp_link::call(std::string tool, boost::json::obje
             co_return read_mcp_call_result(*answer);
         }
         why = answer.error();
-        if (why.what != mcp_failure::kind::refused) {
+        if (!why.not_taken) {
             break;
         }
         const bool alive = co_await client->check();

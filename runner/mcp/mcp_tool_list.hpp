@@ -15,6 +15,7 @@ struct mcp_tool {
     std::string name;
     std::string description;
     boost::json::object schema; ///< Of its arguments.
+    std::size_t bytes = 0;      ///< Of all three, the schema as text.
 };
 
 /// One page of an answer to tools/list.

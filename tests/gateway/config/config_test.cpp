@@ -376,7 +376,7 @@ TEST_F(ConfigSecret, ReadsMcpServersAndNeverPrintsTheirSecrets) {
     const config all = load(std::string(minimal) + R"(
 [[mcp_servers]]
 name = "files"
-url = "http://127.0.0.1:9001/mcp?key=sk-canary-1"
+url = "http://127.0.0.1:9001/mcp/?key=sk-canary-1"
 headers = { X-Team = "sk-canary-2" }
 header_env = { Authorization = "AGUI_TEST_KEY" }
 timeout_seconds = 5
@@ -392,7 +392,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
     ASSERT_EQ(all.tools.mcp_servers.size(), 2U);
     const mcp_server_config& files = all.tools.mcp_servers[0];
     EXPECT_EQ(files.name, "files");
-    EXPECT_EQ(files.url, "http://127.0.0.1:9001/mcp?key=sk-canary-1");
+    EXPECT_EQ(files.url, "http://127.0.0.1:9001/mcp/?key=sk-canary-1");
     EXPECT_EQ(files.headers, (header_list{{"X-Team", "sk-canary-2"}}));
     EXPECT_EQ(files.secret_headers.at("Authorization").value, "sk-canary");
     EXPECT_EQ(files.timeout, std::chrono::seconds(5));
@@ -405,7 +405,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
 
     const std::string printed = print_config(all);
     EXPECT_EQ(printed.find("sk-canary"), std::string::npos) << printed;
-    EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp?key=***'"), std::string::npos);
+    EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp/?key=***'"), std::string::npos);
     EXPECT_NE(printed.find("AGUI_TEST_KEY"), std::string::npos);
     EXPECT_NE(printed.find("args = [ '***', '***' ]"), std::string::npos) << printed;
 }

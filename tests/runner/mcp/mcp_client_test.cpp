@@ -22,6 +22,7 @@ using test::fake_mcp_server;
 using test::text_result;
 using channel = fake_mcp_server::channel;
 using list = std::vector<std::string>;
+constexpr auto never = std::chrono::steady_clock::time_point::max();
 
 class McpClient : public test::coroutine_test {
 protected:
@@ -176,6 +177,29 @@ TEST_F(McpClient, BoundsTheNumberOfPages) {
     ASSERT_FALSE(listed);
     EXPECT_EQ(listed.error().what, mcp_failure::kind::protocol);
     EXPECT_EQ(server.heard.size(), mcp_list_pages_max);
+}
+
+TEST_F(McpClient, BoundsAllDefinitionsTogether) {
+    connect();
+    int page = 0;
+    server.instead = [&](channel& over, const json::object& message) {
+        json::array tools;
+        for (int i = 0; i < 10; ++i) {
+            tools.push_back(
+                {{"name", std::to_string(page) + "." + std::to_string(i)},
+                 {"inputSchema", {{"type", "object"}, {"x", std::string(60'000, 'x')}}}}
+            );
+        }
+        ++page;
+        json::object result{{"tools", tools}};
+        if (page < 10) {
+            result["nextCursor"] = "more";
+        }
+        over.result(message, result);
+    };
+    const auto listed = run(client().list_tools()).value();
+    EXPECT_EQ(listed.tools.size() + listed.left_out, 100U);
+    EXPECT_EQ(listed.tools.size(), mcp_definitions_bytes_max / 60'000);
 }
 
 TEST_F(McpClient, AServerWithoutToolsIsNotAsked) {
@@ -391,6 +415,36 @@ TEST_F(McpClient, ACancelledCallEndsAtOnceAndTellsTheServer) {
     EXPECT_EQ(client().closed(), nullptr);
 }
 
+TEST_F(McpClient, ACallThatIsCancelledBeforeItBeginsIsNotSent) {
+    connect();
+    server.heard.clear();
+    server.answer = [](channel& over, const json::object& message) {
+        if (message.contains("id")) {
+            over.result(message, json::object{});
+        }
+    };
+    asio::cancellation_signal stop;
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        context(),
+        [](mcp_client& one) -> asio::awaitable<mcp_result<json::object>> {
+            co_await asio::this_coro::throw_if_cancelled(false);
+            asio::steady_timer waiting(co_await asio::this_coro::executor, never);
+            co_await waiting.async_wait(asio::as_tuple(asio::use_awaitable));
+            mcp_result<json::object> answer = co_await one.call_tool("echo", {});
+            co_return answer;
+        }(client()),
+        asio::bind_cancellation_slot(
+            stop.slot(), [&](std::exception_ptr thrown, const mcp_result<json::object>& answer
+                         ) { outcome = thrown ? "thrown" : describe(answer); }
+        )
+    );
+    stop.emit(asio::cancellation_type::terminal);
+    EXPECT_TRUE(run(client().check()));
+    EXPECT_EQ(outcome, "cancelled: cancelled");
+    EXPECT_EQ(server.methods(), list{"ping"});
+}
+
 TEST_F(McpClient, SaysThatTheToolsHaveChanged) {
     connect();
     EXPECT_FALSE(client().take_tools_changed());
@@ -435,7 +489,9 @@ TEST_F(McpClient, ARequestThatFailsAloneLeavesTheSession) {
 TEST_F(McpClient, AServerThatDoesNotAnswerThePingIsGivenUp) {
     connect();
     server.answer = [](channel& over, const json::object& message) {
-        over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 400"});
+        over.unanswered(
+            message, {.what = mcp_failure::kind::refused, .detail = "status 400", .not_taken = true}
+        );
     };
     EXPECT_EQ(call(), "refused: status 400");
     EXPECT_FALSE(run(client().check()));

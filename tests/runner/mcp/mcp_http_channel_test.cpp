@@ -57,8 +57,10 @@ protected:
             co_await peer.read_request();
             co_await peer.send(bytes);
         });
-        open(server).send("{}", 1);
+        mcp_channel& channel = open(server);
+        channel.send("{}", 1);
         until([this] { return !unanswered.empty(); });
+        run(channel.close());
     }
 
     template <class Condition>
@@ -177,6 +179,22 @@ TEST_F(McpHttpChannel, ReportsOtherStatuses) {
     EXPECT_FALSE(unanswered.at(1).session_over);
 }
 
+TEST_F(McpHttpChannel, OnlyARequestThatIsSaidToBeAtFaultWasNotTaken) {
+    for (const auto& [status, not_taken] : std::map<std::string, bool>{
+             {"302 Found", false},
+             {"400 Bad Request", true},
+             {"404 Not Found", true},
+             {"499 Other", true},
+             {"500 Oops", false},
+             {"504 Gateway Timeout", false}
+         }) {
+        SCOPED_TRACE(status);
+        unanswered.clear();
+        ask(test::response("", status));
+        EXPECT_EQ(unanswered.at(1).not_taken, not_taken);
+    }
+}
+
 TEST_F(McpHttpChannel, OnlyA404InASessionEndsIt) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
@@ -221,6 +239,7 @@ TEST_F(McpHttpChannel, ReportsAServerThatCannotBeReached) {
     channel.send("{}", 1);
     until([&] { return !unanswered.empty(); });
     EXPECT_EQ(unanswered.at(1).what, mcp_failure::kind::unavailable);
+    EXPECT_TRUE(unanswered.at(1).not_taken);
 }
 
 TEST_F(McpHttpChannel, BoundsADocument) {

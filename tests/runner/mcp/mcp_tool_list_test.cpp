@@ -19,7 +19,7 @@ std::optional<mcp_tool_page> read(std::string_view text) {
 std::vector<std::string> offered(std::string_view server, const std::vector<std::string>& names) {
     std::vector<mcp_tool> tools;
     for (const std::string& name : names) {
-        tools.push_back({.name = name, .description = {}, .schema = {}});
+        tools.push_back({.name = name, .description = {}, .schema = {}, .bytes = 0});
     }
     return mcp_offered_names(server, tools);
 }

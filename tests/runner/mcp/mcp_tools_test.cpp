@@ -266,6 +266,7 @@ TEST_F(McpTools, ACallThatAForgottenSessionRefusedIsSentInTheNextOne) {
             over.unanswered(
                 message, {.what = mcp_failure::kind::refused,
                           .detail = "it answered with a status",
+                          .not_taken = true,
                           .session_over = says_so}
             );
         };
@@ -279,11 +280,56 @@ TEST_F(McpTools, ACallThatIsRefusedForItselfIsAnError) {
         if (message.at("method") == "ping") {
             over.result(message, json::object{});
         } else {
-            over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 413"});
+            over.unanswered(
+                message,
+                {.what = mcp_failure::kind::refused, .detail = "status 413", .not_taken = true}
+            );
         }
     };
-    EXPECT_EQ(call("mcp__s__echo"), "error: The tool's server refused the call.");
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool's server answered with an HTTP error.");
     EXPECT_EQ(server.channels, 1);
+}
+
+TEST_F(McpTools, ACallThatMayHaveBeenExecutedIsNotRepeated) {
+    start();
+    int calls = 0;
+    server.answer = [&](channel& over, const json::object& message) {
+        calls += message.at("method") == "tools/call" ? 1 : 0;
+        over.unanswered(message, {.what = mcp_failure::kind::refused, .detail = "status 502"});
+    };
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool's server answered with an HTTP error.");
+    until([&] { return server.channels > 1; }); // Not even the ping was answered.
+    EXPECT_EQ(calls, 1);
+}
+
+TEST_F(McpTools, ACallThatWasNeverSentIsSentInTheNextSession) {
+    start();
+    server.answer = [](channel& over, const json::object& message) {
+        if (over.number > 0) {
+            over.result(message, text_result("from the new session"));
+            return;
+        }
+        over.unanswered(
+            message,
+            {.what = mcp_failure::kind::unavailable, .detail = "refused", .not_taken = true}
+        );
+    };
+    EXPECT_EQ(call("mcp__s__echo"), "result: from the new session");
+}
+
+TEST_F(McpTools, ACallMakesOneAttemptNotAnEndlessNumber) {
+    mcp_server_settings settings = settings_for("s", server);
+    settings.reconnect_max = milliseconds(3'600'000);
+    settings.reconnect_wait = milliseconds(5);
+    start({settings});
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::unavailable, .detail = "refused"};
+    server.last.lock()->die();
+    until([&] { return server.channels > 9; });
+    EXPECT_EQ(call("mcp__s__echo"), "error: The tool could not be reached.");
+    const int before = server.channels;
+    const auto end = std::chrono::steady_clock::now() + milliseconds(50);
+    until([&] { return std::chrono::steady_clock::now() > end; });
+    EXPECT_LE(server.channels, before + 1);
 }
 
 TEST_F(McpTools, ACallFromAnotherThreadIsStoppedAtOnce) {
