@@ -55,6 +55,7 @@ export class Gateway {
                 models: { main: { provider: 'openai', base_url: model.url, model: 'mock', ...config.model } },
                 agents: [{ id: 'default', models: ['main'], instructions: 'You are a test.', ...config.agent }],
                 ...(config.tools && { tools: config.tools }),
+                ...(config.mcp_servers && { mcp_servers: config.mcp_servers }),
             };
             gateway.configFile = path.join(gateway.folder, 'gateway.toml');
             fs.writeFileSync(gateway.configFile, toToml(merged));
