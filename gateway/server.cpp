@@ -93,7 +93,7 @@ struct server::impl {
     memory_limits bounds;
     memory_budget memory; ///< Before everything that counts against it.
     address_shares unfinished;
-    turnstile large_replies{large_replies_at_once, large_replies_waiting};
+    bulkhead large_replies{large_replies_at_once, large_replies_waiting};
 
     // Destroyed in reverse: whoever uses the contexts goes before them.
     std::unique_ptr<logger> own_log;

@@ -13,21 +13,22 @@
 namespace agui::gateway {
 
 /// Something that happens repeatedly, for one coroutine that waits for the next time or for a
-/// deadline. Owned by shared_ptr, so that tell() is safe while the waiter is being destroyed.
+/// deadline. Owned by shared_ptr, so that notify() is safe while the waiter is being destroyed.
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
     /// `executor`: the waiter's.
     explicit change_signal(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
     /// Any thread.
-    void tell() {
+    void notify() {
         boost::asio::post(timer_.get_executor(), [self = shared_from_this()] {
             self->told_ = true;
             self->timer_.cancel();
         });
     }
 
-    /// Call on the executor. Returns once tell() was called since the last wait, or at `deadline`.
+    /// Call on the executor. Returns once notify() was called since the last wait, or at
+    /// `deadline`.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         if (!told_) {

@@ -40,7 +40,7 @@ public:
     virtual void cut_off() noexcept = 0;
 
     /// The approximate number of bytes that are still to be read.
-    [[nodiscard]] virtual std::size_t bytes_behind() const = 0;
+    [[nodiscard]] virtual std::size_t backlog_bytes() const = 0;
 
     /// Sent after a long silence, so that no proxy on the way takes the stream for dead. Empty:
     /// nothing is sent.

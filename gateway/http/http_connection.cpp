@@ -234,7 +234,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     if (match.target == nullptr) {
         http_reply reply = preflight_reply(request, access.cors_origins, match.methods);
         if (reply.status == 403) {
-            services_.refused.tell(request.header("origin"));
+            services_.refused.report(request.header("origin"));
         }
         reply_ = std::move(reply);
         return false;
@@ -277,7 +277,7 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
 asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
     constexpr std::string_view no_memory =
         "There is not enough memory for this reply (server.max_memory_bytes).";
-    std::unique_ptr<turnstile::pass> place;
+    std::unique_ptr<bulkhead::pass> place;
     if (target.large_reply) {
         pass_failpoint("reply.asked");
         place = co_await services_.large_replies.enter();

@@ -2,6 +2,7 @@
 
 #include "gateway/http/access_rules.hpp"
 #include "gateway/http/address_shares.hpp"
+#include "gateway/http/bulkhead.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/framing_check.hpp"
 #include "gateway/http/gather.hpp"
@@ -10,7 +11,6 @@
 #include "gateway/http/refused_origins.hpp"
 #include "gateway/http/response_head.hpp"
 #include "gateway/http/router.hpp"
-#include "gateway/http/turnstile.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -60,7 +60,7 @@ struct connection_services {
     logger& log;
     memory_budget& memory;      ///< For bodies and plain replies.
     address_shares& unfinished; ///< For bodies that have not arrived completely.
-    turnstile& large_replies;   ///< For handlers that make one.
+    bulkhead& large_replies;    ///< For handlers that make one.
     refused_origins& refused;
     std::vector<network> trusted_proxies;
 };
@@ -152,8 +152,9 @@ private:
     const gather* plain_ = nullptr; ///< The rest of a plain reply that is being written.
     time_point reply_since_;        ///< When writing it began.
     std::size_t reply_bytes_ = 0;   ///< Its whole size.
-    std::size_t untaken_ = 0;       ///< How much the peer had not read when it last made progress.
-    bool timed_out_ = false;        ///< The read that is under way was cancelled by sweep().
+    std::size_t unread_at_progress_ =
+        0;                   ///< How much the peer had not read when it last made progress.
+    bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
     bool finishing_ = false;
     bool write_failed_ = false;
     bool without_body_ = false; ///< HEAD.

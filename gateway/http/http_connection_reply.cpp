@@ -123,7 +123,7 @@ asio::awaitable<bool> http_connection::send_reply() {
     }
     reply_since_ = now_;
     reply_bytes_ = buffers.bytes();
-    untaken_ = reply_bytes_;
+    unread_at_progress_ = reply_bytes_;
     plain_ = &buffers;
     const bool written = co_await write_rest(buffers);
     plain_ = nullptr;
@@ -344,8 +344,8 @@ void http_connection::look_for_reply_progress() {
     const std::size_t untaken = plain_->bytes() + static_cast<std::size_t>(unsent);
     const auto least =
         static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
-    if (untaken_ - std::min(untaken, untaken_) >= least) {
-        untaken_ = untaken;
+    if (unread_at_progress_ - std::min(untaken, unread_at_progress_) >= least) {
+        unread_at_progress_ = untaken;
         since_ = now_;
     }
     const std::chrono::milliseconds earned(reply_bytes_ * 1000 / limits.reply_rate);
@@ -365,7 +365,7 @@ void http_connection::look_for_lag() {
         }
         return;
     }
-    const std::size_t behind = stream.source->bytes_behind();
+    const std::size_t behind = stream.source->backlog_bytes();
     if (behind <= services_.limits.reader_buffer_bytes) {
         stream.least_lag = 0;
     } else if (stream.least_lag == 0 || behind < stream.least_lag) {

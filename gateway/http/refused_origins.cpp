@@ -2,7 +2,7 @@
 
 namespace agui::gateway {
 
-void refused_origins::tell(std::string_view origin) {
+void refused_origins::report(std::string_view origin) {
     if (origin.empty() || origin.size() > most_bytes_) {
         return;
     }

@@ -18,7 +18,7 @@ public:
     refused_origins(const refused_origins&) = delete;
     refused_origins& operator=(const refused_origins&) = delete;
 
-    void tell(std::string_view origin);
+    void report(std::string_view origin);
 
 private:
     static constexpr std::size_t most_ = 50;

@@ -138,7 +138,7 @@ public:
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
     /// The approximate number of bytes still to be read in that form.
-    [[nodiscard]] std::size_t bytes_behind(const cursor& at, const stream_form& form) const;
+    [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
 
     /// The place where a reader waits. Exists as long as its reader; one wait at a time.
     class waiter {

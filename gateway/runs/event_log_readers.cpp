@@ -111,7 +111,7 @@ bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes,
     return ended_ && all_read;
 }
 
-std::size_t event_log::bytes_behind(const cursor& at, const stream_form& form) const {
+std::size_t event_log::backlog_bytes(const cursor& at, const stream_form& form) const {
     const std::lock_guard lock(mutex_);
     if (at.after >= visible_ || events_.size() == 0) {
         return 0;

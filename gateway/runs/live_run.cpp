@@ -118,13 +118,13 @@ live_run::live_run(
 }
 
 void live_run::start(
-    runner::run_request request, runner::loop_services services, handlers told,
+    runner::run_request request, runner::loop_services services, handlers to_notify,
     std::optional<stop_reason> stopped
 ) {
     if (stopped) {
         stop(*stopped);
     }
-    told_ = std::move(told);
+    handlers_ = std::move(to_notify);
     const std::weak_ptr<live_run> weak = weak_from_this();
     log_->set_failure_handler([weak] {
         if (const auto self = weak.lock()) {
@@ -149,7 +149,7 @@ void live_run::start(
     translator_.start({key().thread_id, record_.run_id, record_.parent_run_id});
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
-        [self = shared_from_this()](const std::exception_ptr&) { self->end_anyhow(); }
+        [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
     );
 }
 
@@ -169,7 +169,7 @@ void live_run::give_up() noexcept {
 
 // run_agent ends every run by itself; if something throws anyway, even the end itself, nobody must
 // be left waiting.
-void live_run::end_anyhow() noexcept {
+void live_run::ensure_ended() noexcept {
     if (over_) {
         return;
     }
@@ -191,9 +191,9 @@ void live_run::set_over() noexcept {
 }
 
 // No follow-up of the end may keep readers from seeing it.
-void live_run::tell_end() {
+void live_run::notify_end() {
     try {
-        told_.on_end(shared_from_this());
+        handlers_.on_end(shared_from_this());
     } catch (const std::exception& error) {
         logger_.log(
             log_level::error, "the end of a run could not be followed up",
@@ -265,7 +265,7 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
         log_level::info, "run ended",
         {{"thread", key().thread_id}, {"run", record_.run_id}, {"reason", ended.end_reason}}
     );
-    tell_end();
+    notify_end();
     if (observed_) {
         observed_->report_end();
     }
@@ -289,10 +289,10 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 
 void live_run::end_without_store() {
     finished_ = true;
-    told_.on_orphaned(shared_from_this());
+    handlers_.on_orphaned(shared_from_this());
     store_.release(key(), record_.run_id);
     const std::vector<std::string> events = end_seen_by_readers();
-    tell_end();
+    notify_end();
     show_end_without_store(events);
     set_over();
 }
@@ -349,7 +349,7 @@ void live_run::on_last_reader_left(event_log::leaving how) {
         leave_after(settings_.detached, stop_reason::run_timeout);
         break;
     }
-    told_.on_detached(shared_from_this());
+    handlers_.on_detached(shared_from_this());
 }
 
 void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {

@@ -66,7 +66,7 @@ public:
 
     /// Writes RUN_STARTED and starts the agent loop; with `stopped`, only to end it.
     void start(
-        runner::run_request request, runner::loop_services services, handlers told,
+        runner::run_request request, runner::loop_services services, handlers to_notify,
         std::optional<runner::stop_reason> stopped
     );
     /// Instead of start(), or after it has thrown: releases all who wait for the end, and tells
@@ -109,11 +109,11 @@ private:
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
     [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
-    void end_anyhow() noexcept;
+    void ensure_ended() noexcept;
     void end_without_store();
     [[nodiscard]] std::vector<std::string> end_seen_by_readers();
     void show_end_without_store(const std::vector<std::string>& events);
-    void tell_end();
+    void notify_end();
     void set_over() noexcept;
 
     boost::asio::any_io_executor executor_;
@@ -130,7 +130,7 @@ private:
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;
-    handlers told_;
+    handlers handlers_;
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};

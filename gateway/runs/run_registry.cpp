@@ -29,7 +29,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
         forget_detached(run.get());
     }
     try {
-        tell(run->place());
+        notify(run->place());
     } catch (const std::exception&) {
         // No memory: waiters for the thread check again when their wait times out.
         return;
@@ -53,7 +53,7 @@ std::vector<std::shared_ptr<live_run>> run_registry::active_runs() const {
 }
 
 std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
-    tell(run->place());
+    notify(run->place());
     const std::lock_guard lock(mutex_);
     forget_detached(run.get());
     detached_places_[run.get()] = detached_.insert(detached_.end(), run);
@@ -144,7 +144,7 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
     }
     request->over.set();
     if (held_thread && !has_run) {
-        tell(place);
+        notify(place);
     }
 }
 
@@ -179,7 +179,7 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
         }
     }
     if (!found.requests_.empty()) {
-        tell(place);
+        notify(place);
     }
     return found;
 }
@@ -217,9 +217,9 @@ std::vector<std::shared_ptr<change_signal>> run_registry::watching(const convers
     return told;
 }
 
-void run_registry::tell(const conversation_key& place) const {
+void run_registry::notify(const conversation_key& place) const {
     for (const std::shared_ptr<change_signal>& signal : watching(place)) {
-        signal->tell();
+        signal->notify();
     }
 }
 

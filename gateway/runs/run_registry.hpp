@@ -133,7 +133,7 @@ private:
     void forget_detached(const live_run* run);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
-    void tell(const conversation_key& place) const;
+    void notify(const conversation_key& place) const;
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
     const limits limits_;

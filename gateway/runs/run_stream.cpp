@@ -41,7 +41,7 @@ void run_stream::cut_off() noexcept {
     }
 }
 
-std::size_t run_stream::bytes_behind() const { return log_->bytes_behind(at_, form_); }
+std::size_t run_stream::backlog_bytes() const { return log_->backlog_bytes(at_, form_); }
 
 std::string_view run_stream::heartbeat() const noexcept { return form_.heartbeat(); }
 

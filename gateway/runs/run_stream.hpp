@@ -32,7 +32,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> wait() override;
     void wake() override;
     void cut_off() noexcept override;
-    [[nodiscard]] std::size_t bytes_behind() const override;
+    [[nodiscard]] std::size_t backlog_bytes() const override;
     [[nodiscard]] std::string_view heartbeat() const noexcept override;
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;
 

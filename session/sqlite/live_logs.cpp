@@ -247,7 +247,7 @@ void live_logs::settle_commit(std::int64_t held, std::optional<thread_size> grow
     }
 }
 
-void live_logs::hold(std::int64_t run_number, std::uint64_t sequence) {
+void live_logs::note_queued(std::int64_t run_number, std::uint64_t sequence) {
     const std::lock_guard lock(mutex_);
     if (const auto found = runs_.find(run_number); found != runs_.end()) {
         found->second.queued_through = std::max(found->second.queued_through, sequence);

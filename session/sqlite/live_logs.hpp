@@ -38,7 +38,7 @@ public:
     void close(std::int64_t run_number);
 
     enum class outcome {
-        refused, ///< Must be queued; entries count as with hold().
+        refused, ///< Must be queued; entries count as with note_queued().
         durable,
         durable_and_due ///< And the owner should take what has gathered.
     };
@@ -60,7 +60,7 @@ public:
     void settle_commit(std::int64_t held, std::optional<thread_size> growth);
 
     /// Entries up to `sequence` are being queued.
-    void hold(std::int64_t run_number, std::uint64_t sequence);
+    void note_queued(std::int64_t run_number, std::uint64_t sequence);
     /// The outcome of queued entries up to `sequence`.
     void settle(std::int64_t run_number, std::uint64_t sequence, bool durable);
 

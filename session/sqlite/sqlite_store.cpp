@@ -192,7 +192,7 @@ asio::awaitable<result<void>> sqlite_store::commit(
     if (live_) {
         held = live_->hold_commit(key);
         if (number != 0) {
-            live_->hold(number, last);
+            live_->note_queued(number, last);
         }
     }
     auto settle = [this, key, run_id = std::move(release_run_id), number, last, ended, held,

@@ -653,7 +653,7 @@ TEST_F(EventLog, JoinedDeltasStaySmallAndDoNotCountForMoreThanTheirText) {
     const auto log = event_log::restored(context().get_executor(), stored(events), true);
 
     event_log::cursor at;
-    EXPECT_LT(log->bytes_behind(at, sse_form()), 3'000U * 8U);
+    EXPECT_LT(log->backlog_bytes(at, sse_form()), 3'000U * 8U);
     std::size_t largest = 0;
     bool ended = false;
     for (std::string one; !ended;) {

@@ -69,7 +69,7 @@ TEST_F(LiveLogs, RefusesWhatDoesNotContinueALog) {
 TEST_F(LiveLogs, WhileEntriesAreQueuedLaterOnesAreQueuedAsWell) {
     open(1);
     EXPECT_TRUE(append(1, 1));
-    logs().hold(1, 3);
+    logs().note_queued(1, 3);
     EXPECT_FALSE(append(1, 4));
     logs().settle(1, 3, true);
     EXPECT_FALSE(append(1, 5));
@@ -80,7 +80,7 @@ TEST_F(LiveLogs, WhileEntriesAreQueuedLaterOnesAreQueuedAsWell) {
 TEST_F(LiveLogs, GoesOnWhereTheLogEndsAfterQueuedEntriesAreLost) {
     open(1);
     EXPECT_TRUE(append(1, 1));
-    logs().hold(1, 2);
+    logs().note_queued(1, 2);
     logs().settle(1, 2, false);
     EXPECT_FALSE(append(1, 3));
     logs().settle(1, 3, false);
@@ -209,7 +209,7 @@ TEST_F(LiveCommits, AreQueuedAfterWhatIsQueued) {
     logs().settle_commit(held, thread_size{.messages = 3, .branches = 2});
     EXPECT_TRUE(takes(commit_to("a", "text", 4)));
 
-    logs().hold(number, 5);
+    logs().note_queued(number, 5);
     EXPECT_FALSE(takes(commit_to("a", "text", 5)));
     logs().settle(number, 5, true);
     EXPECT_TRUE(takes(commit_to("a", "text", 5), slice_of(number, 6, {"x"})));

@@ -1,8 +1,8 @@
-#include "gateway/http/turnstile.hpp"
+#include "gateway/http/bulkhead.hpp"
 
 namespace agui::gateway {
 
-boost::asio::awaitable<std::unique_ptr<turnstile::pass>> turnstile::enter() {
+boost::asio::awaitable<std::unique_ptr<bulkhead::pass>> bulkhead::enter() {
     std::shared_ptr<completion_event> turn;
     {
         const std::lock_guard lock(mutex_);
@@ -21,7 +21,7 @@ boost::asio::awaitable<std::unique_ptr<turnstile::pass>> turnstile::enter() {
     co_return std::make_unique<pass>(*this);
 }
 
-void turnstile::leave() {
+void bulkhead::leave() {
     std::shared_ptr<completion_event> next;
     {
         const std::lock_guard lock(mutex_);

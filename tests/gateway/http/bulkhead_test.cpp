@@ -1,4 +1,4 @@
-#include "gateway/http/turnstile.hpp"
+#include "gateway/http/bulkhead.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -11,22 +11,22 @@
 namespace agui::test {
 namespace {
 
-using gateway::turnstile;
+using gateway::bulkhead;
 
 boost::asio::awaitable<void> pass_through(
-    turnstile& gate, int number, std::vector<int>& inside,
-    std::vector<std::unique_ptr<turnstile::pass>>& passes
+    bulkhead& gate, int number, std::vector<int>& inside,
+    std::vector<std::unique_ptr<bulkhead::pass>>& passes
 ) {
     auto pass = co_await gate.enter();
     inside.push_back(number);
     passes.push_back(std::move(pass));
 }
 
-TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
+TEST(Bulkhead, LetsSoManyThroughAndTheOthersInOrder) {
     boost::asio::io_context context;
-    turnstile gate(2, 2);
+    bulkhead gate(2, 2);
     std::vector<int> inside;
-    std::vector<std::unique_ptr<turnstile::pass>> passes;
+    std::vector<std::unique_ptr<bulkhead::pass>> passes;
     for (int i = 1; i <= 4; ++i) {
         boost::asio::co_spawn(
             context, pass_through(gate, i, inside, passes), [](const std::exception_ptr&) {}
@@ -51,11 +51,11 @@ TEST(Turnstile, LetsSoManyThroughAndTheOthersInOrder) {
     EXPECT_EQ(inside.back(), 5);
 }
 
-TEST(Turnstile, RefusesNewcomersWhenEnoughAreWaiting) {
+TEST(Bulkhead, RefusesNewcomersWhenEnoughAreWaiting) {
     boost::asio::io_context context;
-    turnstile gate(1, 1);
+    bulkhead gate(1, 1);
     std::vector<int> inside;
-    std::vector<std::unique_ptr<turnstile::pass>> passes;
+    std::vector<std::unique_ptr<bulkhead::pass>> passes;
     for (int i = 1; i <= 3; ++i) {
         boost::asio::co_spawn(
             context, pass_through(gate, i, inside, passes), [](const std::exception_ptr&) {}

@@ -14,23 +14,23 @@ namespace agui::gateway {
 /// Lets a limited number through at a time; a limited number of others wait in order of arrival.
 /// For replies that take much memory while they are made. Safe to call from any thread; must
 /// outlive its passes.
-class turnstile {
+class bulkhead {
 public:
-    turnstile(std::size_t at_once, std::size_t most_waiting) noexcept
+    bulkhead(std::size_t at_once, std::size_t most_waiting) noexcept
         : most_waiting_(most_waiting), free_(at_once) {}
-    turnstile(const turnstile&) = delete;
-    turnstile& operator=(const turnstile&) = delete;
+    bulkhead(const bulkhead&) = delete;
+    bulkhead& operator=(const bulkhead&) = delete;
 
     /// Holds one place while it exists.
     class pass {
     public:
-        explicit pass(turnstile& owner) noexcept : owner_(owner) {}
+        explicit pass(bulkhead& owner) noexcept : owner_(owner) {}
         ~pass() { owner_.leave(); }
         pass(const pass&) = delete;
         pass& operator=(const pass&) = delete;
 
     private:
-        turnstile& owner_;
+        bulkhead& owner_;
     };
     /// Returns once there is a place; returns null at once if too many are waiting already. Must
     /// not be cancelled.
