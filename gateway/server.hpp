@@ -51,7 +51,8 @@ public:
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
-    /// Binds, ends what a former process left active, and serves. Returns the port, which matters
+    /// Binds, ends what a former process left active, waits at most five seconds for the tools of
+    /// MCP servers, and serves. Returns the port, which matters
     /// where the configured one is 0. Throws boost::system::system_error if the address cannot be
     /// used.
     std::uint16_t start();

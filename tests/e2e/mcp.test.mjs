@@ -1,13 +1,12 @@
 // Tools of MCP servers that others wrote: the reference server and aimock's.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MCPMock } from '@copilotkit/aimock';
 import { cancel, post, eventsOf, postRun, runInput, user } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
-import { EverythingServer, everything } from './support/mcp.mjs';
+import { EverythingServer, childrenOf, everything } from './support/mcp.mjs';
 import { ModelServer } from './support/model.mjs';
 import { finishRecordings, recordAs } from './support/streams.mjs';
 
@@ -199,13 +198,7 @@ describe('the reference server as a process', () => {
     });
     after(() => stopAll(gateway));
 
-    const children = () => {
-        try {
-            return execFileSync('pgrep', ['-P', String(gateway.process.pid)], { encoding: 'utf8' }).trim().split('\n');
-        } catch {
-            return [];
-        }
-    };
+    const children = () => childrenOf(gateway.process.pid);
 
     everythingTests(() => 'local');
 
@@ -222,7 +215,7 @@ describe('the reference server as a process', () => {
         const [child] = children();
         for await (const event of eventsOf(await post(gateway.url, input()))) {
             if (event.type === 'TOOL_CALL_RESULT') results.push(event.content);
-            if (event.type === 'TOOL_CALL_END') setTimeout(() => process.kill(Number(child), 'SIGKILL'), 300);
+            if (event.type === 'TOOL_CALL_END') setTimeout(() => process.kill(child, 'SIGKILL'), 300);
         }
         assert.deepEqual(results, ['The connection to the tool was lost before its answer was complete.']);
 
@@ -234,7 +227,7 @@ describe('the reference server as a process', () => {
     it('ends with the gateway', async () => {
         const [child] = children();
         assert.equal((await gateway.end('SIGTERM')).code, 0);
-        assert.throws(() => process.kill(Number(child), 0));
+        assert.throws(() => process.kill(child, 0));
         await gateway.launch();
     });
 });

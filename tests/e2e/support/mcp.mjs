@@ -1,12 +1,25 @@
 // MCP servers that others wrote: the reference server over streamable HTTP and standard input and output.
 
 import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 export const everything = fileURLToPath(
     new URL('../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
 );
+
+/// The ids of a process's children.
+export function childrenOf(parent) {
+    return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((id) => {
+        try {
+            const stat = fs.readFileSync(`/proc/${id}/stat`, 'utf8');
+            return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent;
+        } catch {
+            return false; // It has just ended.
+        }
+    });
+}
 
 function freePort() {
     return new Promise((resolve, reject) => {

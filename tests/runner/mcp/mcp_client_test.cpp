@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -262,6 +263,58 @@ TEST_F(McpClient, IgnoresWhatDoesNotBelongToTheCall) {
     };
     EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"hi"}]})");
     EXPECT_EQ(client().closed(), nullptr);
+}
+
+// Bytes of valid messages, changed at random: nothing of it may do more harm than a failed call.
+TEST_F(McpClient, SurvivesWhateverTheServerSends) {
+    const list samples{
+        R"({"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"hi"}]}})",
+        R"({"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no","data":null}})",
+        R"({"jsonrpc":"2.0","id":"a","method":"sampling/createMessage","params":{}})",
+        R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3}})",
+        R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})",
+        R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"result":{}}])"
+    };
+    connect();
+    std::minstd_rand random(1);
+    const auto below = [&random](std::size_t end) {
+        return random() % end;
+    };
+    server.answer = [&](channel& over, const json::object& message) {
+        if (!message.contains("method") || message.at("method") != "tools/call") {
+            return;
+        }
+        for (int i = 0; i < 50; ++i) {
+            std::string text = samples[below(samples.size())];
+            for (std::size_t changes_left = 1 + below(4); changes_left > 0; --changes_left) {
+                const std::size_t at = below(text.size());
+                switch (below(4)) {
+                case 0:
+                    text[at] = static_cast<char>(below(256));
+                    break;
+                case 1:
+                    text.erase(at, 1 + below(8));
+                    break;
+                case 2:
+                    text.insert(at, text.substr(below(text.size()), below(16)));
+                    break;
+                default:
+                    text.insert(at, 1, "{}[],:\"0"[below(8)]);
+                }
+            }
+            over.say(text);
+        }
+        over.result(message, text_result("the end"));
+    };
+    for (int i = 0; i < 100; ++i) {
+        (void)call();
+    }
+    server.answer = [](channel& over, const json::object& message) {
+        if (message.contains("id")) {
+            over.result(message, text_result("hi"));
+        }
+    };
+    EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"hi"}]})");
 }
 
 TEST_F(McpClient, AMalformedAnswerEndsTheCallAtOnce) {
