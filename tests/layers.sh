@@ -41,6 +41,7 @@ allow runner openai provider http base
 allow runner tools http base
 allow runner mcp tools http base
 allow runner loop tools base
+allow runner chat loop tools base
 allow translator agui
 allow translator input agui
 allow translator verifier

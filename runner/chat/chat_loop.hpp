@@ -1,0 +1,98 @@
+#pragma once
+
+#include "runner/chat/chat_conversation.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace agui::runner {
+
+// The steps of a chat, in the order in which they happen.
+
+/// A piece of the model's reasoning.
+struct thinking_step {
+    std::string text;
+};
+
+/// A piece of the model's text.
+struct content_step {
+    std::string text;
+};
+
+/// The model's answer is complete and calls tools. The chat goes on once submit_tool_results() was
+/// called.
+struct tool_calls_step {
+    std::vector<session::tool_call> calls;
+    std::string content; ///< The answer's text before the calls; may be empty.
+};
+
+/// submit_tool_results() has taken effect.
+struct tool_results_step {
+    std::size_t count = 0;
+};
+
+/// The last step.
+struct done_step {
+    /// completed, or why the chat ended: max_output_tokens, max_rounds, tool_loop, cancelled,
+    /// run_timeout (no results were submitted in time), a failure of the model.
+    stop_reason reason = stop_reason::completed;
+    chat_totals totals;
+};
+
+using chat_step =
+    std::variant<thinking_step, content_step, tool_calls_step, tool_results_step, done_step>;
+
+struct chat_loop_settings {
+    /// Instructions, limits (max_rounds counts over the whole chat) and model parameters.
+    agent_settings agent;
+    /// How long results are waited for after a tool_calls_step.
+    std::chrono::milliseconds results_timeout{600'000};
+    logger* log = nullptr; ///< Outlives the loop; null: no log.
+};
+
+/// A conversation with a model, in steps that the program pulls, with tools that the program
+/// executes itself. The loop is that of run_agent(). Lives on one executor, like all its callers.
+/// The model is read no faster than the steps are pulled.
+class chat_loop {
+public:
+    /// Starts at once. `model` must outlive the loop and what it has under way: until next() has
+    /// returned the done_step.
+    chat_loop(
+        boost::asio::any_io_executor executor, model_provider& model,
+        std::vector<session::message> messages, std::vector<tool_definition> tools,
+        chat_loop_settings settings = {}
+    );
+    /// Cancels.
+    ~chat_loop();
+    chat_loop(const chat_loop&) = delete;
+    chat_loop& operator=(const chat_loop&) = delete;
+
+    /// The next step; nullopt after the done_step. After a tool_calls_step without results it waits
+    /// for them, at most settings.results_timeout. One call at a time.
+    [[nodiscard]] boost::asio::awaitable<std::optional<chat_step>> next();
+
+    /// The results of the last tool_calls_step, in any order; a call without one gets an error
+    /// result. errc::unknown_tool_call: one of them answers no call of that step, or there is none
+    /// to answer; nothing was taken.
+    [[nodiscard]] result<void> submit_tool_results(std::vector<chat_tool_result> results);
+
+    /// Ends the chat, whatever it is doing: the rest is a done_step with `cancelled`.
+    void cancel();
+
+    /// All messages so far, those of the model included. After the done_step.
+    [[nodiscard]] std::vector<session::message> messages() const;
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+} // namespace agui::runner

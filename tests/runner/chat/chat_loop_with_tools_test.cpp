@@ -1,0 +1,203 @@
+#include "runner/chat/chat_loop_with_tools.hpp"
+
+#include "tests/runner/chat/chat_model.hpp"
+#include "tests/support/coroutine_test.hpp"
+#include "tests/support/thread_builder.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using lines = std::vector<std::string>;
+
+tool_function returns(std::string text) {
+    return [text](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::result, text + call.arguments_text};
+    };
+}
+
+class ChatLoopWithTools : public test::coroutine_test {
+protected:
+    ChatLoopWithTools() {
+        registry.add({"weather", "", {}}, returns("registry "));
+        config.registry = &registry;
+        config.executors["weather"] = returns("executor ");
+        config.executors["clock"] = returns("executor ");
+        config.listeners = {
+            .thinking = [this](std::string_view text) { said("thinking " + std::string(text)); },
+            .content = [this](std::string_view text) { said("content " + std::string(text)); },
+            .calls =
+                [this](const std::vector<session::tool_call>& calls, std::string_view content) {
+                    std::string line = "calls";
+                    for (const session::tool_call& call : calls) {
+                        line += " " + call.name;
+                    }
+                    said(line + " after \"" + std::string(content) + "\"");
+                },
+            .results =
+                [this](const std::vector<chat_tool_result>& results) {
+                    for (const chat_tool_result& each : results) {
+                        said(
+                            "result " + each.call_id + (each.failed ? " failed " : " ") +
+                            session::text_of(each.content)
+                        );
+                    }
+                }
+        };
+    }
+
+    chat_result chat(stop_source* stop = nullptr) {
+        return run(chat_loop_with_tools(
+            model, {test::user("u1", "Hi")},
+            {{"weather", "", {}}, {"clock", "", {}}, {"imagined", "", {}}}, config, stop
+        ));
+    }
+
+    void said(std::string line) { heard.push_back(std::move(line)); }
+
+    test::chat_model model;
+    tool_registry registry;
+    chat_with_tools config;
+    lines heard;
+};
+
+TEST_F(ChatLoopWithTools, RunsTheWholeConversation) {
+    model.answers = {
+        {.thoughts = {"Hm"}, .text = {"Let me see. "}, .calls = {{"c1", "weather"}}, .tokens = 5},
+        {.text = {"Sunny."}, .tokens = 6}
+    };
+
+    const chat_result answered = chat();
+
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->reason, stop_reason::completed);
+    EXPECT_EQ(answered->totals.content, "Let me see. Sunny.");
+    EXPECT_EQ(answered->totals.rounds, 1U);
+    EXPECT_EQ(answered->totals.calls.at(0).name, "weather");
+    EXPECT_EQ(answered->totals.usage.at(0).output_tokens, 11);
+    EXPECT_EQ(answered->messages.size(), 5U) << "user, reasoning, call, result, answer";
+    EXPECT_EQ(
+        heard, (lines{
+                   "thinking Hm", "content Let me see. ", "calls weather after \"Let me see. \"",
+                   "result c1 registry {}", "content Sunny."
+               })
+    );
+    EXPECT_EQ(model.offered.at(0), (lines{"weather", "clock", "imagined"}));
+}
+
+TEST_F(ChatLoopWithTools, LooksInTheRegistryThenAmongTheExecutors) {
+    model.answers = {
+        {.calls = {{"c1", "weather"}, {"c2", "clock"}, {"c3", "imagined"}}}, {.text = {"Done."}}
+    };
+
+    ASSERT_TRUE(chat());
+
+    EXPECT_THAT(heard, ::testing::Contains("result c1 registry {}"));
+    EXPECT_THAT(heard, ::testing::Contains("result c2 executor {}"));
+    EXPECT_THAT(heard, ::testing::Contains("result c3 failed Tool not registered"));
+}
+
+TEST_F(ChatLoopWithTools, WorksWithoutARegistry) {
+    config.registry = nullptr;
+    model.answers = {{.calls = {{"c1", "weather"}}}, {.text = {"Done."}}};
+
+    ASSERT_TRUE(chat());
+
+    EXPECT_THAT(heard, ::testing::Contains("result c1 executor {}"));
+}
+
+TEST_F(ChatLoopWithTools, TooManyRoundsAreAFailureThatTellsWhatWasDone) {
+    config.agent.max_rounds = 1;
+    model.answers = {{.calls = {{"c1", "weather"}}}, {.calls = {{"c2", "clock"}}}};
+
+    const chat_result failed = chat();
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().reason, stop_reason::max_rounds);
+    EXPECT_EQ(failed.error().so_far.totals.calls.size(), 2U);
+    EXPECT_THAT(heard, ::testing::Not(::testing::Contains("result c2 executor {}")));
+}
+
+TEST_F(ChatLoopWithTools, ALoopIsWarnedAndCanEndTheChat) {
+    for (int i = 1; i <= 4; ++i) {
+        model.answers.push_back({.calls = {{"c" + std::to_string(i), "weather"}}});
+    }
+    config.agent.limits.decide_loop = [](const found_loop& found) {
+        return found.repeats == 3 ? loop_action::warn : loop_action::terminate;
+    };
+
+    const chat_result failed = chat();
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().reason, stop_reason::tool_loop);
+    EXPECT_THAT(heard, ::testing::Contains(::testing::StartsWith("result c3 Warning: ")));
+    EXPECT_THAT(heard, ::testing::Not(::testing::Contains(::testing::StartsWith("result c4"))));
+}
+
+TEST_F(ChatLoopWithTools, AFunctionMayLeaveItsCallToTheCaller) {
+    config.executors["clock"] = [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::external, std::string()};
+    };
+    model.answers = {{.calls = {{"c1", "clock"}}}};
+
+    const chat_result answered = chat();
+
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->reason, stop_reason::external_tool);
+    ASSERT_EQ(answered->pending.size(), 1U);
+    EXPECT_EQ(answered->pending[0].id, "c1");
+}
+
+TEST_F(ChatLoopWithTools, ATextCutByLengthIsAnAnswer) {
+    model.answers = {{.text = {"Once upon"}, .reason = finish_reason::length}};
+
+    const chat_result answered = chat();
+
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->reason, stop_reason::max_output_tokens);
+}
+
+TEST_F(ChatLoopWithTools, AStopEndsIt) {
+    stop_source stop(context().get_executor());
+    model.answers = {{.text = {"He"}, .stalls = true}};
+    boost::asio::post(context(), [&] {
+        boost::asio::post(context(), [&] { (void)stop.request(stop_reason::cancelled); });
+    });
+
+    const chat_result failed = chat(&stop);
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().reason, stop_reason::cancelled);
+    EXPECT_EQ(failed.error().so_far.totals.content, "He");
+}
+
+TEST_F(ChatLoopWithTools, AListenerThatThrowsEndsIt) {
+    config.listeners.calls = [](const std::vector<session::tool_call>&, std::string_view) {
+        throw std::runtime_error("full");
+    };
+    model.answers = {{.calls = {{"c1", "weather"}}}};
+
+    const chat_result failed = chat();
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().reason, stop_reason::error);
+    EXPECT_THAT(heard, ::testing::Not(::testing::Contains("result c1 registry {}")));
+}
+
+TEST_F(ChatLoopWithTools, AFailureOfTheModelIsAFailure) {
+    const chat_result failed = chat();
+
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().reason, stop_reason::model_rejected);
+    EXPECT_THROW((void)failed.value(), std::runtime_error);
+}
+
+} // namespace
+} // namespace agui::runner
