@@ -143,8 +143,8 @@ server::impl::impl(config what, server_options given)
       parser(settings.server.input, &memory),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
-          {*store, add_webhooks(options.tools, settings.tools), ids, system_clock(), log, &memory,
-           options.observer ? &options.observer : nullptr},
+          {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
+           &memory, options.observer ? &options.observer : nullptr},
           make_run_settings(settings, providers, options.decide_loop)
       ),
       control(runs, parser),

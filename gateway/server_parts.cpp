@@ -243,7 +243,8 @@ provider_map make_providers(const config& all, const server_options& options) {
 }
 
 const runner::tool_registry&
-add_webhooks(runner::tool_registry& registry, const tools_config& tools) {
+add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger& log) {
+    registry.log_to(log);
     for (const webhook_config& tool : tools.webhooks) {
         runner::webhook_settings settings;
         settings.url = tool.url;

@@ -36,7 +36,7 @@ make_provider(const config& all, const model_config& model, const server_options
 secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
 const runner::tool_registry&
-add_webhooks(runner::tool_registry& registry, const tools_config& tools);
+add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger& log);
 /// `log` outlives them.
 [[nodiscard]] std::vector<runner::mcp_server_settings>
 make_mcp_servers(const tools_config& tools, logger& log);

@@ -25,8 +25,8 @@ session::call_owner run_tools::owner_of(std::string_view name) const noexcept {
                                           : session::call_owner::server;
 }
 
-const tool_function* run_tools::function_of(std::string_view name) const noexcept {
-    return server_names_.contains(name) ? server_->find(name) : nullptr;
+const registered_tool* run_tools::tool_of(std::string_view name) const noexcept {
+    return server_names_.contains(name) ? server_->find_tool(name) : nullptr;
 }
 
 } // namespace agui::runner

@@ -26,7 +26,7 @@ public:
     /// told that there is no such tool.
     [[nodiscard]] session::call_owner owner_of(std::string_view name) const noexcept;
     /// Null: the agent has no such tool of the server. Lives as long as this.
-    [[nodiscard]] const tool_function* function_of(std::string_view name) const noexcept;
+    [[nodiscard]] const registered_tool* tool_of(std::string_view name) const noexcept;
 
 private:
     std::shared_ptr<const tool_set> server_;

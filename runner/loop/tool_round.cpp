@@ -48,7 +48,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     // stops.
     const batch_end end(*batch);
     for (const session::tool_call& call : calls) {
-        batch->add(run_.tools.function_of(call.name), invocation(call));
+        batch->add(run_.tools.tool_of(call.name), invocation(call));
     }
     batch->start();
     while (!batch->done()) {

@@ -71,9 +71,9 @@ tool_batch::tool_batch(
       max_result_bytes_(max_result_bytes),
       log_(log) {}
 
-void tool_batch::add(const tool_function* function, tool_invocation call) {
+void tool_batch::add(const registered_tool* tool, tool_invocation call) {
     task& added = tasks_.emplace_back();
-    added.function = function;
+    added.tool = tool;
     added.call = std::move(call);
 }
 
@@ -89,7 +89,7 @@ void tool_batch::start_more() {
         }
         task& current = tasks_[next_++];
         ++running_;
-        if (current.function == nullptr) {
+        if (current.tool == nullptr) {
             finish(current, error_result("There is no tool of this name."));
             continue;
         }
@@ -97,6 +97,15 @@ void tool_batch::start_more() {
         if (!arguments) {
             finish(current, error_result("The arguments are not a JSON object."));
             continue;
+        }
+        if (current.tool->schema != nullptr) {
+            if (auto violation = current.tool->schema->violation(*arguments)) {
+                finish(
+                    current, {tool_outcome::kind::error, *std::move(violation),
+                              "The arguments do not fit the tool's schema."}
+                );
+                continue;
+            }
         }
         current.call.arguments = std::move(*arguments);
         if (current.call.arguments_text.empty()) {
@@ -114,7 +123,7 @@ void tool_batch::execute(task& current) {
         [](const tool_function* function,
            tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
             co_return co_await (*function)(std::move(call));
-        }(current.function, current.call),
+        }(&current.tool->function, current.call),
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
             [self = shared_from_this(),
@@ -157,7 +166,7 @@ void tool_batch::log_failure(const task& failed, log_level level, std::string_vi
     log_.log(
         level, "tool failed",
         {{"run", failed.call.run_id},
-         {"tool", failed.function != nullptr ? std::string_view(failed.call.name) : "unknown"},
+         {"tool", failed.tool != nullptr ? std::string_view(failed.call.name) : "unknown"},
          {"call", failed.call.call_id},
          {"detail", detail}}
     );

@@ -39,9 +39,10 @@ public:
         tool_outcome outcome;
     };
 
-    /// A call; without a function it ends as "not registered". Arguments are parsed here: text that
-    /// is not a JSON object gives an error result without calling the tool.
-    void add(const tool_function* function, tool_invocation call);
+    /// A call; without a tool it ends as "not registered". Arguments are parsed here: text that is
+    /// not a JSON object, or that does not fit the tool's schema, gives an error result without
+    /// calling the tool. `tool` must live until cancel() or done().
+    void add(const registered_tool* tool, tool_invocation call);
     void start();
 
     /// Completes when take_finished() has something, or wake() was called.
@@ -55,7 +56,7 @@ public:
 
 private:
     struct task {
-        const tool_function* function = nullptr;
+        const registered_tool* tool = nullptr;
         tool_invocation call;
         boost::asio::cancellation_signal cancellation;
     };

@@ -6,22 +6,63 @@
 
 namespace agui::runner {
 
+namespace {
+
+// Compiling takes a while: not under the lock.
+registered_tool compiled(const tool_definition& definition, tool_function function) {
+    registered_tool tool{.function = std::move(function)};
+    auto schema = compile_argument_schema(definition.parameters);
+    if (schema) {
+        tool.schema = *std::move(schema);
+    } else {
+        tool.schema_problem = schema.error().detail;
+    }
+    return tool;
+}
+
+void report(logger* log, const std::string& name, const registered_tool& tool) {
+    if (log != nullptr && !tool.schema_problem.empty()) {
+        log->log(
+            log_level::warning, "the arguments of a tool are not checked",
+            {{"tool", name}, {"detail", tool.schema_problem}}
+        );
+    }
+}
+
+} // namespace
+
+tool_registry::tool_registry(const tool_registry& other) {
+    const std::lock_guard lock(other.mutex_);
+    tools_ = other.tools_;
+    log_ = other.log_;
+}
+
 tool_registry& tool_registry::operator=(const tool_registry& other) {
     if (this != &other) {
-        auto tools = other.snapshot();
-        const std::lock_guard lock(mutex_);
-        tools_ = std::move(tools);
+        const std::scoped_lock lock(mutex_, other.mutex_);
+        tools_ = other.tools_;
+        log_ = other.log_;
     }
     return *this;
 }
 
+void tool_registry::log_to(logger& log) {
+    const std::lock_guard lock(mutex_);
+    log_ = &log;
+    for (const auto& [name, tool] : tools_->tools_) {
+        report(log_, name, tool);
+    }
+}
+
 void tool_registry::add(tool_definition definition, tool_function function) {
+    registered_tool tool = compiled(definition, std::move(function));
     const std::lock_guard lock(mutex_);
     auto grown = std::make_shared<tool_set>(*tools_);
-    const auto [place, added] = grown->functions_.try_emplace(definition.name, std::move(function));
+    const auto [place, added] = grown->tools_.try_emplace(definition.name, std::move(tool));
     if (!added) {
         throw std::invalid_argument("two tools of the name " + place->first);
     }
+    report(log_, place->first, place->second);
     grown->added_.push_back(std::move(definition));
     grown->collect();
     tools_ = std::move(grown);
@@ -30,21 +71,29 @@ void tool_registry::add(tool_definition definition, tool_function function) {
 std::vector<std::string>
 tool_registry::replace(std::string_view group, std::vector<server_tool> tools) {
     std::vector<std::string> refused;
+    std::vector<registered_tool> coming;
+    coming.reserve(tools.size());
+    for (server_tool& each : tools) {
+        coming.push_back(compiled(each.definition, std::move(each.function)));
+    }
     const std::lock_guard lock(mutex_);
     auto changed = std::make_shared<tool_set>(*tools_);
     if (const auto old = changed->groups_.find(group); old != changed->groups_.end()) {
         for (const tool_definition& each : old->second) {
-            changed->functions_.erase(each.name);
+            changed->tools_.erase(each.name);
         }
         changed->groups_.erase(old);
     }
     std::vector<tool_definition> definitions;
-    for (server_tool& each : tools) {
-        const std::string name = each.definition.name;
-        if (changed->functions_.try_emplace(name, std::move(each.function)).second) {
-            definitions.push_back(std::move(each.definition));
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+        tool_definition& definition = tools[i].definition;
+        const auto [place, added] =
+            changed->tools_.try_emplace(definition.name, std::move(coming[i]));
+        if (added) {
+            report(log_, place->first, place->second);
+            definitions.push_back(std::move(definition));
         } else {
-            refused.push_back(name);
+            refused.push_back(definition.name);
         }
     }
     if (!definitions.empty()) {
@@ -68,12 +117,17 @@ void tool_set::collect() {
 }
 
 bool tool_set::contains(std::string_view name) const noexcept {
-    return functions_.find(name) != functions_.end();
+    return tools_.find(name) != tools_.end();
 }
 
 const tool_function* tool_set::find(std::string_view name) const noexcept {
-    const auto found = functions_.find(name);
-    return found == functions_.end() ? nullptr : &found->second;
+    const registered_tool* const found = find_tool(name);
+    return found == nullptr ? nullptr : &found->function;
+}
+
+const registered_tool* tool_set::find_tool(std::string_view name) const noexcept {
+    const auto found = tools_.find(name);
+    return found == tools_.end() ? nullptr : &found->second;
 }
 
 std::vector<tool_definition> tool_set::definitions(const std::vector<std::string>& patterns) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "runner/base/model_provider.hpp"
+#include "runner/tools/argument_schema.hpp"
+#include "session/base/log.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -44,12 +46,20 @@ struct tool_outcome {
 /// for. Handlers that it connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
+/// What executes a tool, and what its calls are checked against before.
+struct registered_tool {
+    tool_function function;
+    std::shared_ptr<const argument_schema> schema = {}; ///< Null: nothing is checked.
+    std::string schema_problem = {}; ///< Why it has none although its definition has.
+};
+
 /// Tools at one moment. Never changes; any thread.
 class tool_set {
 public:
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
     /// Null: there is none of that name. Lives as long as the set.
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
+    [[nodiscard]] const registered_tool* find_tool(std::string_view name) const noexcept;
 
     /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in
     /// their order; all of them if there are no patterns.
@@ -63,7 +73,7 @@ private:
     std::vector<tool_definition> added_;
     std::map<std::string, std::vector<tool_definition>, std::less<>> groups_;
     std::vector<tool_definition> definitions_; ///< Those added, then group by group.
-    std::map<std::string, tool_function, std::less<>> functions_;
+    std::map<std::string, registered_tool, std::less<>> tools_;
 };
 
 /// A tool and what executes it.
@@ -77,9 +87,13 @@ struct server_tool {
 class tool_registry {
 public:
     tool_registry() : tools_(std::make_shared<tool_set>()) {}
-    tool_registry(const tool_registry& other) : tools_(other.snapshot()) {}
+    tool_registry(const tool_registry& other);
     tool_registry& operator=(const tool_registry& other);
     ~tool_registry() = default;
+
+    /// Logs, now and whenever tools come: those whose schema cannot be compiled, so that their
+    /// arguments are not checked. `log` must outlive the registry and the copies of it.
+    void log_to(logger& log);
 
     /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
     /// occasional changes. Copies of the registry do not see it.
@@ -99,6 +113,7 @@ public:
 private:
     mutable std::mutex mutex_;
     std::shared_ptr<const tool_set> tools_; ///< Replaced as a whole.
+    logger* log_ = nullptr;
 };
 
 /// True if `name` equals `pattern`, or begins with the part before its final `*`.

@@ -388,6 +388,82 @@ TEST_F(AgentLoop, ArgumentsOfAServerCallThatAreNoObjectAreAnErrorResult) {
     );
 }
 
+TEST_F(AgentLoop, AnyArgumentsHaveAnOutcome) {
+    std::vector<std::string> seen;
+    const auto look = [&seen](const tool_invocation& call) {
+        seen.push_back(boost::json::serialize(call.arguments));
+    };
+    tools.add(
+        {"look", "", boost::json::parse(R"({"type":"object","properties":{"n":{"type":"integer"},
+            "text":{"maxLength":2000000}},"additionalProperties":false})")},
+        [look](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+            look(call);
+            co_return tool_outcome{tool_outcome::kind::result, std::string("ok")};
+        }
+    );
+    const std::string no_object = " failed The arguments are not a JSON object.";
+    const std::string no_fit = " failed The arguments do not fit the tool's schema. At ";
+    const std::string megabyte = R"({"text":")" + std::string(1'000'000, 'x') + "\"}";
+    const struct {
+        std::string arguments, result;
+    } cases[] = {
+        {"", " ok"},
+        {" \n", " ok"},
+        {"{}", " ok"},
+        {R"({"n":1,"n":2})", " ok"},
+        {megabyte, " ok"},
+        {"null", no_object},
+        {"5", no_object},
+        {"\"{}\"", no_object},
+        {"[]", no_object},
+        {"{", no_object},
+        {"{}}", no_object},
+        {std::string(1'000'000, '['), no_object},
+        {std::string("{\"n\":1}\0", 8), no_object},
+        {"{\"text\":\"\xFF\"}", no_object},
+        {R"({"n":"1"})", no_fit + "/n: "},
+        {R"({"n":1,"n":"2"})", no_fit + "/n: "},
+        {R"({"__proto__":{"n":1}})", no_fit + "/: "},
+    };
+    std::vector<made_call> made;
+    for (const auto& each : cases) {
+        made.push_back({"c" + std::to_string(made.size()), "look", each.arguments});
+    }
+    model.turns = {calls(made), says("Done")};
+    request.agent.limits.loop_threshold = 0;
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    for (std::size_t i = 0; i < std::size(cases); ++i) {
+        const std::string result = "result " + made[i].id + cases[i].result;
+        EXPECT_EQ(
+            std::ranges::count_if(
+                sink.steps, [&](const std::string& step) { return step.starts_with(result); }
+            ),
+            1
+        ) << result
+          << " for " << made[i].arguments.substr(0, 50);
+    }
+    EXPECT_EQ(seen, (std::vector<std::string>{"{}", "{}", "{}", R"({"n":2})", megabyte}));
+}
+
+TEST_F(AgentLoop, WhatDoesNotFitASchemaIsLoggedWithoutContent) {
+    tools.add(
+        {"n", "", boost::json::parse(R"({"additionalProperties":false})")}, returns("never ")
+    );
+    model.turns = {calls({{"c1", "n", R"({"secret":1})"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains(::testing::HasSubstr("'secret'")));
+    EXPECT_THAT(
+        log.lines(),
+        ::testing::ElementsAre("warning tool failed run=r1 tool=n call=c1 detail=\"The "
+                               "arguments do not fit the tool's schema.\"")
+    );
+}
+
 TEST_F(AgentLoop, EmptyArgumentsAreAnEmptyObject) {
     model.turns = {calls({{"c1", "weather", ""}}), says("Sunny")};
 

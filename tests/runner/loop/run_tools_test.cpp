@@ -41,9 +41,9 @@ TEST_F(RunTools, AreTheAgentsAndTheCallers) {
     EXPECT_EQ(tools.owner_of("search"), call_owner::server);
     EXPECT_EQ(tools.owner_of("paint"), call_owner::external);
     EXPECT_EQ(tools.owner_of("unknown"), call_owner::server);
-    EXPECT_NE(tools.function_of("search"), nullptr);
-    EXPECT_EQ(tools.function_of("paint"), nullptr);
-    EXPECT_EQ(tools.function_of("secret"), nullptr) << "not this agent's";
+    EXPECT_NE(tools.tool_of("search"), nullptr);
+    EXPECT_EQ(tools.tool_of("paint"), nullptr);
+    EXPECT_EQ(tools.tool_of("secret"), nullptr) << "not this agent's";
 }
 
 TEST_F(RunTools, StayAsTheyWereWhenTheRunBegan) {
@@ -51,8 +51,8 @@ TEST_F(RunTools, StayAsTheyWereWhenTheRunBegan) {
     registry.add(named("later"), function());
 
     EXPECT_EQ(tools.offered().size(), 2U);
-    EXPECT_EQ(tools.function_of("later"), nullptr);
-    EXPECT_NE(tools.function_of("search"), nullptr);
+    EXPECT_EQ(tools.tool_of("later"), nullptr);
+    EXPECT_NE(tools.tool_of("search"), nullptr);
 }
 
 } // namespace

@@ -98,6 +98,32 @@ TEST_F(ToolRegistry, AGroupTakesNoNameThatIsInUse) {
     EXPECT_EQ(registry.snapshot()->definitions({}).size(), 4U);
 }
 
+TEST_F(ToolRegistry, TheSchemaIsCompiledOnceAndAProblemIsLogged) {
+    memory_logger log;
+    const tool_definition wrong{"wrong", "", boost::json::object{{"type", "strnig"}}};
+    const tool_definition right{"right", "", boost::json::object{{"type", "object"}}};
+    registry.add(wrong, function());
+    registry.log_to(log);
+    registry.add(right, function());
+    tool_definition remote{"remote", "", boost::json::object{{"$ref", "http://127.0.0.1:1/"}}};
+    EXPECT_EQ(registry.replace("a", {{remote, function()}, {right, function()}}), list{"right"});
+
+    EXPECT_EQ(
+        log.lines(), (list{
+                         "warning the arguments of a tool are not checked tool=wrong "
+                         "detail=\"the schema cannot be compiled\"",
+                         "warning the arguments of a tool are not checked tool=remote "
+                         "detail=\"a $ref leads out of the schema\""
+                     })
+    );
+    const auto tools = registry.snapshot();
+    EXPECT_EQ(tools->find_tool("wrong")->schema, nullptr);
+    EXPECT_NE(tools->find_tool("right")->schema, nullptr);
+    EXPECT_EQ(tools->find_tool("add")->schema, nullptr);
+    registry.add(named("later"), function());
+    EXPECT_EQ(registry.snapshot()->find_tool("right")->schema, tools->find_tool("right")->schema);
+}
+
 TEST_F(ToolRegistry, ASnapshotStaysAsItIs) {
     const auto before = registry.snapshot();
     registry.add(named("later"), function());

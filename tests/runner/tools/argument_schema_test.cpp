@@ -1,0 +1,242 @@
+#include "runner/tools/argument_schema.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace agui::runner {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+
+json::value parsed(std::string_view text) {
+    json::parse_options options;
+    options.max_depth = 20'000;
+    return json::parse(text, {}, options);
+}
+
+std::shared_ptr<const argument_schema> schema_of(std::string_view text) {
+    auto compiled = compile_argument_schema(parsed(text));
+    EXPECT_TRUE(compiled) << text << ": " << (compiled ? "" : compiled.error().detail);
+    return compiled ? *compiled : nullptr;
+}
+
+// Empty: they fit.
+std::string check(std::string_view schema, std::string_view arguments) {
+    const auto compiled = schema_of(schema);
+    return compiled == nullptr ? "no schema"
+                               : compiled->violation(parsed(arguments).as_object()).value_or("");
+}
+
+std::string refusal(std::string_view schema) {
+    const auto compiled = compile_argument_schema(parsed(schema));
+    return compiled ? "compiled" : compiled.error().detail;
+}
+
+constexpr std::string_view weather = R"({
+  "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "weather", "type": "object",
+  "properties": {
+    "city": {"type": "string", "minLength": 1, "maxLength": 20},
+    "days": {"type": "integer", "minimum": 1, "maximum": 14},
+    "unit": {"enum": ["C", "F", 5]},
+    "stops": {"type": "array", "items": {"$ref": "#/$defs/stop"}, "maxItems": 3}
+  },
+  "required": ["city"], "additionalProperties": false,
+  "$defs": {"stop": {"allOf": [{"type": "object"}], "properties": {"at": {"type": "number"}}}}
+})";
+
+TEST(ArgumentSchema, AcceptsWhatFits) {
+    EXPECT_EQ(check(weather, R"({"city":"Ulm"})"), "");
+    EXPECT_EQ(check(weather, R"({"city":"Ulm","days":14,"unit":"C","stops":[{"at":1.5}]})"), "");
+}
+
+TEST(ArgumentSchema, NamesPathAndRuleOfAViolation) {
+    const struct {
+        std::string_view arguments, path, rule;
+    } cases[] = {
+        {"{}", "/", "city"},
+        {R"({"city":5})", "/city", "type"},
+        {R"({"city":"Ulm","days":15})", "/days", "14"},
+        {R"({"city":"Ulm","days":"5"})", "/days", "type"},
+        {R"({"city":"Ulm","days":1.5})", "/days", "type"},
+        {R"({"city":"Ulm","unit":"K"})", "/unit", "enum"},
+        {R"({"city":"Ulm","stops":[{},{"at":"x"}]})", "/stops/1/at", "type"},
+        {R"({"city":"Ulm","stops":[{},5]})", "/stops/1", "type"},
+        {R"({"city":"Ulm","__proto__":{}})", "/", "__proto__"},
+    };
+    for (const auto& each : cases) {
+        const std::string told = check(weather, each.arguments);
+        EXPECT_THAT(told, HasSubstr(" At " + std::string(each.path) + ": ")) << each.arguments;
+        EXPECT_THAT(told, HasSubstr(std::string(each.rule))) << each.arguments;
+    }
+}
+
+TEST(ArgumentSchema, AMessageIsBoundedAndWholeCharacters) {
+    std::string name;
+    for (int i = 0; i < 10'000; ++i) {
+        name += "\u00e4";
+    }
+    const std::string told = check(
+        R"({"additionalProperties":{"type":"integer"},"maxProperties":1})",
+        R"({")" + name + R"(":"x","b":"x","c":"x"})"
+    );
+    EXPECT_LE(told.size(), 1024U);
+    EXPECT_THAT(told, HasSubstr("At /\u00e4\u00e4"));
+    EXPECT_THAT(told, ::testing::Not(HasSubstr("\uFFFD")));
+}
+
+TEST(ArgumentSchema, ManyViolationsAreNotAllCollected) {
+    std::string list = "[0";
+    for (int i = 0; i < 100'000; ++i) {
+        list += ",0";
+    }
+    const std::string told =
+        check(R"({"properties":{"a":{"items":{"type":"string"}}}})", R"({"a":)" + list + "]}");
+    EXPECT_THAT(told, HasSubstr("At /a/0: "));
+}
+
+TEST(ArgumentSchema, NumbersAreComparedByTheirValue) {
+    constexpr std::string_view integer = R"({"properties":{"n":{"type":"integer"}}})";
+    EXPECT_EQ(check(integer, R"({"n":5.0})"), "");
+    EXPECT_EQ(check(integer, R"({"n":1e3})"), "");
+    EXPECT_EQ(check(integer, R"({"n":18446744073709551615})"), "");
+    EXPECT_EQ(check(integer, R"({"n":1e300})"), "");
+    EXPECT_EQ(check(integer, R"({"n":-1e300})"), "");
+    EXPECT_NE(check(integer, R"({"n":1.5})"), "");
+    EXPECT_EQ(check(R"({"properties":{"n":{"const":5.0}}})", R"({"n":5})"), "");
+    EXPECT_EQ(check(R"({"properties":{"n":{"type":"number"}}})", R"({"n":5})"), "");
+    EXPECT_NE(check(R"({"properties":{"n":{"maximum":10}}})", R"({"n":1e19})"), "");
+    EXPECT_NE(check(R"({"properties":{"n":{"multipleOf":3}}})", R"({"n":10})"), "");
+}
+
+// Each would be a wrong answer, an endless search or a crash.
+TEST(ArgumentSchema, LeavesOutWhatCannotBeCheckedSafely) {
+    const std::string_view arguments =
+        R"({"a":["x","x"],"s":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!","n":1000.1,
+        "i":-9223372036854775808,"t":[1,"x"]})";
+    for (const std::string_view schema :
+         {R"({"properties":{"s":{"pattern":"^(a+)+$"}}})",
+          R"({"patternProperties":{"(a+)+$":{"type":"null"}},"additionalProperties":false})",
+          R"({"propertyNames":{"maxLength":0}})", R"({"properties":{"a":{"uniqueItems":true}}})",
+          R"({"properties":{"s":{"format":"date"}}})", R"({"properties":{"n":{"multipleOf":0.1}}})",
+          R"({"properties":{"i":{"multipleOf":-1}}})", R"({"properties":{"i":{"multipleOf":0}}})",
+          R"({"properties":{"t":{"prefixItems":[{}],"items":{"type":"integer"}}}})",
+          R"({"properties":{"n":{"exclusiveMinimum":true,"required":true}}})",
+          R"({"properties":{"a":{"contains":{"type":"null"},"minContains":0}}})",
+          R"({"properties":{"s":{"type":"null","nullable":true}}})",
+          // What is left out must not make `not`, `if` or oneOf stricter.
+          R"({"properties":{"s":{"not":{"pattern":"b"}}}})",
+          R"({"properties":{"s":{"if":{"pattern":"b"},"then":false}}})",
+          R"({"properties":{"s":{"oneOf":[{"pattern":"b"},{"type":"string"}]}}})"}) {
+        EXPECT_EQ(check(schema, arguments), "") << schema;
+    }
+    EXPECT_NE(
+        check(
+            R"({"properties":{"s":{"oneOf":[{"pattern":"b"},{"type":"null"}],"type":"null"}}})",
+            arguments
+        ),
+        ""
+    );
+}
+
+TEST(ArgumentSchema, ChecksCombinations) {
+    constexpr std::string_view one =
+        R"({"oneOf":[{"required":["a"]},{"required":["b"]}],"not":{"required":["c"]},
+            "if":{"required":["a"]},"then":{"required":["d"]},"dependencies":{"e":["f"]}})";
+    EXPECT_EQ(check(one, R"({"b":1})"), "");
+    EXPECT_EQ(check(one, R"({"a":1,"d":1})"), "");
+    for (const std::string_view wrong :
+         {"{}", R"({"a":1,"b":1,"d":1})", R"({"b":1,"c":1})", R"({"a":1})", R"({"b":1,"e":1})"}) {
+        EXPECT_NE(check(one, wrong), "") << wrong;
+    }
+}
+
+TEST(ArgumentSchema, FollowsReferencesWithinTheSchema) {
+    constexpr std::string_view tree =
+        R"({"properties":{"n":{"type":"integer"},"next":{"$ref":"#"},"also":{"$ref":"#/allOf/0"},
+            "odd":{"$ref":"#/definitions/a~1b"}},
+            "allOf":[{"required":["n"]}],"definitions":{"a/b":{"type":"string"}}})";
+    EXPECT_EQ(check(tree, R"({"n":1,"next":{"n":2,"next":{"n":3}},"also":{"n":1},"odd":"x"})"), "");
+    EXPECT_NE(check(tree, R"({"n":1,"next":{"n":2,"next":{"n":"3"}}})"), "");
+    EXPECT_NE(check(tree, R"({"n":1,"also":{}})"), "");
+    EXPECT_NE(check(tree, R"({"n":1,"odd":1})"), "");
+}
+
+TEST(ArgumentSchema, RefusesWhatItCannotCompile) {
+    const std::string outside = "a $ref leads out of the schema";
+    EXPECT_EQ(refusal(R"({"$ref":"http://127.0.0.1:1/s.json"})"), outside);
+    EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"file:///etc/passwd#/a"}}})"), outside);
+    EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"other.json"}}})"), outside);
+    EXPECT_EQ(refusal(R"({"$ref":5})"), "a $ref is not a string");
+    const std::string nowhere = "a $ref does not lead to a subschema";
+    EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"#/definitions/b"}}})"), nowhere);
+    EXPECT_EQ(refusal(R"({"x":{"pattern":"(a+)+$"},"properties":{"a":{"$ref":"#/x"}}})"), nowhere);
+    const std::string circle = "a $ref leads in a circle";
+    EXPECT_EQ(refusal(R"({"$ref":"#"})"), circle);
+    EXPECT_EQ(
+        refusal(R"({"properties":{"x":{"$ref":"#/definitions/a"}},"definitions":{
+            "a":{"$ref":"#/definitions/b"},"b":{"$ref":"#/definitions/a"}}})"),
+        circle
+    );
+    EXPECT_EQ(refusal("5"), "a subschema is neither an object nor a boolean");
+    EXPECT_EQ(refusal(R"({"type":"strnig"})"), "the schema cannot be compiled");
+    EXPECT_EQ(refusal(R"({"minLength":-1})"), "the schema cannot be compiled");
+    EXPECT_EQ(refusal(R"({"properties":[]})"), "a keyword that needs an object has none");
+    std::string deep = "{}";
+    std::string value = "1";
+    for (int i = 0; i < 10'000; ++i) {
+        deep = R"({"items":)" + deep + "}";
+        value = "[" + value + "]";
+    }
+    EXPECT_EQ(refusal(deep), "the schema is nested too deeply");
+    EXPECT_EQ(refusal(R"({"const":)" + value + "}"), "the schema is nested too deeply");
+}
+
+// References make a schema of a few lines as deep as one likes, or as large.
+TEST(ArgumentSchema, TheWorkOfCompilingIsBounded) {
+    std::string chain = R"({"properties":{"x":{"$ref":"#/definitions/d0"}},"definitions":{)";
+    for (int i = 0; i < 30'000; ++i) {
+        chain += "\"d" + std::to_string(i) + R"(":{"properties":{"x":{"$ref":"#/definitions/d)" +
+                 std::to_string(i + 1) + "\"}}},";
+    }
+    chain += R"("d30000":{}}})";
+    EXPECT_EQ(refusal(chain), "the schema cannot be compiled");
+}
+
+TEST(ArgumentSchema, TheWorkOfACheckIsBounded) {
+    const std::string gave_up = "The arguments are nested too deeply, or too many, to be checked.";
+    // The same value again, for ever.
+    EXPECT_EQ(check(R"({"allOf":[{"$ref":"#"}]})", "{}"), gave_up);
+    EXPECT_EQ(check(R"({"anyOf":[{"type":"null"},{"$ref":"#"}]})", "{}"), gave_up);
+    // Two ways at each level.
+    std::string doubling = R"({"$ref":"#/definitions/d0","definitions":{)";
+    for (int i = 0; i < 30; ++i) {
+        const std::string next = R"({"$ref":"#/definitions/d)" + std::to_string(i + 1) + "\"}";
+        doubling += "\"d" + std::to_string(i) + R"(":{"allOf":[)" + next + "," + next + "]},";
+    }
+    EXPECT_EQ(check(doubling + R"("d30":{}}})", "{}"), gave_up);
+    // Deep arguments against a schema that follows them.
+    std::string deep = "{}";
+    for (int i = 0; i < 254; ++i) {
+        deep = R"({"a":)" + deep + "}";
+    }
+    const std::string told =
+        check(R"({"type":"object","additionalProperties":{"$ref":"#"}})", deep);
+    EXPECT_TRUE(told.empty() || told == gave_up) << told;
+}
+
+TEST(ArgumentSchema, WithoutASchemaNothingIsChecked) {
+    const auto none = compile_argument_schema(nullptr);
+    ASSERT_TRUE(none);
+    EXPECT_EQ(*none, nullptr);
+    EXPECT_EQ(check("{}", R"({"a":[1]})"), "");
+    EXPECT_EQ(check("true", R"({"a":[1]})"), "");
+}
+
+} // namespace
+} // namespace agui::runner
