@@ -145,7 +145,7 @@ server::impl::impl(config what, server_options given)
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
            &memory, options.observer ? &options.observer : nullptr},
-          make_run_settings(settings, providers, options.decide_loop)
+          make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser),
       // What can be asked for.

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -22,7 +23,10 @@ namespace agui::gateway {
 /// What a program that embeds the server adds to its configuration.
 struct server_options {
     runner::tool_registry tools; ///< C++ functions as server tools, besides the config's.
-    logger* log = nullptr;       ///< Outlives the server; nullptr: lines on standard error.
+    /// C++ functions of one agent, by its id: for tools that the registry does not have, or that
+    /// are unavailable.
+    std::map<std::string, runner::tool_executors> executors;
+    logger* log = nullptr; ///< Outlives the server; nullptr: lines on standard error.
     /// Makes the provider of a model with `provider = "custom"`; required if one is configured.
     /// Called once for each, while the server is constructed.
     std::function<std::unique_ptr<runner::model_provider>(const model_config&)> provider_of;

@@ -292,7 +292,8 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& to
 }
 
 run_settings make_run_settings(
-    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop
+    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop,
+    const std::map<std::string, runner::tool_executors>& executors
 ) {
     run_settings settings;
     settings.history = all.session.history;
@@ -316,6 +317,13 @@ run_settings make_run_settings(
     for (const agent_config& agent : all.agents) {
         agent_entry& made = settings.agents[agent.id] = make_agent(all, agent, providers);
         made.settings.limits.decide_loop = decide_loop;
+    }
+    for (const auto& [agent, own] : executors) {
+        const auto entry = settings.agents.find(agent);
+        if (entry == settings.agents.end()) {
+            throw std::runtime_error("executors: there is no agent " + agent);
+        }
+        entry->second.settings.executors = std::make_shared<const runner::tool_executors>(own);
     }
     if (!settings.agents.contains(settings.default_agent) && !all.agents.empty()) {
         settings.default_agent = all.agents.front().id;

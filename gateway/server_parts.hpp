@@ -40,9 +40,11 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger&
 /// `log` outlives them.
 [[nodiscard]] std::vector<runner::mcp_server_settings>
 make_mcp_servers(const tools_config& tools, logger& log);
-/// `providers` outlives the settings.
+/// `providers` outlives the settings. Throws std::runtime_error for executors of an agent that does
+/// not exist.
 [[nodiscard]] run_settings make_run_settings(
-    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop = {}
+    const config& all, const provider_map& providers, const runner::loop_callback& decide_loop = {},
+    const std::map<std::string, runner::tool_executors>& executors = {}
 );
 
 /// How the process's memory is divided, in bytes.

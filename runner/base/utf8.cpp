@@ -121,6 +121,18 @@ bool is_utf8(std::string_view text) noexcept {
     return true;
 }
 
+std::string_view utf8_head(std::string_view text, std::size_t limit) noexcept {
+    if (text.size() <= limit) {
+        return text;
+    }
+    const std::size_t least = limit < 3 ? 0 : limit - 3;
+    std::size_t end = limit;
+    while (end > least && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+        --end;
+    }
+    return text.substr(0, end);
+}
+
 std::string to_utf8(std::string_view text) {
     std::string out;
     out.reserve(text.size());

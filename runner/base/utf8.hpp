@@ -13,6 +13,9 @@ namespace agui::runner {
 /// The text with U+FFFD in place of invalid UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
+/// The first `limit` bytes of UTF-8, or up to three fewer: no character is cut in two.
+[[nodiscard]] std::string_view utf8_head(std::string_view text, std::size_t limit) noexcept;
+
 /// Joins characters that a stream cuts in two: bytes of one UTF-8 sequence, or the surrogates of
 /// one pair, each written as the three bytes that UTF-8 would give it (WTF-8), as
 /// parse_json_scratch delivers them.

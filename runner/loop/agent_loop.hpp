@@ -16,6 +16,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,9 @@ struct agent_settings {
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10; ///< How many model answers may have their calls executed.
     std::uint32_t max_parallel_tools = 8;
+    /// Execute calls of tools that the registry does not have, or that are unavailable. Never
+    /// changed; may be null.
+    std::shared_ptr<const tool_executors> executors = {};
     turn_limits limits;
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;

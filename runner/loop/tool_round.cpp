@@ -48,12 +48,17 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     // stops.
     const batch_end end(*batch);
     for (const session::tool_call& call : calls) {
-        batch->add(run_.tools.tool_of(call.name), invocation(call));
+        batch->add(run_.tools.tool_of(call.name), invocation(call), executor_of(call.name));
     }
     batch->start();
     while (!batch->done()) {
         const bool stopped = co_await wait_for(*batch);
         if (stopped) {
+            // What has ended is stored also where it waits for the result of an earlier call.
+            std::vector<tool_batch::finished> rest = batch->take_rest();
+            if (!rest.empty() && co_await store_results(rest)) {
+                co_return stop_reason::store_unavailable;
+            }
             co_return run_.stop.reason();
         }
         std::vector<tool_batch::finished> finished = batch->take_finished();
@@ -126,6 +131,13 @@ session::message tool_round::result_message(tool_batch::finished& one) {
         result.error = session::text_of(result.content);
     }
     return result;
+}
+
+const tool_function* tool_round::executor_of(const std::string& name) const {
+    const auto& executors = run_.request.agent.executors;
+    const auto found =
+        executors == nullptr ? tool_executors::const_iterator() : executors->find(name);
+    return executors == nullptr || found == executors->end() ? nullptr : &found->second;
 }
 
 tool_invocation tool_round::invocation(const session::tool_call& call) const {

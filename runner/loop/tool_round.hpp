@@ -13,8 +13,8 @@
 
 namespace agui::runner {
 
-/// Executes stored server calls side by side; each result is stored before it is shown. For one
-/// run, on its executor.
+/// Executes stored server calls side by side; results are stored, and then shown, in the order of
+/// the calls. For one run, on its executor.
 class tool_round {
 public:
     explicit tool_round(const run_parts& run) noexcept : run_(run) {}
@@ -34,6 +34,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
+    [[nodiscard]] const tool_function* executor_of(const std::string& name) const;
     [[nodiscard]] tool_invocation invocation(const session::tool_call& call) const;
 
     const run_parts run_;

@@ -94,17 +94,6 @@ struct step_builder final : valijson::ConstraintBuilder {
     }
 };
 
-// At most `limit` bytes of it, whole characters.
-std::string_view head(std::string_view text, std::size_t limit) {
-    if (text.size() <= limit) {
-        return text;
-    }
-    while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) {
-        --limit;
-    }
-    return text.substr(0, limit);
-}
-
 // valijson's path: `<root>`, `[city]`, `[0]`.
 std::string path_of(const valijson::ValidationResults::Error& error) {
     std::string path;
@@ -113,7 +102,7 @@ std::string path_of(const valijson::ValidationResults::Error& error) {
         path += '/';
         path += token.substr(1, token.size() - 2);
     }
-    return path.empty() ? "/" : std::string(head(path, max_path_bytes));
+    return path.empty() ? "/" : std::string(utf8_head(path, max_path_bytes));
 }
 
 class valijson_schema final : public argument_schema {
@@ -154,7 +143,7 @@ private:
         valijson::ValidationResults::Error error;
         for (std::size_t i = 0; i < max_reported && found.popError(error); ++i) {
             text += " At " + path_of(error) + ": ";
-            text += head(error.description, max_rule_bytes);
+            text += utf8_head(error.description, max_rule_bytes);
         }
         return to_utf8(text);
     }

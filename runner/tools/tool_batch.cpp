@@ -35,16 +35,26 @@ std::optional<boost::json::object> object_of(const std::string& text) {
     return std::move(parsed->get_object());
 }
 
-std::optional<std::size_t> bytes_of_text(std::string_view text) {
-    return is_utf8(text) ? std::optional(text.size()) : std::nullopt;
-}
-
-/// The size of a text, or of the JSON of parts. nullopt: not UTF-8.
-std::optional<std::size_t> bytes_of(const session::content& value) {
-    if (const auto* text = std::get_if<std::string>(&value)) {
-        return bytes_of_text(*text);
+// What may be stored and shown of an outcome.
+tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
+    auto* text = std::get_if<std::string>(&outcome.content);
+    std::string parts;
+    if (text == nullptr) {
+        parts = boost::json::serialize(std::get<boost::json::array>(outcome.content));
     }
-    return bytes_of_text(boost::json::serialize(std::get<boost::json::array>(value)));
+    const std::string& all = text != nullptr ? *text : parts;
+    if (!is_utf8(all)) {
+        return error_result("The tool's result is not text in UTF-8.");
+    }
+    if (all.size() <= max_bytes) {
+        return outcome;
+    }
+    if (text == nullptr) {
+        return error_result("The result is larger than the server allows.");
+    }
+    text->resize(utf8_head(*text, max_bytes).size());
+    *text += "\n[The server cut this result after " + std::to_string(text->size()) + " bytes.]";
+    return outcome;
 }
 
 /// An exception's text comes from the tool's author.
@@ -55,6 +65,14 @@ std::string describe(const std::exception_ptr& thrown) {
         return error.what();
     } catch (...) { // No exception leaves this function.
         return "not a std::exception";
+    }
+}
+
+void emit_cancellation(boost::asio::cancellation_signal& signal) noexcept {
+    try {
+        signal.emit(boost::asio::cancellation_type::terminal);
+    } catch (const std::exception&) {
+        // A tool that throws when it is cancelled must not keep the others running.
     }
 }
 
@@ -71,9 +89,12 @@ tool_batch::tool_batch(
       max_result_bytes_(max_result_bytes),
       log_(log) {}
 
-void tool_batch::add(const registered_tool* tool, tool_invocation call) {
+void tool_batch::add(
+    const registered_tool* tool, tool_invocation call, const tool_function* executor
+) {
     task& added = tasks_.emplace_back();
     added.tool = tool;
+    added.executor = executor;
     added.call = std::move(call);
 }
 
@@ -89,41 +110,54 @@ void tool_batch::start_more() {
         }
         task& current = tasks_[next_++];
         ++running_;
-        if (current.tool == nullptr) {
-            finish(current, error_result("There is no tool of this name."));
+        if (!prepare(current)) {
             continue;
         }
-        std::optional<boost::json::object> arguments = object_of(current.call.arguments_text);
-        if (!arguments) {
-            finish(current, error_result("The arguments are not a JSON object."));
-            continue;
+        if (current.tool != nullptr) {
+            watch(current);
+            execute(current, current.tool->function);
+        } else {
+            execute(current, *std::exchange(current.executor, nullptr));
         }
-        if (current.tool->schema != nullptr) {
-            if (auto violation = current.tool->schema->violation(*arguments)) {
-                finish(
-                    current, {tool_outcome::kind::error, *std::move(violation),
-                              "The arguments do not fit the tool's schema."}
-                );
-                continue;
-            }
-        }
-        current.call.arguments = std::move(*arguments);
-        if (current.call.arguments_text.empty()) {
-            current.call.arguments_text = "{}";
-        }
-        execute(current);
     }
 }
 
-void tool_batch::execute(task& current) {
+// False if the call has ended: there is nobody to execute it, or its arguments are wrong.
+bool tool_batch::prepare(task& current) {
+    if (current.tool == nullptr && current.executor == nullptr) {
+        finish(current, error_result("There is no tool of this name."));
+        return false;
+    }
+    std::optional<boost::json::object> arguments = object_of(current.call.arguments_text);
+    if (!arguments) {
+        finish(current, error_result("The arguments are not a JSON object."));
+        return false;
+    }
+    if (current.tool != nullptr && current.tool->schema != nullptr) {
+        if (auto violation = current.tool->schema->violation(*arguments)) {
+            finish(
+                current, {tool_outcome::kind::error, *std::move(violation),
+                          "The arguments do not fit the tool's schema."}
+            );
+            return false;
+        }
+    }
+    current.call.arguments = std::move(*arguments);
+    if (current.call.arguments_text.empty()) {
+        current.call.arguments_text = "{}";
+    }
+    return true;
+}
+
+void tool_batch::execute(task& current, const tool_function& function) {
     // The function is called inside the spawned coroutine, so an exception is the tool's failure
     // whether the function is a coroutine or only returns one.
     boost::asio::co_spawn(
         executor_,
-        [](const tool_function* function,
+        [](const tool_function* called,
            tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
-            co_return co_await (*function)(std::move(call));
-        }(&current.tool->function, current.call),
+            co_return co_await (*called)(std::move(call));
+        }(&function, current.call),
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
             [self = shared_from_this(),
@@ -131,6 +165,18 @@ void tool_batch::execute(task& current) {
                 if (thrown) {
                     outcome = error_result("The tool failed.");
                     outcome.log_detail = describe(thrown);
+                }
+                const bool unavailable = outcome.what == tool_outcome::kind::unavailable;
+                if (unavailable && current.executor != nullptr && !current.ended &&
+                    self->may_start()) {
+                    self->execute(current, *std::exchange(current.executor, nullptr));
+                    return;
+                }
+                if (unavailable) {
+                    outcome.what = tool_outcome::kind::error;
+                    if (session::is_empty(outcome.content)) {
+                        outcome.content = std::string("The tool is not available.");
+                    }
                 }
                 self->finish(
                     current, std::move(outcome), thrown ? log_level::error : log_level::warning
@@ -141,23 +187,43 @@ void tool_batch::execute(task& current) {
     );
 }
 
-void tool_batch::finish(const task& ended, tool_outcome outcome, log_level level) {
+// The timeout of the tool, and of an executor that takes its place.
+void tool_batch::watch(task& current) {
+    if (current.tool->options.timeout.count() == 0) {
+        return;
+    }
+    current.timeout.emplace(executor_, current.tool->options.timeout);
+    current.timeout->async_wait([self = shared_from_this(),
+                                 &current](const boost::system::error_code& ec) {
+        if (ec || current.ended) {
+            return;
+        }
+        self->finish(current, error_result("The tool did not answer in time."));
+        emit_cancellation(current.cancellation);
+        self->start_more();
+    });
+}
+
+// A call ends once: what a tool returns after its timeout is dropped.
+void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
+    if (ended.ended) {
+        return;
+    }
+    ended.ended = true;
+    ended.timeout.reset();
     --running_;
     pass_failpoint("batch.finished");
     if (cancelled_) {
         return;
     }
-    const std::optional<std::size_t> bytes = bytes_of(outcome.content);
-    if (!bytes) {
-        outcome = error_result("The tool's result is not text in UTF-8.");
-    } else if (*bytes > max_result_bytes_) {
-        outcome = error_result("The result is larger than the server allows.");
-    }
+    outcome = bounded(std::move(outcome), max_result_bytes_);
     if (outcome.what == tool_outcome::kind::error) {
         log_failure(ended, level, outcome.log_detail);
     }
-    finished_.push_back({ended.call.call_id, std::move(outcome)});
-    wake();
+    ended.outcome = std::move(outcome);
+    if (has_next()) {
+        wake();
+    }
 }
 
 // Without arguments and result, which are content. The name of an unknown tool is content too: only
@@ -174,7 +240,7 @@ void tool_batch::log_failure(const task& failed, log_level level, std::string_vi
 
 boost::asio::awaitable<void> tool_batch::wait() {
     const auto self = shared_from_this();
-    if (finished_.empty() && !woken_) {
+    if (!has_next() && !woken_) {
         co_await signal_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
     woken_ = false;
@@ -185,9 +251,31 @@ void tool_batch::wake() {
     signal_.cancel();
 }
 
+bool tool_batch::has_next() const noexcept {
+    return taken_ < tasks_.size() && tasks_[taken_].outcome.has_value();
+}
+
+void tool_batch::take(task& from, std::vector<finished>& to) {
+    to.push_back({from.call.call_id, *std::move(from.outcome)});
+    from.outcome.reset();
+}
+
 std::vector<tool_batch::finished> tool_batch::take_finished() {
-    taken_ += finished_.size();
-    return std::exchange(finished_, {});
+    std::vector<finished> taken;
+    for (; has_next(); ++taken_) {
+        take(tasks_[taken_], taken);
+    }
+    return taken;
+}
+
+std::vector<tool_batch::finished> tool_batch::take_rest() {
+    std::vector<finished> taken;
+    for (task& each : tasks_) {
+        if (each.outcome) {
+            take(each, taken);
+        }
+    }
+    return taken;
 }
 
 bool tool_batch::done() const noexcept { return taken_ == tasks_.size(); }
@@ -195,11 +283,8 @@ bool tool_batch::done() const noexcept { return taken_ == tasks_.size(); }
 void tool_batch::cancel() noexcept {
     cancelled_ = true;
     for (std::size_t i = 0; i < next_; ++i) {
-        try {
-            tasks_[i].cancellation.emit(boost::asio::cancellation_type::terminal);
-        } catch (const std::exception&) {
-            // A tool that throws when it is cancelled must not keep the others running.
-        }
+        tasks_[i].timeout.reset();
+        emit_cancellation(tasks_[i].cancellation);
     }
 }
 

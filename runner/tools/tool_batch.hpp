@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,10 @@ namespace agui::runner {
 class tool_batch : public std::enable_shared_from_this<tool_batch> {
 public:
     /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which
-    /// must live until cancel(). A result of more than `max_result_bytes` becomes an error, and so
-    /// does one that is not UTF-8: replacing bytes would show the model a text that the tool never
-    /// returned. Each error is logged once, with the outcome's log_detail. `log` must outlive every
-    /// tool.
+    /// must live until cancel(). A text of more than `max_result_bytes` is cut, with a note that
+    /// says so; content parts of more become an error, and so does what is not UTF-8: replacing
+    /// bytes would show the model a text that the tool never returned. Each error is logged once,
+    /// with the outcome's log_detail. `log` must outlive every tool.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log
@@ -41,14 +42,19 @@ public:
 
     /// A call; without a tool it ends as "not registered". Arguments are parsed here: text that is
     /// not a JSON object, or that does not fit the tool's schema, gives an error result without
-    /// calling the tool. `tool` must live until cancel() or done().
-    void add(const registered_tool* tool, tool_invocation call);
+    /// calling the tool. `executor`, if any, executes the call if there is no tool, or if the tool
+    /// says that it is unavailable. Both must live until cancel() or done().
+    void
+    add(const registered_tool* tool, tool_invocation call, const tool_function* executor = nullptr);
     void start();
 
     /// Completes when take_finished() has something, or wake() was called.
     [[nodiscard]] boost::asio::awaitable<void> wait();
     void wake();
+    /// In the order of the calls: a result waits for those before it.
     [[nodiscard]] std::vector<finished> take_finished();
+    /// The same, without waiting for those that are missing: for a run that is stopped.
+    [[nodiscard]] std::vector<finished> take_rest();
     /// True if every result was taken.
     [[nodiscard]] bool done() const noexcept;
     /// Cancels the running tools and starts no more, even if a tool ignores its cancellation.
@@ -57,14 +63,22 @@ public:
 private:
     struct task {
         const registered_tool* tool = nullptr;
+        const tool_function* executor = nullptr; ///< Null once it was asked.
         tool_invocation call;
         boost::asio::cancellation_signal cancellation;
+        std::optional<boost::asio::steady_timer> timeout;
+        std::optional<tool_outcome> outcome; ///< Until it is taken.
+        bool ended = false;
     };
 
     [[nodiscard]] bool may_start() const noexcept;
     void start_more();
-    void execute(task& current);
-    void finish(const task& ended, tool_outcome outcome, log_level level = log_level::warning);
+    [[nodiscard]] bool prepare(task& current);
+    void execute(task& current, const tool_function& function);
+    void watch(task& current);
+    void finish(task& ended, tool_outcome outcome, log_level level = log_level::warning);
+    void take(task& from, std::vector<finished>& to);
+    [[nodiscard]] bool has_next() const noexcept;
     void log_failure(const task& failed, log_level level, std::string_view detail) const;
 
     boost::asio::any_io_executor executor_;
@@ -76,8 +90,7 @@ private:
     std::deque<task> tasks_; ///< Stable addresses: running tools hold their slot.
     std::size_t next_ = 0;
     std::size_t running_ = 0;
-    std::size_t taken_ = 0;
-    std::vector<finished> finished_;
+    std::size_t taken_ = 0; ///< Of those in front.
     bool woken_ = false;
     bool cancelled_ = false;
 };

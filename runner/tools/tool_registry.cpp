@@ -9,8 +9,9 @@ namespace agui::runner {
 namespace {
 
 // Compiling takes a while: not under the lock.
-registered_tool compiled(const tool_definition& definition, tool_function function) {
-    registered_tool tool{.function = std::move(function)};
+registered_tool
+compiled(const tool_definition& definition, tool_function function, tool_options options) {
+    registered_tool tool{.function = std::move(function), .options = options};
     auto schema = compile_argument_schema(definition.parameters);
     if (schema) {
         tool.schema = *std::move(schema);
@@ -54,8 +55,8 @@ void tool_registry::log_to(logger& log) {
     }
 }
 
-void tool_registry::add(tool_definition definition, tool_function function) {
-    registered_tool tool = compiled(definition, std::move(function));
+void tool_registry::add(tool_definition definition, tool_function function, tool_options options) {
+    registered_tool tool = compiled(definition, std::move(function), options);
     const std::lock_guard lock(mutex_);
     auto grown = std::make_shared<tool_set>(*tools_);
     const auto [place, added] = grown->tools_.try_emplace(definition.name, std::move(tool));
@@ -74,7 +75,7 @@ tool_registry::replace(std::string_view group, std::vector<server_tool> tools) {
     std::vector<registered_tool> coming;
     coming.reserve(tools.size());
     for (server_tool& each : tools) {
-        coming.push_back(compiled(each.definition, std::move(each.function)));
+        coming.push_back(compiled(each.definition, std::move(each.function), each.options));
     }
     const std::lock_guard lock(mutex_);
     auto changed = std::make_shared<tool_set>(*tools_);

@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,6 +35,9 @@ struct tool_outcome {
         result,
         error,    ///< Executed or refused with an error the model should see.
         external, ///< Not executed here after all: the call is handed to the caller.
+        /// Disabled or unavailable before it began: another may execute the call. Never said by a
+        /// tool that may have begun.
+        unavailable,
     };
     kind what = kind::result;
     session::content content;
@@ -46,9 +50,20 @@ struct tool_outcome {
 /// for. Handlers that it connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
+/// What holds for each call of a tool.
+struct tool_options {
+    /// Then the call ends with an error result; the tool is cancelled and not waited for. 0: none.
+    std::chrono::milliseconds timeout{0};
+};
+
+/// Executors of one agent, by the names of their tools: they execute what the registry has no tool
+/// for, or only one that is unavailable.
+using tool_executors = std::map<std::string, tool_function, std::less<>>;
+
 /// What executes a tool, and what its calls are checked against before.
 struct registered_tool {
     tool_function function;
+    tool_options options = {};
     std::shared_ptr<const argument_schema> schema = {}; ///< Null: nothing is checked.
     std::string schema_problem = {}; ///< Why it has none although its definition has.
 };
@@ -80,6 +95,7 @@ private:
 struct server_tool {
     tool_definition definition;
     tool_function function;
+    tool_options options = {};
 };
 
 /// The tools that the server executes. May change while runs are under way: each run works with the
@@ -97,7 +113,7 @@ public:
 
     /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
     /// occasional changes. Copies of the registry do not see it.
-    void add(tool_definition definition, tool_function function);
+    void add(tool_definition definition, tool_function function, tool_options options = {});
 
     /// Replaces all tools of a group, such as those of one MCP server; without tools, the group is
     /// gone. The groups come after what add() added, in the order of their names, so that the order

@@ -66,5 +66,22 @@ TEST(SecretsOf, AreWhatMcpServersAreSent) {
     );
 }
 
+TEST(RunSettings, AnAgentGetsItsExecutors) {
+    config all;
+    all.models.emplace_back().name = "main";
+    all.agents.emplace_back().models = {"main"};
+    provider_map providers;
+    providers["main"] = nullptr;
+    const runner::tool_executors own{{"search", {}}};
+
+    const run_settings settings = make_run_settings(all, providers, {}, {{"default", own}});
+
+    ASSERT_NE(settings.agents.at("default").settings.executors, nullptr);
+    EXPECT_TRUE(settings.agents.at("default").settings.executors->contains("search"));
+    EXPECT_THROW(
+        (void)make_run_settings(all, providers, {}, {{"nobody", own}}), std::runtime_error
+    );
+}
+
 } // namespace
 } // namespace agui::gateway

@@ -79,5 +79,15 @@ TEST(Utf8Joiner, EndsWithAMarkForWhatIsMissing) {
     }
 }
 
+TEST(Utf8Head, CutsBetweenCharacters) {
+    const std::string text = "a\u20ac\U0001F600";
+    const std::vector<std::size_t> sizes = {0, 1, 1, 1, 4, 4, 4, 4, 8, 8};
+    for (std::size_t limit = 0; limit < sizes.size(); ++limit) {
+        EXPECT_EQ(utf8_head(text, limit), text.substr(0, sizes[limit])) << limit;
+    }
+    EXPECT_EQ(utf8_head("", 5), "");
+    EXPECT_EQ(utf8_head(std::string(9, '\x80'), 5).size(), 2U) << "not UTF-8: still bounded";
+}
+
 } // namespace
 } // namespace agui::runner

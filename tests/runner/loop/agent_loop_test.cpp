@@ -595,7 +595,7 @@ TEST_F(AgentLoop, AnUnknownFinishReasonIsLoggedWithItsNameAtDebugOnly) {
     );
 }
 
-TEST_F(AgentLoop, AResultOverTheLimitIsAnErrorResult) {
+TEST_F(AgentLoop, AResultOverTheLimitIsCutWithANote) {
     max_result_bytes = 8;
     model.turns = {calls({{"c1", "weather", "{\"city\":\"Ulm\"}"}}), says("Sorry")};
 
@@ -603,7 +603,7 @@ TEST_F(AgentLoop, AResultOverTheLimitIsAnErrorResult) {
 
     EXPECT_THAT(
         sink.steps,
-        ::testing::Contains("result c1 failed The result is larger than the server allows.")
+        ::testing::Contains("result c1 sunny {\"\n[The server cut this result after 8 bytes.]")
     );
 }
 
@@ -752,6 +752,79 @@ TEST_F(AgentLoop, ARunThatIsStoppedBeforeItStartsDoesNotAskTheModel) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::shutdown);
     EXPECT_TRUE(model.histories.empty());
+}
+
+TEST_F(AgentLoop, ResultsAreStoredAndShownInTheOrderOfTheCalls) {
+    const auto gate = std::make_shared<boost::asio::steady_timer>(
+        context(), boost::asio::steady_timer::time_point::max()
+    );
+    tools.add(
+        {"first", "Ends after the other", {}},
+        [gate](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            co_await gate->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_return tool_outcome{tool_outcome::kind::result, std::string("slow")};
+        }
+    );
+    tools.add(
+        {"second", "Opens the gate", {}},
+        [gate](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            gate->cancel();
+            co_return tool_outcome{tool_outcome::kind::result, std::string("fast")};
+        }
+    );
+    model.turns = {calls({{"c1", "first", "{}"}, {"c2", "second", "{}"}}), says("Done")};
+
+    play();
+
+    std::vector<std::string> shown;
+    for (const std::string& step : sink.steps) {
+        if (step.starts_with("result")) {
+            shown.push_back(step);
+        }
+    }
+    EXPECT_EQ(shown, (std::vector<std::string>{"result c1 slow", "result c2 fast"}));
+    EXPECT_EQ(stored().nodes.at(2).message.tool_call_id, "c1");
+    EXPECT_EQ(stored().nodes.at(3).message.tool_call_id, "c2");
+}
+
+TEST_F(AgentLoop, AResultThatWaitsForAnotherIsStoredWhenTheRunIsStopped) {
+    tools.add({"never", "Waits", {}}, [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        boost::asio::steady_timer never(
+            co_await boost::asio::this_coro::executor, boost::asio::steady_timer::time_point::max()
+        );
+        co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_return tool_outcome{};
+    });
+    tools.add(
+        {"stops", "Ends, and the run is stopped after it", {}},
+        [this](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            boost::asio::post(context(), [this] {
+                boost::asio::post(context(), [this] {
+                    (void)stop.request(stop_reason::cancelled);
+                });
+            });
+            co_return tool_outcome{tool_outcome::kind::result, std::string("paid")};
+        }
+    );
+    model.turns = {calls({{"c1", "never", "{}"}, {"c2", "stops", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(status_of("c1"), call_status::dead);
+    EXPECT_EQ(status_of("c2"), call_status::answered);
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 paid"));
+}
+
+TEST_F(AgentLoop, AnExecutorOfTheAgentAnswersForAToolThatIsNotRegistered) {
+    request.agent.executors =
+        std::make_shared<tool_executors>(tool_executors{{"imagined", returns("real ")}});
+    model.turns = {calls({{"c1", "imagined", "{}"}, {"c2", "other", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 real {}"));
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed There is no tool of this name."));
 }
 
 TEST_F(AgentLoop, AToolThatIgnoresItsCancellationIsNotWaitedFor) {

@@ -1,0 +1,252 @@
+#include "runner/tools/tool_batch.hpp"
+
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+namespace asio = boost::asio;
+using list = std::vector<std::string>;
+
+class ToolBatch : public test::coroutine_test {
+protected:
+    using timer = asio::steady_timer;
+
+    // Answers once its gate is opened; says whether it was cancelled.
+    tool_function gated(std::string name) {
+        auto gate = std::make_shared<timer>(context(), timer::time_point::max());
+        gates[name] = gate;
+        return [this, gate, name](tool_invocation call) -> asio::awaitable<tool_outcome> {
+            started.push_back(name);
+            co_await asio::this_coro::throw_if_cancelled(false);
+            co_await gate->async_wait(asio::as_tuple(asio::use_awaitable));
+            const auto state = co_await asio::this_coro::cancellation_state;
+            if (state.cancelled() != asio::cancellation_type::none) {
+                cancelled.push_back(name);
+            }
+            co_return tool_outcome{tool_outcome::kind::result, name + call.arguments_text};
+        };
+    }
+
+    tool_function says(tool_outcome::kind kind, std::string text) {
+        return [this, kind, text](tool_invocation call) -> asio::awaitable<tool_outcome> {
+            started.push_back(text.substr(0, 10));
+            co_return tool_outcome{kind, text + call.arguments_text};
+        };
+    }
+
+    static tool_invocation call(std::string id) {
+        tool_invocation made;
+        made.name = "tool";
+        made.call_id = std::move(id);
+        return made;
+    }
+
+    std::shared_ptr<tool_batch> make(std::size_t max_bytes = 1000) {
+        return std::make_shared<tool_batch>(context().get_executor(), stop, 8, max_bytes, log);
+    }
+
+    void go() {
+        context().restart();
+        context().poll();
+    }
+
+    static list texts(const std::vector<tool_batch::finished>& all) {
+        list result;
+        for (const auto& each : all) {
+            result.push_back(
+                each.call_id + (each.outcome.what == tool_outcome::kind::error ? " error " : " ") +
+                session::text_of(each.outcome.content)
+            );
+        }
+        return result;
+    }
+
+    list ended(const registered_tool* tool, const tool_function* executor = nullptr) {
+        const auto batch = make();
+        batch->add(tool, call("c1"), executor);
+        batch->start();
+        go();
+        return texts(batch->take_finished());
+    }
+
+    stop_source stop{context().get_executor()};
+    memory_logger log;
+    std::map<std::string, std::shared_ptr<timer>> gates;
+    list started, cancelled;
+};
+
+TEST_F(ToolBatch, ResultsComeInTheOrderOfTheCalls) {
+    const registered_tool a{gated("a")};
+    const registered_tool b{gated("b")};
+    const registered_tool c{gated("c")};
+    const auto batch = make();
+    batch->add(&a, call("1"));
+    batch->add(&b, call("2"));
+    batch->add(&c, call("3"));
+    batch->start();
+    go();
+    EXPECT_EQ(started, (list{"a", "b", "c"}));
+
+    gates["b"]->cancel();
+    go();
+    EXPECT_EQ(texts(batch->take_finished()), list{});
+    gates["a"]->cancel();
+    go();
+    EXPECT_EQ(texts(batch->take_finished()), (list{"1 a{}", "2 b{}"}));
+    EXPECT_FALSE(batch->done());
+    gates["c"]->cancel();
+    go();
+    EXPECT_EQ(texts(batch->take_finished()), list{"3 c{}"});
+    EXPECT_TRUE(batch->done());
+}
+
+TEST_F(ToolBatch, TheRestDoesNotWaitForWhatIsMissing) {
+    const registered_tool a{gated("a")};
+    const registered_tool b{gated("b")};
+    const auto batch = make();
+    batch->add(&a, call("1"));
+    batch->add(&b, call("2"));
+    batch->start();
+    go();
+    gates["b"]->cancel();
+    go();
+
+    EXPECT_EQ(texts(batch->take_rest()), list{"2 b{}"});
+    EXPECT_EQ(texts(batch->take_rest()), list{});
+    batch->cancel();
+    go();
+}
+
+TEST_F(ToolBatch, ATextThatIsTooLongIsCutBetweenCharacters) {
+    const registered_tool tool{says(tool_outcome::kind::result, "abc\u20ac\u20ac\u20ac")};
+    const std::vector<std::pair<std::size_t, std::string>> cases = {
+        {14, "abc\u20ac\u20ac\u20ac{}"},
+        {11, "abc\u20ac\u20ac\n[The server cut this result after 9 bytes.]"},
+        {9, "abc\u20ac\u20ac\n[The server cut this result after 9 bytes.]"},
+        {8, "abc\u20ac\n[The server cut this result after 6 bytes.]"},
+        {1, "a\n[The server cut this result after 1 bytes.]"},
+    };
+    for (const auto& [limit, text] : cases) {
+        const auto batch = make(limit);
+        batch->add(&tool, call("1"));
+        batch->start();
+        go();
+        EXPECT_EQ(texts(batch->take_finished()), list{"1 " + text}) << limit;
+    }
+}
+
+TEST_F(ToolBatch, PartsThatAreTooLongAreAnError) {
+    const registered_tool tool{[](tool_invocation) -> asio::awaitable<tool_outcome> {
+        const boost::json::object part{{"type", "text"}, {"text", std::string(2000, 'x')}};
+        co_return tool_outcome{tool_outcome::kind::result, boost::json::array{part}};
+    }};
+
+    EXPECT_EQ(ended(&tool), list{"c1 error The result is larger than the server allows."});
+}
+
+TEST_F(ToolBatch, ATimeoutEndsTheCallAndCancelsTheTool) {
+    registered_tool slow{gated("slow")};
+    slow.options.timeout = std::chrono::milliseconds(1);
+    const registered_tool other{gated("other")};
+    const auto batch = make();
+    batch->add(&slow, call("1"));
+    batch->add(&other, call("2"));
+    batch->start();
+    run(batch->wait());
+
+    EXPECT_EQ(texts(batch->take_finished()), list{"1 error The tool did not answer in time."});
+    go();
+    EXPECT_EQ(cancelled, list{"slow"});
+    EXPECT_EQ(
+        log.lines(),
+        list{"warning tool failed run=\"\" tool=tool call=1 detail=\"The tool did not answer in "
+             "time.\""}
+    );
+    gates["other"]->cancel();
+    go();
+    EXPECT_EQ(texts(batch->take_finished()), list{"2 other{}"});
+    EXPECT_TRUE(batch->done());
+}
+
+TEST_F(ToolBatch, AToolThatIgnoresItsTimeoutIsNotWaitedFor) {
+    const auto release = std::make_shared<timer>(context(), timer::time_point::max());
+    registered_tool stubborn{[release](tool_invocation) -> asio::awaitable<tool_outcome> {
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        co_await release->async_wait(asio::as_tuple(asio::use_awaitable));
+        co_return tool_outcome{tool_outcome::kind::result, std::string("late")};
+    }};
+    stubborn.options.timeout = std::chrono::milliseconds(1);
+    const auto batch = make();
+    batch->add(&stubborn, call("1"));
+    batch->start();
+    run(batch->wait());
+
+    EXPECT_EQ(texts(batch->take_finished()), list{"1 error The tool did not answer in time."});
+    EXPECT_TRUE(batch->done());
+    release->cancel();
+    go();
+    EXPECT_EQ(texts(batch->take_rest()), list{});
+}
+
+TEST_F(ToolBatch, ABatchThatIsCancelledWaitsForNoTimeout) {
+    registered_tool slow{gated("slow")};
+    slow.options.timeout = std::chrono::hours(1);
+    const auto batch = make();
+    batch->add(&slow, call("1"));
+    batch->start();
+    go();
+    batch->cancel();
+    context().restart();
+    context().run_for(std::chrono::seconds(5));
+
+    EXPECT_TRUE(context().stopped()) << "something is left to wait for";
+}
+
+TEST_F(ToolBatch, AnExecutorTakesThePlaceOfAToolThatIsMissing) {
+    const tool_function executor = says(tool_outcome::kind::result, "executor");
+
+    EXPECT_EQ(ended(nullptr, &executor), list{"c1 executor{}"});
+    EXPECT_EQ(ended(nullptr), list{"c1 error There is no tool of this name."});
+}
+
+TEST_F(ToolBatch, AnExecutorTakesThePlaceOfAToolThatIsUnavailable) {
+    const registered_tool away{says(tool_outcome::kind::unavailable, "away ")};
+    const registered_tool silent{[](tool_invocation) -> asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::unavailable, {}};
+    }};
+    const tool_function executor = says(tool_outcome::kind::result, "executor");
+    const tool_function also_away = says(tool_outcome::kind::unavailable, "no ");
+
+    EXPECT_EQ(ended(&away, &executor), list{"c1 executor{}"});
+    EXPECT_EQ(ended(&away), list{"c1 error away {}"});
+    EXPECT_EQ(ended(&silent), list{"c1 error The tool is not available."});
+    EXPECT_EQ(ended(&away, &also_away), list{"c1 error no {}"});
+    EXPECT_EQ(ended(nullptr, &also_away), list{"c1 error no {}"});
+}
+
+TEST_F(ToolBatch, AToolThatWasStartedIsNotReplaced) {
+    const tool_function executor = says(tool_outcome::kind::result, "executor");
+    const registered_tool failed{says(tool_outcome::kind::error, "failed ")};
+    const registered_tool thrown{[](tool_invocation) -> asio::awaitable<tool_outcome> {
+        throw std::runtime_error("why");
+        co_return tool_outcome{};
+    }};
+
+    EXPECT_EQ(ended(&failed, &executor), list{"c1 error failed {}"});
+    EXPECT_EQ(ended(&thrown, &executor), list{"c1 error The tool failed."});
+    EXPECT_EQ(started, list{"failed "});
+}
+
+} // namespace
+} // namespace agui::runner
