@@ -183,6 +183,7 @@ describe('the reference server as a process', () => {
         gateway = await Gateway.start({
             model,
             config: {
+                server: { log_level: 'debug' },
                 mcp_servers: [
                     {
                         name: 'local',
@@ -193,7 +194,7 @@ describe('the reference server as a process', () => {
                     },
                 ],
             },
-            env: { AGUI_E2E_ALLOWED: 'allowed', AGUI_E2E_SECRET: 'secret' },
+            env: { AGUI_E2E_ALLOWED: 'hunter2-allowed', AGUI_E2E_SECRET: 'hunter2-secret' },
         });
     });
     after(() => stopAll(gateway));
@@ -204,8 +205,10 @@ describe('the reference server as a process', () => {
 
     it('sees only the environment that it may see', async () => {
         const result = await resultOf(call('mcp__local__get-env'));
-        assert.match(result, /AGUI_E2E_ALLOWED/);
-        assert.doesNotMatch(result, /AGUI_E2E_SECRET/);
+        assert.match(result, /hunter2-allowed/);
+        assert.doesNotMatch(result, /hunter2-secret/);
+        assert.match(gateway.log, /debug an MCP server says server=local/);
+        assert.doesNotMatch(gateway.log, /hunter2/);
     });
 
     it('gives an error when it is killed in a call, and is started again', async () => {

@@ -377,7 +377,7 @@ TEST_F(McpClient, AServerThatSaysNothingAnyMoreIsGivenUp) {
 }
 
 TEST_F(McpClient, ProgressProlongsACall) {
-    settings.call_timeout = std::chrono::milliseconds(40);
+    settings.call_timeout = std::chrono::milliseconds(400);
     connect();
     server.answer = [this](channel& over, const json::object& message) {
         if (message.at("method") != "tools/call") {
@@ -390,7 +390,7 @@ TEST_F(McpClient, ProgressProlongsACall) {
             ) -> asio::awaitable<void> {
                 const auto begun = std::chrono::steady_clock::now();
                 asio::steady_timer pause(co_await asio::this_coro::executor);
-                while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(150)) {
+                while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(800)) {
                     to->say(line);
                     pause.expires_after(std::chrono::milliseconds(1));
                     co_await pause.async_wait(asio::use_awaitable);
