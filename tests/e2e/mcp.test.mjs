@@ -78,8 +78,13 @@ function everythingTests(serverOf) {
     });
 
     it('gives an error of the tool', async () => {
+        const args = { resourceType: 'Text', resourceId: -1 };
+        assert.match(await resultOf(call(`mcp__${serverOf()}__get-resource-reference`, args)), /^Invalid resourceId: -1/);
+    });
+
+    it('checks arguments against the schema of the server', async () => {
         const result = await resultOf(call(`mcp__${serverOf()}__get-sum`, { a: 'one' }));
-        assert.match(result, /invalid|expected number/i);
+        assert.match(result, /do not fit the tool's schema/);
     });
 
     it('notes an image', async () => {
