@@ -25,7 +25,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t value() const noexcept { return state_; }
-    /// For places with room for four bytes only.
+    /// The value in 32 bits (its halves mixed by XOR), where there is no room for 64.
     [[nodiscard]] static std::uint32_t folded(std::uint64_t value) noexcept {
         return static_cast<std::uint32_t>(value ^ value >> 32U);
     }

@@ -9,7 +9,7 @@ namespace agui {
 using unix_ms = std::int64_t;
 
 /// Source of wall-clock time. Policy code takes a time as a parameter; only the edges hold a clock.
-/// Implementations are safe to call from any thread.
+/// now() is safe to call from any thread.
 class clock {
 public:
     virtual ~clock() = default;
@@ -19,7 +19,8 @@ public:
 /// The machine's clock. The object lives as long as the program.
 [[nodiscard]] const clock& system_clock();
 
-/// A clock that changes only when it is set; for tests and for replayed fixtures.
+/// A clock that stands still unless it is advanced; for tests and for replayed fixtures. advance()
+/// must not run at the same time as any other call.
 class manual_clock final : public clock {
 public:
     explicit manual_clock(unix_ms start = 1'700'000'000'000) noexcept : now_(start) {}

@@ -11,23 +11,23 @@
 namespace agui {
 
 /// Why a request, a run or a store operation failed because of its input or of the state it found.
-/// Bugs, and infrastructure failures that no caller can handle, are exceptions instead. Each value
-/// is one `error.code` of an HTTP error body.
+/// Bugs, and infrastructure failures that no caller can handle, are exceptions instead. Each name
+/// (to_string) is an `error.code` of an HTTP error body.
 enum class errc {
     invalid_json,
     invalid_input,                ///< A known field has a wrong type or value; `path` names it.
     unsupported_protocol_version, ///< The peer declared a major version that is not served.
-    unknown_tool_call,    ///< An answer to a call that neither the thread nor the input holds.
+    unknown_tool_call,    ///< An answer to a call that is neither in the thread nor in the input.
     tool_name_mismatch,   ///< The answer names a tool other than its call's.
     partial_tool_answers, ///< `tools.on_partial = "reject"` and not all calls answered.
     pending_tool_calls,   ///< `tools.on_abandoned = "reject"` and calls are open.
     tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
-    thread_busy,          ///< Another run holds the thread; `active_run_id` names it.
+    thread_busy,          ///< Another run holds the thread (`active_run_id`), or the server does.
     run_id_reused,        ///< The runId was used before with a different body.
     run_expired,          ///< The run is known, but its log is gone.
     /// The log no longer goes back to the cursor; `earliest` is the lowest that can be served.
     cursor_expired,
-    bad_cursor,     ///< A cursor after the end of a run, or no cursor at all.
+    bad_cursor,     ///< A cursor after the run's last event, or a text that is not a cursor.
     body_too_large, ///< The thread would exceed `session.max_thread_bytes`.
     not_found,
     overloaded,        ///< A limit of the process is reached; try again later.
@@ -36,7 +36,7 @@ enum class errc {
     internal,
 };
 
-/// The snake_case name that goes to the wire, e.g. "unknown_tool_call". Never empty.
+/// The snake_case name that clients see, e.g. "unknown_tool_call". Never empty.
 [[nodiscard]] std::string_view to_string(errc code) noexcept;
 
 /// An expected failure. `detail` is one sentence for the caller of the API: it names what was wrong
@@ -46,12 +46,13 @@ struct failure {
     std::string detail;
     /// JSON path into the request, as `messages[2].toolCallId`; or empty.
     std::string path{};
-    std::string active_run_id{}; ///< For thread_busy.
+    std::string active_run_id{}; ///< For thread_busy: the run that holds the thread, if one does.
     /// For cursor_expired: the lowest cursor that can be served.
     std::optional<std::uint64_t> earliest{};
 };
 
-/// Lets result<T>::value() throw: std::runtime_error with code and detail.
+/// Called by result<T>::value() if there is no value. Throws std::runtime_error with code and
+/// detail.
 [[noreturn]] void
 throw_exception_from_error(const failure& error, const boost::source_location& where);
 

@@ -71,7 +71,7 @@ bool stumble(std::string_view name) noexcept {
     return false;
 }
 
-// Held while a hook is called, so that it is not destroyed during the call.
+// Held (shared) during a call of the hook, so that the hook is not destroyed meanwhile.
 std::shared_mutex hook_mutex;
 std::function<void(std::string_view)> current_hook;
 

@@ -9,10 +9,10 @@ namespace agui {
 // AGUI_FAILPOINTS have them; in the others these functions are empty. The environment variable
 // AGUI_FAILPOINT chooses one:
 //
-//   AGUI_FAILPOINT=NAME=ACTION[:N]     ACTION is kill, error or delay; it happens the N-th
+//   AGUI_FAILPOINT=NAME=ACTION[:N]     ACTION is kill, error or delay; it happens once, the N-th
 //                                      time the place is passed (default 1)
 //
-// A line on standard error says when it has happened.
+// A line on standard error announces it.
 
 #ifdef AGUI_FAILPOINTS
 
@@ -22,9 +22,10 @@ void pass_failpoint(std::string_view name) noexcept;
 /// For a place where something can fail: error throws std::runtime_error.
 void check_failpoint(std::string_view name);
 
-/// For tests of this process: called with the name of every place that is passed, by the thread
-/// that passes it; what it throws is thrown by check_failpoint(). The destructor removes the hook
-/// and waits for calls under way. At most one hook exists at a time.
+/// For tests of this process: `hook` is called with the name of every place that is passed, by the
+/// thread that passes it. What it throws leaves check_failpoint(); at a pass_failpoint() it must
+/// not throw. The destructor removes the hook and waits for calls under way. At most one object
+/// exists at a time.
 class failpoint_hook {
 public:
     explicit failpoint_hook(std::function<void(std::string_view)> hook);

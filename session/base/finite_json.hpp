@@ -8,12 +8,12 @@
 
 namespace agui::session {
 
-/// False if the value holds, at any depth, a number that JSON cannot write: a parser reads `1e400`
-/// as infinity, and no reader accepts that when it is written out.
+/// False if the value holds, at any depth, a number that JSON cannot express: a parser may read
+/// `1e400` as infinity, and no reader accepts what is then written.
 [[nodiscard]] bool is_finite(const boost::json::value& value) noexcept;
 
-/// The arguments that a model or a client wrote for a call. nullopt: not JSON, deeper than
-/// `max_depth`, or with a number that JSON cannot write.
+/// The arguments that a model or a client wrote for a call. nullopt: not JSON, nested deeper than
+/// `max_depth`, or with a number that JSON cannot express.
 [[nodiscard]] std::optional<boost::json::value>
 parse_arguments(std::string_view text, std::size_t max_depth = 256);
 

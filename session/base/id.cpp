@@ -39,7 +39,7 @@ std::string uuid_ids::next(std::string_view /*kind*/) {
     static constexpr std::string_view digits = "0123456789abcdef";
     static constexpr std::size_t random_bytes = 10;
 
-    // Bytes are taken from a per-thread reserve: one system call serves about 25 ids.
+    // Each thread keeps a reserve of random bytes: one system call serves 25 ids.
     thread_local std::array<unsigned char, 25 * random_bytes> reserve;
     thread_local std::size_t used = reserve.size();
     if (used == reserve.size()) {

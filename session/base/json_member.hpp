@@ -11,8 +11,9 @@ namespace agui::session {
 /// `toolCallId` as `tool_call_id`.
 [[nodiscard]] std::string snake_case(std::string_view camel_case);
 
-/// The member, or nullptr if it is absent or null. If the camelCase name is absent, the snake_case
-/// one is looked up: clients that serialise Python models write that.
+/// The member named `key` (in camelCase, at most 31 characters); if it is absent or null, the one
+/// with that name in snake_case, which clients that serialise Python models write. nullptr if that
+/// is absent or null as well.
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;
 

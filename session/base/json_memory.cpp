@@ -9,10 +9,10 @@ namespace agui {
 
 namespace {
 
-// How much is taken from the budget at a time.
+// The budget is changed in steps of this size, because all threads share it.
 constexpr std::size_t step_bytes = 64U << 10U;
 
-// What an allocation costs: malloc's header included, rounded up to its granularity.
+// What an allocation costs: with malloc's header, rounded up to malloc's granularity.
 std::size_t cost_of(std::size_t bytes) noexcept {
     constexpr std::size_t grain = 16;
     constexpr std::size_t least = 32;

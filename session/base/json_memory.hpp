@@ -11,14 +11,15 @@ namespace agui {
 
 /// Memory for JSON values that counts against a budget, allocator overhead included, for as long as
 /// the values live. An allocation that the budget has no room for throws memory_refused. The values
-/// of one storage are used on one thread at a time; all of them may move to another thread
-/// together.
+/// that share an object of this class are used by one thread at a time; they may move to another
+/// thread only together.
 class json_memory final : public boost::json::memory_resource {
 public:
     explicit json_memory(memory_budget* budget, memory_use use = memory_use::ordinary) noexcept;
 
-    /// Bytes of the values that are alive now, and the highest number so far.
+    /// The bytes that the values take now.
     [[nodiscard]] std::size_t used() const noexcept { return used_; }
+    /// The highest value of used() so far.
     [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 
 private:
@@ -33,7 +34,8 @@ private:
     std::size_t peak_ = 0;
 };
 
-/// A new storage, shared by the values made with it. `budget` may be null.
+/// A new json_memory, shared by the values made with it. Without a budget (null) nothing is
+/// refused; otherwise the budget must outlive them.
 [[nodiscard]] boost::json::storage_ptr
 make_json_storage(memory_budget* budget, memory_use use = memory_use::ordinary);
 

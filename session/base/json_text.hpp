@@ -13,7 +13,7 @@ class json_text {
 public:
     /// null
     json_text() noexcept = default;
-    /// `text` is one JSON value without spaces around it or between its parts.
+    /// `text` must be one JSON value without insignificant white space. It is not checked.
     explicit json_text(std::string text)
         : text_(text == null ? nullptr : std::make_shared<const std::string>(std::move(text))) {}
 
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool is_null() const noexcept { return !text_; }
     [[nodiscard]] bool is_empty_object() const noexcept { return view() == "{}"; }
 
-    /// The same text: documents that differ only in the order of members are not equal.
+    /// True for the same text: documents that differ only in the order of members are not equal.
     friend bool operator==(const json_text& left, const json_text& right) noexcept {
         return left.text_ == right.text_ || left.view() == right.view();
     }

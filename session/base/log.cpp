@@ -9,8 +9,8 @@ namespace agui {
 
 namespace {
 
-// A value with a space, a quote or a character that would change the line is quoted and escaped, so
-// that one event is always one line.
+// A value that could be mistaken for the text around it is quoted; quotes and characters that could
+// break the line or change how it is shown are escaped. So one call is always one line.
 void append_value(std::string& line, std::string_view value) {
     static constexpr char hex[] = "0123456789abcdef";
     bool plain = !value.empty();

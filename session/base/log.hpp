@@ -10,20 +10,21 @@
 
 namespace agui {
 
-/// critical: cannot serve. error: we failed a request or a run. warning: caused by a client or
-/// recovered from. info: start, stop and the like. debug: one line per event.
+/// critical: the server cannot serve. error: a request or a run failed through our fault. warning:
+/// a client caused it, or the server recovered. info: start, stop and the like. debug: one line per
+/// event.
 enum class log_level { debug, info, warning, error, critical, off };
 
 [[nodiscard]] std::string_view to_string(log_level level) noexcept;
 
-/// One `key=value` of a log line. The views are valid during the call only.
+/// One `key=value` of a log line. The views need to be valid during the call only.
 struct log_field {
     std::string_view key;
     std::string_view value;
 };
 
-/// Where log lines go. Implementations are safe to call from any thread. User content is passed at
-/// debug level only; secrets are never passed.
+/// Where log lines go. Implementations are safe to call from any thread. `text` is always a fixed
+/// text of ours. User content is passed in fields, at debug level only; secrets are never passed.
 class logger {
 public:
     explicit logger(log_level threshold) noexcept : threshold_(threshold) {}
@@ -46,8 +47,8 @@ private:
     log_level threshold_;
 };
 
-/// Lines on standard error: `2026-01-02T03:04:05.678Z warning text key=value`. Control characters
-/// in values are escaped, so that a value cannot forge a line.
+/// Lines on standard error: `2026-01-02T03:04:05.678Z warning text key=value`, in UTC. A value with
+/// spaces, quotes or control characters is quoted and escaped, so that it cannot forge a line.
 [[nodiscard]] std::unique_ptr<logger> make_stderr_logger(log_level threshold);
 
 /// Drops everything.

@@ -13,9 +13,9 @@ enum class memory_use {
     small, ///< May use the reserve too, so that large uses never crowd out small ones.
 };
 
-/// The bytes that requests, logs and replies may take together (`server.max_memory_bytes`). It only
-/// counts what its users report; it allocates nothing. Safe to call from any thread; must outlive
-/// its shares.
+/// A limit of the bytes that requests, logs and replies take together (`server.max_memory_bytes`).
+/// It only counts what its users report; it allocates nothing. Safe to call from any thread; must
+/// outlive its shares.
 class memory_budget {
 public:
     /// The last `reserve` of the `limit` bytes are for memory_use::small.
@@ -26,10 +26,11 @@ public:
 
     /// False: there is not enough room, and nothing was taken.
     [[nodiscard]] bool take(std::size_t bytes, memory_use use) noexcept;
-    /// For memory that can no longer be refused: may exceed the limit.
+    /// For memory that can no longer be refused: the sum may exceed the limit.
     void take_anyway(std::size_t bytes) noexcept {
         used_.fetch_add(bytes, std::memory_order_relaxed);
     }
+    /// Returns bytes that were taken.
     void give_back(std::size_t bytes) noexcept {
         used_.fetch_sub(bytes, std::memory_order_relaxed);
     }
@@ -48,12 +49,12 @@ private:
     std::atomic<std::size_t> used_{0};
 };
 
-/// One user's part of a budget, returned by the destructor. Without a budget it counts and refuses
-/// nothing. Used on one thread at a time.
+/// What one user has taken from a budget; the destructor returns it. Without a budget (null) it
+/// still counts, but refuses nothing. Used by one thread at a time.
 class memory_share {
 public:
     memory_share() = default;
-    /// Takes multiples of `step` bytes, so that the shared counter changes rarely.
+    /// Takes and returns multiples of `step` bytes, so that the shared counter changes rarely.
     explicit memory_share(
         memory_budget* budget, memory_use use = memory_use::ordinary, std::size_t step = 1
     ) noexcept
@@ -66,12 +67,12 @@ public:
           held_(std::exchange(other.held_, 0)) {}
     memory_share& operator=(memory_share&& other) noexcept;
 
-    /// Holds at least `bytes` after this. False: there is not enough room, and nothing changes.
-    /// Never shrinks.
+    /// Makes the share at least `bytes`; never shrinks it. False: the budget has not enough room,
+    /// and nothing changes.
     [[nodiscard]] bool grow_to(std::size_t bytes) noexcept;
-    /// The same for memory that can no longer be refused.
+    /// The same for memory that can no longer be refused: always succeeds.
     void grow_anyway_to(std::size_t bytes) noexcept;
-    /// Returns what it holds above `bytes`.
+    /// Returns what it holds above `bytes`, rounded up to whole steps.
     void shrink_to(std::size_t bytes) noexcept;
     /// Changes the use for later calls; what is held stays held.
     void set_use(memory_use use) noexcept { use_ = use; }
@@ -90,7 +91,7 @@ private:
     std::size_t held_ = 0;
 };
 
-/// Thrown where an allocation was refused by a budget: the caller answers errc::overloaded.
+/// Thrown if a budget has no room for an allocation. The caller answers errc::overloaded.
 class memory_refused : public std::bad_alloc {
 public:
     [[nodiscard]] const char* what() const noexcept override {

@@ -20,7 +20,7 @@ json::parse_options options_of_stored() {
     return options;
 }
 
-// A parser handler that builds nothing: only validity is asked for.
+// A parser handler that builds nothing: the text is only validated.
 struct nothing_built {
     using text_view = json::string_view;
     using error_code = json::error_code;

@@ -10,11 +10,11 @@
 namespace agui::session {
 
 /// Reads JSON that a store has written. What was accepted once must stay readable: a tool may have
-/// answered with bytes that are not UTF-8, and the limits on input do not apply here.
-/// errc::invalid_json.
+/// answered with bytes that are not UTF-8, and the limits on input do not apply. errc::invalid_json
+/// if it is damaged.
 [[nodiscard]] result<boost::json::value> parse_stored(std::string_view text);
 
-/// The same for JSON that is kept as text: checked, but not built.
+/// The same for JSON that is kept as text: it is checked, but no values are built.
 [[nodiscard]] result<json_text> read_stored_text(std::string_view text);
 
 } // namespace agui::session

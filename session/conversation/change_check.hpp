@@ -5,8 +5,8 @@
 namespace agui::session {
 
 /// Throws std::logic_error if `change` does not fit a thread of that many messages and branches: a
-/// parent that does not come before its child, a gap in the branch numbers, a tip, head or call
-/// that refers to nothing. Such a change is a bug of the caller and must not reach a store.
+/// parent that does not come before its child, a gap in the branch numbers, or a tip, a head or a
+/// call that refers to nothing. Such a change is a bug of the caller and must not reach a store.
 void check_change(thread_size size, const changes& change);
 
 /// The size of the thread after the change.

@@ -32,8 +32,8 @@ std::string_view modern_type(std::string_view mime_type) noexcept {
     return "document";
 }
 
-// The members that count for comparison. Attachments have megabytes, so members left out are not
-// copied at all.
+// The members that count in a comparison. The others are not even copied: attachments have
+// megabytes.
 json::object telling(const json::object& object, bool is_part) {
     json::object copy;
     for (const auto& [key, value] : object) {
@@ -45,7 +45,8 @@ json::object telling(const json::object& object, bool is_part) {
     return copy;
 }
 
-// A `binary` part in its modern form; an empty object if it holds only a provider's file id.
+// A `binary` part in its modern form; an empty object if it has neither data nor a URL, only a
+// provider's file id.
 json::object upgraded(const json::object& part) {
     const std::string_view mime_type = string_member(part, "mimeType");
     const std::string_view data = string_member(part, "data");
@@ -178,7 +179,7 @@ content_form::content_form(const content& value) {
     if (parts.empty()) {
         form_ = std::string_view();
     } else if (is_plain_text(parts)) {
-        // The view is of the content, not of the copy.
+        // A view of the given content, not of the copy, which ends here.
         for (const json::value& part : given) {
             const json::object* object = part.if_object();
             if (object != nullptr && string_member(*object, "type") == "text" &&

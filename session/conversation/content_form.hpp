@@ -11,17 +11,19 @@
 
 namespace agui::session {
 
-/// A content in the form that contents are compared in (same_content): a string
-/// is one text part, legacy `binary` parts are upgraded to image, audio, video or document, ids and
-/// metadata of parts are left out. Making a form costs the content's length; a comparison costs at
-/// most the shorter one's length. So it is made once for a content that is compared with many.
+/// The normal form in which contents are compared (same_content): a string is one text part; a
+/// legacy `binary` part becomes an image, audio, video or document part, or is left out if that
+/// part is there too or the file cannot be named in the new form; empty text parts, and the ids,
+/// metadata and null members of parts, are left out. Making a form takes time proportional to the
+/// content, a comparison at most to the shorter one: a content that is compared with many needs
+/// only one form.
 ///
 /// Holds views of the content, which must outlive it.
 class content_form {
 public:
     explicit content_form(const content& value);
 
-    /// A text that is equal only for equal forms, for look-ups.
+    /// A text that is the same for equal forms only: a key for look-ups.
     [[nodiscard]] std::string key() const;
 
     friend bool operator==(const content_form&, const content_form&) = default;
@@ -30,8 +32,8 @@ private:
     std::variant<std::string_view, boost::json::array> form_; // Parts, unless there is only text.
 };
 
-/// Forms of messages that may be compared many times, each made once. The messages must outlive it
-/// and stay where they are.
+/// The forms of messages that may be compared many times; each is made once. The messages must
+/// outlive this object and stay at their addresses.
 class content_forms {
 public:
     [[nodiscard]] const content_form& of(const message& value) {

@@ -20,8 +20,8 @@ enum class role { developer, system, user, assistant, tool, activity, reasoning 
 [[nodiscard]] std::string_view to_string(role value) noexcept;
 [[nodiscard]] std::optional<role> role_from_string(std::string_view name) noexcept;
 
-/// Text, or content parts kept as the JSON objects they arrived as (`{"type":"text","text":…}`,
-/// image, audio, video, document): only the members we act on are inspected.
+/// Text, or content parts (text, image, audio, video, document), kept as the JSON objects in which
+/// they arrived (`{"type":"text","text":…}`): only members that we act on are inspected.
 using content = std::variant<std::string, boost::json::array>;
 
 /// A call as the model wrote it. `arguments` is the model's text, JSON or not.
@@ -65,8 +65,8 @@ struct message {
 /// True for "" and for an array without parts.
 [[nodiscard]] bool is_empty(const content& value) noexcept;
 
-/// Equality after normalising: a string is one text part, legacy `binary` parts
-/// are upgraded to image/audio/video/document, ids and metadata of parts are ignored.
+/// True if both mean the same (content_form): a string equals one text part, a legacy `binary` part
+/// its modern form, and ids and metadata of parts do not count.
 [[nodiscard]] bool same_content(const content& left, const content& right);
 
 } // namespace agui::session

@@ -38,7 +38,8 @@ json::object to_json(const tool_call& call) {
     return object;
 }
 
-// Reads members of one object; the first failure is kept and makes everything after it a no-op.
+// Reads the members of one object. Of all failures the first one is kept; the caller drops what was
+// read after it.
 class member_reader {
 public:
     member_reader(const json::object& object, std::string prefix, std::optional<failure>& error)
@@ -61,7 +62,7 @@ public:
         return std::string(value->get_string());
     }
 
-    /// The member under the first of two spellings that is present.
+    /// The member `key` or, if it is absent, the one with the `older` name.
     [[nodiscard]] std::optional<std::string> text(std::string_view key, std::string_view older) {
         std::optional<std::string> value = text(key);
         return value || error_ ? value : text(older);
@@ -140,7 +141,7 @@ read_content(const json::value* value, member_reader& message, std::optional<fai
         member_reader part(parts[i].get_object(), indexed("content", i), error);
         const std::string type = part.required_text("type");
         if (type == "text") {
-            (void)part.required_text("text"); // Checked here, kept in the part.
+            (void)part.required_text("text"); // Only checked: the part is kept as it is.
         }
     }
     // A plain copy would stay in the memory resource of the parsed request.
@@ -157,7 +158,7 @@ read_tool_call(const json::value& value, const std::string& path, std::optional<
     }
     member_reader reader(value.get_object(), path, error);
     call.id = reader.required_text("id");
-    (void)reader.text("type"); // There is only "function".
+    (void)reader.text("type"); // Its value does not matter: there is only "function".
     call.encrypted_value = reader.text("encryptedValue");
     call.encrypted_value_type = reader.text("encryptedValueType");
     const json::object* function = reader.object("function");

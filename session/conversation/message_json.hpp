@@ -12,18 +12,20 @@ namespace agui::session {
 /// The message in AG-UI's JSON form: members without a value are left out, never null.
 [[nodiscard]] boost::json::object to_json(const message& value);
 
-/// The message as stores keep it: to_json and, where it has one, its `origin`, which is shown to
-/// nobody else.
+/// The message as stores keep it: to_json() and, if it has one, its `origin`, which clients never
+/// see.
 [[nodiscard]] boost::json::object to_stored_json(const message& value);
-/// Reads what to_stored_json wrote, and what to_json writes. Failures as for message_from_json.
+/// Reads what to_stored_json or to_json wrote. An origin that cannot be read is ignored. Failures
+/// as for message_from_json.
 [[nodiscard]] result<message> message_from_stored_json(const boost::json::value& value);
 
-/// Reads what to_json wrote, and any AG-UI message: null optionals count as absent, unknown members
-/// are ignored, `tool_id` is accepted for `toolCallId` and `tool_name` for `name`. A
-/// known member of a wrong type, a missing required one (role; toolCallId of a tool message) or an
-/// unknown role is errc::invalid_input with `path` relative to the message
-/// (`toolCalls[0].function.name`). A missing `id` is the empty string: the caller decides whether
-/// that is legal.
+/// Reads what to_json wrote, and any AG-UI message: a null member counts as absent, unknown members
+/// are ignored, names in snake_case are accepted, and for a tool message also `tool_id` instead of
+/// `toolCallId` and `tool_name` instead of `name`. errc::invalid_input, with `path` relative to the
+/// message (`toolCalls[0].function.name`): a known member of a wrong type, an unknown role, or a
+/// missing member of these: `role`, a tool message's `toolCallId`, a call's `id` and
+/// `function.name`, a part's `type`, a text part's `text`. A missing `id` is the empty string: the
+/// caller decides whether that is legal. The result does not use the memory resource of `value`.
 [[nodiscard]] result<message> message_from_json(const boost::json::value& value);
 
 } // namespace agui::session

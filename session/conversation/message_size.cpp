@@ -11,8 +11,9 @@ namespace json = boost::json;
 
 namespace {
 
-// Adds up sizes and stops once above the limit. Every value counts its quotes or brackets and the
-// comma or colon after it, except for the last one: the sum is a lower bound of what is written.
+// Adds up sizes until they exceed the limit. Texts count with their quotes but without escapes,
+// arrays and objects with their brackets, members with their colon; commas do not count, and any
+// other value counts as one byte. So the sum is a lower bound of what is written.
 class size_sum {
 public:
     explicit size_sum(std::size_t most) : most_(most) {}

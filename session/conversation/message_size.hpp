@@ -9,8 +9,8 @@
 
 namespace agui::session {
 
-/// A lower bound, close to the truth, of the bytes a message takes as stored JSON; computed without
-/// writing it. Stops counting once the result is above `most`.
+/// A close lower bound of the bytes that a message takes as stored JSON, computed without writing
+/// it. Stops soon after the result has exceeded `most`.
 [[nodiscard]] std::size_t stored_size(const message& value, std::size_t most = SIZE_MAX);
 /// The same for any JSON value.
 [[nodiscard]] std::size_t stored_size(const boost::json::value& value, std::size_t most = SIZE_MAX);

@@ -16,21 +16,21 @@
 
 namespace agui::session {
 
-/// Messages of a thread form a tree; a node's number is its index in thread_record::nodes, dense
-/// from 0 and never reused.
+/// The messages of a thread form a tree. A message's number is its index in thread_record::nodes:
+/// dense from 0 and never reused.
 using node_index = std::uint32_t;
 inline constexpr node_index no_node = 0xffffffffU;
 
 struct stored_message {
-    node_index parent = no_node; ///< The message before it on its branch; no_node: the first.
-    std::string run_id;          ///< The run that brought or made it.
+    node_index parent = no_node; ///< The message before it; no_node: it is a first message.
+    std::string run_id;          ///< The run whose request brought it, or which made it.
     unix_ms created_at = 0;
     session::message message;
 };
 
-/// The messages of a thread, by number. They never change, so copies of a thread share them: a copy
-/// copies only pointers, however long the messages are. Different threads of execution may use
-/// different copies.
+/// The messages of a thread, by number. Messages never change, so copies of the list share them: a
+/// copy costs a pointer per message, however long the messages are. Different threads of execution
+/// may use different copies at the same time.
 class node_list {
     using pointers = std::vector<std::shared_ptr<const stored_message>>;
 

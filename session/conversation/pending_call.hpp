@@ -10,26 +10,28 @@
 
 namespace agui::session {
 
-/// An external call that waits for its answer, with its details from the message that made it.
+/// An external call that waits for its answer, with details from the message that made it.
 struct pending_call {
     call_record call;
-    std::string message_id; ///< Empty: the message no longer exists.
-    std::optional<std::string> arguments;
+    std::string message_id;               ///< Empty: the message cannot be found or read.
+    std::optional<std::string> arguments; ///< nullopt: as above, or the call is not in it.
 };
 
-/// The pending ones of `calls`, not yet with the details from their messages.
+/// The pending ones of `calls`, without details: describe() adds them.
 [[nodiscard]] std::vector<pending_call> pending_of(const std::vector<call_record>& calls);
 
-/// The indexes of `pending`, ordered so that calls of the same message are adjacent.
+/// The indexes of all elements of `pending`, ordered so that calls of one message are adjacent.
 [[nodiscard]] std::vector<std::size_t> by_message(const std::vector<pending_call>& pending);
 
-/// The calls of one message: those in `order`, starting at `first`, that the same message made.
+/// The part of `order` (made by by_message) that begins at index `first` and holds the calls of one
+/// message. A view of `order`.
 [[nodiscard]] std::span<const std::size_t> calls_of_one(
     const std::vector<pending_call>& pending, const std::vector<std::size_t>& order,
     std::size_t first
 );
 
-/// Adds the details from the message to `calls`, which it made.
+/// Adds details from the message `made_in` to those of `pending` whose indexes are `calls`: the
+/// calls that it made.
 void describe(
     std::vector<pending_call>& pending, std::span<const std::size_t> calls, const message& made_in
 );

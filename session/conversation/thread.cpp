@@ -124,9 +124,9 @@ thread_size size_after(thread_size size, const changes& change) noexcept {
 
 namespace {
 
-// Both the request and the thread may have thousands of calls.
+// Both the change and the thread may have thousands of calls, so many are looked up in a map.
 void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>& changed) {
-    constexpr std::size_t few = 4; // A run changes one call at a time: searching is cheaper then.
+    constexpr std::size_t few = 4; // A run mostly changes one call: a search is cheaper then.
     count_work(calls.size() + changed.size());
     if (changed.size() <= few) {
         for (const call_record& call : changed) {

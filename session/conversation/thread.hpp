@@ -17,16 +17,17 @@
 
 namespace agui::session {
 
-/// A conversation of one principal. The same thread id of two principals names two threads.
+/// Names a conversation of one principal. The same thread id under two principals names two
+/// threads.
 struct thread_key {
-    std::string principal; ///< Empty if the server knows only one (no auth, or one token).
+    std::string principal; ///< Empty: the server does not distinguish principals.
     std::string thread_id;
 
     friend auto operator<=>(const thread_key&, const thread_key&) = default;
 };
 
-/// A branch is its last message; no_node while it has none. Its number is its index in
-/// thread_record::branches.
+/// A branch is given by its last message (no_node: it has none), from which parents lead to the
+/// first. Its number is its index in thread_record::branches.
 struct branch {
     node_index tip = no_node;
     unix_ms updated_at = 0;
@@ -67,8 +68,8 @@ struct document_sizes {
     [[nodiscard]] std::uint64_t total() const noexcept { return state + offered_tools + context; }
 };
 
-/// What one thread holds. A value: loaded as a copy (which shares its messages), changed only
-/// through `changes`.
+/// What one thread holds. A value: stores give out copies, which share its messages. It is changed
+/// only through `changes`.
 struct thread_record {
     thread_key key;
     std::string agent_id;
@@ -86,14 +87,16 @@ struct thread_record {
     std::uint32_t head = 0;           ///< The branch that a delta continues, if there are branches.
     std::vector<call_record> calls;   ///< In the order made.
     boost::json::array offered_tools; ///< The tools of the last request that had a `tools` member.
-    /// The `context` entries of this user turn: objects with `description` and `value`.
+    /// The `context` entries of the last user turn: objects with `description` and `value`.
     boost::json::array context;
     /// True if the last request with a new user message also held earlier messages.
     bool last_request_had_history = false;
     json_text state; ///< The AG-UI state document; null: none.
 
-    /// The message numbers from the first message to `tip`, in order.
+    /// The message numbers from the first message to `tip`, in order; none for no_node. Throws
+    /// std::logic_error if `tip` is not a message of the thread.
     [[nodiscard]] std::vector<node_index> path(node_index tip) const;
+    /// nullptr: the thread has no such call. Takes time proportional to the number of calls.
     [[nodiscard]] const call_record* find_call(std::string_view id) const noexcept;
 };
 
@@ -108,10 +111,10 @@ struct run_record {
     std::string run_id;
     std::string parent_run_id;
     std::string agent_id;
-    /// Digest of the request, to recognise a repeat (P6); computed by the caller.
+    /// Digest of the request, to recognise a repeat (P6). Opaque to stores.
     std::string input_digest;
     std::string idempotency_key; ///< Another name of the run within its thread; empty: none.
-    std::string protocol;        ///< The protocol of its first reader; chosen by the caller.
+    std::string protocol;        ///< The protocol of its first reader. Opaque to stores.
     run_status status = run_status::active;
     std::string end_reason; ///< The stop reason or error code it ended with; empty while active.
     unix_ms started_at = 0;
@@ -150,9 +153,11 @@ struct changes {
     std::optional<std::string> title;
     std::optional<bool> archived;
     std::optional<boost::json::object> metadata;
-    unix_ms at = 0; ///< Becomes created_at of a new thread, and updated_at.
+    unix_ms at = 0; ///< Becomes updated_at and, of a new thread, created_at; 0: no change.
 
-    std::optional<run_record> run; ///< Replaces the record of run.number (status, end, sequence).
+    /// Replaces the record of run.number, but not its run_id, idempotency_key and protocol. An
+    /// empty input_digest keeps the stored one.
+    std::optional<run_record> run;
 };
 
 /// How many messages and branches a thread has: what a change is checked against.
@@ -178,7 +183,9 @@ struct thread_size {
     return change.run && change.run->status != run_status::active ? change.run->number : 0;
 }
 
-/// Applies `change` as a store does, so that a run can keep working on its own copy.
+/// Applies `change` to a copy of a thread as a store does to the thread, so that a run can go on
+/// with its copy. Journal entries and run records, which the copy does not hold, are skipped.
+/// Throws std::logic_error, before anything is changed, if the change does not fit (check_change).
 void apply(thread_record& thread, const changes& change);
 
 } // namespace agui::session

@@ -22,12 +22,11 @@ struct turn_block {
     friend bool operator==(const turn_block&, const turn_block&) = default;
 };
 
-/// Where an assistant message came from, and what its provider wants sent back with it. Opaque to
-/// all but that provider: it is sent to no other provider, model or client, and no client can set
-/// it (P10).
+/// Which model made an assistant message, and what its provider wants sent back with it. It goes to
+/// no other provider, model or client, and no client can set it (P10).
 struct turn_origin {
-    std::string provider; ///< The configured model's name.
-    std::string model;    ///< The model id that was asked for.
+    std::string provider; ///< The model's name in the configuration.
+    std::string model;    ///< The model id that was sent in the request.
     std::vector<turn_block> blocks;
     boost::json::object data; ///< What the provider wants sent back with the turn as a whole.
     std::uint64_t tokens = 0; ///< What the answer cost, input included; 0: not counted.
@@ -35,7 +34,7 @@ struct turn_origin {
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };
 
-/// As it is stored with the message.
+/// The form in which it is stored with the message.
 [[nodiscard]] boost::json::object to_json(const turn_origin& value);
 /// Reads what to_json wrote; nullopt for anything else: the message is usable without an origin.
 [[nodiscard]] std::optional<turn_origin> turn_origin_from_json(const boost::json::value& value);

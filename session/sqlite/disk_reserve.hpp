@@ -8,21 +8,22 @@
 
 namespace agui::session {
 
-/// Reserved disk space: on a full disk, removing something first needs space. A file of that size
-/// next to the store; it stays when the store is closed, because the disk may fill up in the
-/// meantime. Safe to use from any thread.
+/// A file next to the store that reserves disk space: on a full disk, even a removal first needs
+/// some. It stays when the store is closed, because the disk may fill up in the meantime. Safe to
+/// use from any thread.
 class disk_reserve {
 public:
-    /// The space a removal needs: all commits waiting in the ring (1 MB), and what SQLite writes
+    /// Enough for a removal: all commits that wait in the ring (1 MB), and what SQLite writes
     /// around them.
     static constexpr std::size_t bytes = 4U << 20U;
 
-    /// `path` names the file. Logs a warning if there is no space for it.
+    /// `path` names the file. Makes it, or logs a warning if there is no space for it.
     disk_reserve(std::string path, agui::logger& log);
 
-    /// Frees the reserved space. False: none was reserved.
+    /// Frees the reserved space. False: none was reserved, or the file cannot be deleted.
     [[nodiscard]] bool release() noexcept;
-    /// Reserves it again. False: the disk is too full, or does not support it.
+    /// Reserves the space again, unless it is reserved. False: the disk has no room, or its file
+    /// system cannot reserve space.
     bool restore() noexcept;
 
 private:

@@ -11,8 +11,8 @@ namespace agui::session {
 
 namespace {
 
-// Deltas share only a type and an id or two; with this limit, a state or a history between them
-// costs no more memory.
+// What deltas share is short: a type and an id or two. With this limit, a large entry between them
+// (a state, a history) takes no more memory.
 constexpr std::size_t compared_bytes_max = 512;
 
 // Flags below the number of shared bytes.
@@ -29,7 +29,7 @@ bool take_bytes(std::string_view& bytes, std::string_view& taken) {
     return true;
 }
 
-// Eight bytes at a time: the texts of deltas agree in a hundred.
+// Eight bytes at a time: deltas agree in about a hundred.
 std::size_t common_prefix(std::string_view one, std::string_view other) noexcept {
     const std::size_t end = std::min(one.size(), other.size());
     std::size_t at = 0;

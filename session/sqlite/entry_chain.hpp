@@ -9,22 +9,22 @@
 
 namespace agui::session {
 
-/// The entries of one run's log as bytes, each without the prefix it shares with the previous one:
-/// the deltas of a message differ in little but their text, so a token takes some 30 bytes instead
-/// of 150 (session/sqlite/README.md, "Log bytes"). Encoding and decoding keep the same state: after
-/// decoding a chain, the same object can continue encoding it.
+/// The entries of one run's log as bytes, each without the prefix that it shares with the previous
+/// one: the deltas of a message differ in little but their text, so a token takes its text and
+/// about five bytes (session/sqlite/README.md, "Log bytes"). Encoding and decoding keep the same
+/// state: an object that has decoded a chain can continue to encode it.
 class entry_chain {
 public:
     /// Appends the next entry to `bytes`.
     void encode(std::string_view json, std::string_view variants, std::string& bytes);
 
-    /// Reads the next entry and removes it from the front of `bytes`. False: these are not the
-    /// bytes of a valid next entry; then `entry`, `bytes` and this object are unusable.
+    /// Reads the next entry and removes it from the front of `bytes`. False: `bytes` do not begin
+    /// with a valid next entry; then `entry`, `bytes` and this object are unusable.
     [[nodiscard]] bool decode(std::uint64_t sequence, std::string_view& bytes, log_entry& entry);
 
-    /// The next entry is encoded whole. A decoder need not be told.
+    /// The next entry will be encoded whole. Decoding needs no such call.
     void restart() noexcept { last_.clear(); }
-    /// True if the entry that `bytes` begin with is encoded whole: a chain may begin here.
+    /// True if the first entry in `bytes` is encoded whole, so that a chain may begin with it.
     [[nodiscard]] static bool begins_with_whole_entry(std::string_view bytes);
 
 private:
@@ -33,8 +33,8 @@ private:
     std::string last_; ///< The part of the last entry with which the next one is compared.
 };
 
-/// A chain is restarted after about this many bytes: the least that a reader from the middle must
-/// read.
+/// A chain is restarted after about this many bytes: a reader that starts in the middle of a log
+/// decodes at most about as much before its first entry.
 inline constexpr std::size_t chain_bytes_max = 64U << 10U;
 
 /// Appends all entries of the slice.

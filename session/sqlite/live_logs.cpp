@@ -17,7 +17,8 @@ namespace {
 // Larger records gain nothing and fill the ring.
 constexpr std::size_t record_bytes_max = 16U << 10U;
 
-// Checked before it is written: a large document takes milliseconds of the run's thread.
+// Checked before a document is serialized, which takes the run's thread milliseconds if it is
+// large.
 bool has_large_document(const changes& change) {
     const auto is_large = [](const auto& document) {
         return document && stored_size(*document, record_bytes_max) > record_bytes_max;
@@ -34,7 +35,7 @@ std::string bytes_of(redo_record& record) {
     }
     std::size_t size = 0;
     for (const stored_message& added : record.change.messages) {
-        // The same for an attachment.
+        // Checked first for the same reason: the message may hold an attachment.
         if (size + stored_size(added.message, record_bytes_max) > record_bytes_max) {
             return {};
         }
@@ -124,11 +125,11 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
     return outcome::refused;
 }
 
-// `append` puts it into the ring, or returns false.
+// `append` puts the record into the ring. It returns false if the ring cannot take it.
 template <class Append>
 live_logs::outcome live_logs::take_record(redo_record& record, Append append) {
     const log_ring::place before = ring_.end();
-    held_record& held = records_.emplace_back(); // Operations that can throw come first.
+    held_record& held = records_.emplace_back(); // Before the ring: this can throw.
     bool taken = false;
     try {
         taken = append();
@@ -276,7 +277,7 @@ bool live_logs::ask_for_next() {
     return asked_for_next_;
 }
 
-// All or none of them.
+// Moves all of them or, if there is no memory, none.
 void live_logs::move_records(std::vector<held_record>& records) {
     records.reserve(records.size() + records_.size());
     std::ranges::move(records_, std::back_inserter(records));

@@ -6,7 +6,7 @@ namespace {
 
 // Logs are dropped in portions, so that other calls can run in between.
 constexpr std::size_t dropped_at_once = 64;
-constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // About.
+constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // The last log may exceed it.
 
 } // namespace
 
@@ -35,8 +35,8 @@ bool log_jobs::drop_some(const store::log_limits& limits) {
     return !runs.empty();
 }
 
-// The oldest logs that must be dropped until `max_bytes` are left, or some of them. Entries not yet
-// folded do not count, and stay.
+// The oldest logs, or some of them, that must be dropped so that `max_bytes` are left. Entries that
+// are not yet folded do not count.
 std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
     std::uint64_t left = tables_.log.row_bytes();

@@ -17,11 +17,11 @@ public:
     /// The arguments must outlive this.
     log_jobs(sqlite_tables& tables, agui::logger& logger) : tables_(tables), logger_(logger) {}
 
-    /// See store; sees everything that was durable before.
+    /// As store::read_log(). Sees everything that was durable before.
     [[nodiscard]] result<std::vector<log_entry>>
     read(std::int64_t run_number, std::uint64_t after, std::size_t limit);
 
-    /// Drops some of the logs beyond the limits, in a transaction. True: there may be more.
+    /// Drops some of the logs beyond the limits; runs in a transaction. True: there may be more.
     [[nodiscard]] bool drop_some(const store::log_limits& limits);
 
 private:

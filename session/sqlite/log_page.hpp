@@ -12,10 +12,10 @@
 namespace agui::session {
 
 // The byte formats of the durable log (session/sqlite/README.md, "Log bytes"). Pure functions and a
-// buffer; all numbers are little-endian. A reader trusts nothing: damaged bytes are recognised by
-// their checksum, and an impossible length is refused.
+// buffer; all numbers are little-endian. The reader trusts nothing: it recognises damaged bytes by
+// their checksum and refuses an impossible length.
 
-/// The last sequence of a slice; the one before its first if it has no entries.
+/// The sequence of a slice's last entry; without entries, the one before first_sequence.
 [[nodiscard]] std::uint64_t last_sequence(const log_slice& slice) noexcept;
 
 /// Appends the entries of `next`, which must follow those of `slice`.
@@ -29,17 +29,17 @@ struct encoded_slice {
     std::string_view bytes;
 };
 
-/// Covers the bytes and where they belong, so that bytes of another run fail as well.
+/// Covers the bytes, their run and their sequence: bytes in the wrong place do not match either.
 [[nodiscard]] std::uint64_t checksum_of(const encoded_slice& slice) noexcept;
 
-/// Builds a page: the slices that one commit makes durable. Reused, so that the steady state does
-/// not allocate.
+/// Builds pages, one at a time. A page holds the slices that one commit makes durable. The buffer
+/// is kept, so that usually nothing is allocated.
 class log_page_writer {
 public:
     void add(const encoded_slice& slice);
     [[nodiscard]] bool empty() const noexcept { return directory_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
-    /// The page; valid until the next call of clear().
+    /// The page, valid until clear(), which must come before the next add().
     [[nodiscard]] std::string_view finish();
     void clear() noexcept;
 

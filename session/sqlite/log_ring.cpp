@@ -128,16 +128,16 @@ std::optional<log_ring::record> parse(std::string_view bytes) {
 
 enum class segment_end {
     blank,  ///< Nothing follows the last record.
-    torn,   ///< A record that a killed process was appending.
+    torn,   ///< Part of a record that a killed process was appending.
     unsound ///< Anything else.
 };
 
 struct found_record {
     log_ring::record content;
-    bool damaged = false; ///< The part after its numbers is damaged.
+    bool damaged = false; ///< What follows its numbers is damaged.
 };
 
-// The record at `offset`; nullopt: none whose part up to the numbers is intact.
+// The record at `offset`; nullopt: there is none with intact head and numbers.
 std::optional<found_record> record_at(const char* segment, std::size_t offset, record_head& head) {
     head = load<record_head>(segment + offset);
     if (head.bytes < sizeof head || head.bytes > log_ring::segment_bytes - offset) {
@@ -150,7 +150,7 @@ std::optional<found_record> record_at(const char* segment, std::size_t offset, r
     return found_record{*record, body_sum_of(*record) != head.body_sum};
 }
 
-// Appends the records of a segment, as far as they can be read.
+// Appends to `found` the records of a segment, as far as they can be read.
 segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::contents& found) {
     std::size_t offset = sizeof(segment_head);
     record_head head{};
@@ -175,7 +175,7 @@ segment_end read_segment(const char* segment, std::uint64_t serial, log_ring::co
     if (offset + sizeof head > log_ring::segment_bytes || load<std::uint32_t>(rest) != 0) {
         return segment_end::unsound;
     }
-    // A record that a killed process was appending has no length and nothing after it.
+    // A record that a killed process was appending has no length yet, and no record follows it.
     for (; offset + sizeof head <= log_ring::segment_bytes; offset += record_alignment) {
         if (record_at(segment, offset, head)) {
             return segment_end::unsound;
@@ -230,7 +230,7 @@ log_ring::recover(const std::string& path, std::uint64_t identity) {
                               head.serial % segment_count == slot;
         if (is_sound) {
             segments.emplace_back(head.serial, segment);
-        } else if (head.magic != 0) { // Not released either.
+        } else if (head.magic != 0) { // Zero: the segment was released or never used.
             found.unreadable = true;
         }
     }
@@ -255,7 +255,7 @@ log_ring::recover(const std::string& path, std::uint64_t identity) {
 
 log_ring::log_ring(const std::string& path, std::uint64_t identity)
     : path_(path), identity_(identity), end_(begin_of(0)) {
-    // Not the old file: a snapshot of it may be a link.
+    // Never the old file: a snapshot may be a hard link to it.
     ::unlink(path.c_str());
     file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file_ < 0) {
@@ -324,7 +324,7 @@ bool log_ring::append(const record& given) noexcept {
     std::ranges::copy(given.commit, record + commit_at);
     std::memcpy(record + sizeof head.bytes, &head.head_sum, sizeof head - sizeof head.bytes);
     pass_failpoint("ring.written");
-    // Last, so that the record is there completely or not at all, whenever the process is killed.
+    // Last, so that the record is complete or absent, whenever the process is killed.
     std::atomic_ref(*reinterpret_cast<std::uint32_t*>(record))
         .store(head.bytes, std::memory_order_release);
     end_.store(at + aligned(bytes), std::memory_order_release);
@@ -350,7 +350,7 @@ std::optional<log_ring::record> log_ring::next(place& from, place until) const {
 }
 
 void log_ring::release(place until) noexcept {
-    // One valid head stays, so that the file can be recognised.
+    // One valid head stays, so that the file can be identified.
     const std::uint64_t kept =
         std::min(serial_of(until), ready_serial_.load(std::memory_order_relaxed) - 1);
     for (; first_serial_ < kept; ++first_serial_) {
@@ -383,7 +383,7 @@ void log_ring::prepare() {
         }
         done += written > 0 ? static_cast<std::size_t>(written) : 0;
     }
-    // If the kernel does not support this, the first append to a page waits for it.
+    // If the kernel does not support this, the first append to a page waits for a page fault.
     (void)::madvise(segment, segment_bytes, MADV_POPULATE_WRITE);
     segment_head head{0, 0, identity_, serial, 0};
     head.sum = head.expected_sum();

@@ -17,8 +17,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The members of each value in order, for both the writer and the reader; the reader needs them not
-// const.
+// The members of each value in order, for the writer and for the reader, which changes them.
 
 template <class Value, class Of>
 concept any_const = std::is_same_v<std::remove_const_t<Value>, Of>;
@@ -101,7 +100,7 @@ class writer {
 public:
     explicit writer(std::size_t most) : most_(most) {}
 
-    /// Empty if there are too many bytes.
+    /// Empty: there are more than `most` bytes.
     [[nodiscard]] std::string take() && {
         return bytes_.size() > most_ ? std::string() : std::move(bytes_);
     }
@@ -167,8 +166,8 @@ private:
     std::string bytes_;
 };
 
-// Reads values from the front. After the first invalid one the reader has failed, and what it
-// returns is meaningless.
+// Reads values from the front. After the first invalid one is_sound() is false, and what was read
+// is meaningless.
 class reader {
 public:
     explicit reader(std::string_view bytes) : rest_(bytes) {}

@@ -34,7 +34,7 @@ bool ring_file::recover() {
         tables_.redo.recover(left->commits);
     }
     tables_.log.recover(left ? &*left : nullptr, !left);
-    // Before anything is written that could be mistaken for earlier data.
+    // Now, before anything is written that could be mistaken for what the earlier process left.
     is_needed_ = !tables_.redo.fold_all();
     if (!is_needed_) {
         remove();
@@ -55,7 +55,8 @@ std::unique_ptr<live_logs> ring_file::open() {
         return live;
     } catch (const std::exception& error) {
         logger_.log(
-            log_level::warning, "every log entry becomes a transaction", {{"reason", error.what()}}
+            log_level::warning, "cannot make the file of the latest log entries: all are queued",
+            {{"reason", error.what()}}
         );
         return nullptr;
     }
@@ -69,7 +70,7 @@ void ring_file::close() noexcept {
         remove();
     } catch (const sqlite_error& error) {
         logger_.log(
-            log_level::warning, "the file with the latest log entries was kept",
+            log_level::warning, "cannot remove the file of the latest log entries",
             {{"reason", error.what()}}
         );
     }

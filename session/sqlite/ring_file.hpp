@@ -12,18 +12,19 @@
 
 namespace agui::session {
 
-/// The file of the ring (log_ring), from the opening of the store to its clean shutdown. Each
-/// process has its own file, and the tables record which one belongs to them. Used by one thread
-/// other than the store's, before that starts and after it has ended.
+/// The ring's file (log_ring), from the opening of the store to its clean shutdown. Each process
+/// makes its own file, and the tables record which one belongs to them. Used only while the store's
+/// thread does not run: before it starts and after it has ended.
 class ring_file {
 public:
     /// The arguments must outlive this.
     ring_file(sqlite_tables& tables, std::string path, agui::logger& logger);
 
-    /// Brings what an earlier process left into the tables; to be called once, before anything
-    /// else. False: the tables cannot take it, and the file is still needed. Throws sqlite_error.
+    /// Brings into the tables what an earlier process left; to be called once, before anything
+    /// else. False: the tables cannot take it, and the file is still needed. Throws sqlite_error,
+    /// and std::system_error if the file cannot be read.
     [[nodiscard]] bool recover();
-    /// Opens the way past the queue, with a new file. Null, with a warning, if that fails.
+    /// Makes a new file and opens the way past the queue. Null, with a warning, if that fails.
     [[nodiscard]] std::unique_ptr<live_logs> open();
     /// Brings the ring's contents into the tables and removes the file; keeps it if the tables
     /// cannot take them.

@@ -45,9 +45,9 @@ result<void> run_jobs::commit(
     if (change.run && !tables_.runs.update(at->thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    // Last, because staging is not undone with the savepoint.
+    // Last, because rolling back to the savepoint does not undo it.
     if (has_entries && !tables_.log.stage(*log)) {
-        return failure{errc::store_unavailable, "entries of the run's log before these were lost"};
+        return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
     }
     if (const std::int64_t ended = ended_run(change); ended != 0) {
         tables_.log.run_ended(ended);
@@ -73,8 +73,8 @@ std::optional<run_record> run_jobs::latest(const thread_key& key) {
 }
 
 std::vector<store::orphan> run_jobs::orphans(const std::optional<thread_key>& thread) {
-    // The holders are read first: a run that ends in between releases its thread only when its end
-    // can be read. They are read once more for runs that began in between.
+    // The holders are read first: a run that ends in between releases its thread only once its end
+    // can be read. For runs that begin in between they are read once more.
     const std::map<thread_key, std::string> holders = leases_.all();
     pass_failpoint("store.leases_read");
     tables_.redo.show_all();

@@ -12,25 +12,25 @@
 namespace agui::session {
 
 /// The jobs on runs, executed on the store's thread: their start, their commits, and reads of their
-/// records. A read sees everything that was durable before. Throws sqlite_error, and
-/// std::logic_error where store does.
+/// records. Functions do what those of the same name in `store` do. A read sees everything that was
+/// durable before. Throws sqlite_error, and std::logic_error where `store` does.
 class run_jobs {
 public:
     /// The arguments must outlive this.
     run_jobs(sqlite_tables& tables, const lease_table& leases) : tables_(tables), leases_(leases) {}
 
-    /// A run that has begun, and its thread at that moment.
+    /// A run that has begun, and the size of its thread after that.
     struct begun_thread {
         std::int64_t run_number = 0;
         thread_size size;
     };
-    // In a transaction.
+    // To be called in a transaction.
     [[nodiscard]] result<begun_thread>
     begin(const thread_key& key, const run_record& run, const changes& change);
     [[nodiscard]] result<void>
     commit(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
 
-    // Records, see store.
+    // Records.
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);

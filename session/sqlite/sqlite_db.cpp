@@ -19,7 +19,7 @@ namespace {
     throw sqlite_error(code, what);
 }
 
-// Conversations are private. SQLite gives its other files the same mode.
+// Conversations are private. SQLite gives the files next to this one the same mode.
 void create_private_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (file >= 0) {
@@ -109,7 +109,7 @@ bool statement::step() {
 }
 
 void statement::reset() noexcept {
-    // This returns the error of the last step, which is already reported.
+    // What this returns is the error of the last step, which was thrown already.
     (void)sqlite3_reset(handle_);
     (void)sqlite3_clear_bindings(handle_);
 }
@@ -162,7 +162,7 @@ bool statement::rows::is_null(int column) const noexcept {
 }
 
 std::string_view statement::rows::text(int column) const {
-    // A text's bytes are UTF-8 already: nothing is converted.
+    // The bytes of a text are UTF-8 already, so that nothing needs to be converted.
     return blob(column);
 }
 

@@ -16,7 +16,7 @@ namespace agui::session {
 
 class statement;
 
-/// A call into SQLite failed. `code` is SQLite's extended result code.
+/// A call into SQLite failed. code() is SQLite's extended result code.
 class sqlite_error final : public std::runtime_error {
 public:
     sqlite_error(int code, const std::string& what) : std::runtime_error(what), code_(code) {}
@@ -26,7 +26,7 @@ private:
     int code_;
 };
 
-/// A connection. Used by one thread at a time. Every function throws sqlite_error.
+/// A connection. Used by one thread at a time. Functions that are not noexcept throw sqlite_error.
 class database {
 public:
     /// Opens the file, or creates it readable by its owner only.
@@ -38,19 +38,19 @@ public:
     /// Runs statements without arguments and ignores their rows.
     void execute(const std::string& sql);
 
-    /// Uses prepared statements, because transactions are frequent; use `transaction`.
+    /// For class `transaction`. Statements are prepared once, because transactions are frequent.
     void begin();
     void commit();
     /// Does nothing if SQLite has rolled back by itself.
     void rollback() noexcept;
 
-    /// The first column of the first row, as a number.
+    /// The first column of the first row, as a number; 0 if there is no row.
     [[nodiscard]] std::int64_t integer(const std::string& sql);
 
     [[nodiscard]] std::int64_t last_insert_id() const noexcept;
-    /// Rows that the last INSERT, UPDATE or DELETE touched.
+    /// How many rows the last INSERT, UPDATE or DELETE changed.
     [[nodiscard]] std::int64_t changed_rows() const noexcept;
-    /// False after an error that made SQLite roll back by itself.
+    /// False also after an error that made SQLite roll back by itself.
     [[nodiscard]] bool in_transaction() const noexcept;
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
@@ -61,7 +61,8 @@ private:
     std::unique_ptr<statement> commit_;
 };
 
-/// BEGIN IMMEDIATE; rolls back unless commit() returned.
+/// A transaction that takes the write lock at once (BEGIN IMMEDIATE). The destructor rolls it back
+/// unless commit() has returned.
 class transaction {
 public:
     explicit transaction(database& db) : db_(db) { db_.begin(); }
@@ -83,7 +84,8 @@ private:
     bool open_ = true;
 };
 
-/// Writes since its start are kept or undone; the enclosing transaction continues.
+/// A part of a transaction: what was written since its start is kept or undone, and the transaction
+/// goes on. One of the two must be called, unless the transaction is rolled back.
 class savepoint {
 public:
     explicit savepoint(database& db) : db_(db) { db_.execute("SAVEPOINT part"); }
@@ -107,9 +109,9 @@ public:
     statement(const statement&) = delete;
     statement& operator=(const statement&) = delete;
 
-    /// The rows of one use: next() steps to the first, then to each further one. The statement can
-    /// be used again when this goes out of scope; texts and blobs of a row are valid until then or
-    /// until the next call of next().
+    /// The rows of one use: next() goes to the first, then to each further one; false: there are no
+    /// more. The statement can be used again once this is destroyed. Texts and blobs of a row are
+    /// valid until then or until next() is called.
     class rows {
     public:
         explicit rows(statement& owner) noexcept : owner_(owner) {}
@@ -141,7 +143,7 @@ public:
         const rows done(*this);
         int index = 0;
         (bind(++index, arguments, lifetime::of_caller), ...);
-        (void)step(); // Without rows: done, or thrown.
+        (void)step(); // One step does it all, or throws.
     }
 
 private:

@@ -10,8 +10,8 @@ namespace agui::session {
 
 namespace {
 
-// The limit of all tails together before they are folded: memory, pages on disk and the time to
-// open after a crash grow with it.
+// The tails are folded once they hold this much together. Memory, pages on disk and the time to
+// open the store after a crash grow with it.
 constexpr std::size_t fold_bytes = 256U << 10U;
 // Rows per step of folding, so that commits wait for a few milliseconds at most.
 constexpr std::size_t fold_step_rows = 32;
@@ -19,7 +19,8 @@ constexpr std::int64_t fold_step_pages = 128;
 // A page is one BLOB, which SQLite limits to 10^9 bytes.
 constexpr std::size_t page_bytes_max = 16U << 20U;
 
-// Appends the entries with a sequence above `after`, up to `limit` in all. False: damaged.
+// Appends the slice's entries with a sequence above `after`, until there are `limit` in all. False:
+// the slice is damaged.
 bool copy_entries(
     const encoded_slice& slice, std::uint64_t after, std::size_t limit,
     std::vector<log_entry>& entries
@@ -72,7 +73,7 @@ void sqlite_log::take_live(log_ring::place until) {
     while (const auto record = ring_->next(behind, until)) {
         const encoded_slice& slice = record->slice;
         tail* const target = slice.count == 0 ? nullptr : tail_of(slice.run_number);
-        // Otherwise the run was removed in the meantime.
+        // Otherwise there is nothing to keep, or the run was removed in the meantime.
         if (target != nullptr && slice.first_sequence == target->end + 1) {
             keep(*target, slice);
             target->staged = target->end;
@@ -137,7 +138,7 @@ bool sqlite_log::stage(const log_slice& slice) {
         target->chain.restart();
         target->open_bytes = 0;
     }
-    // First, so that rolled_back() finds the run whatever fails.
+    // First, so that rolled_back() resets the run's tail if anything below throws.
     staged_slice& staged = staged_.emplace_back();
     staged.slice.run_number = slice.run_number;
     staged.slice.first_sequence = slice.first_sequence;
@@ -186,7 +187,7 @@ void sqlite_log::keep(tail& target, const encoded_slice& slice) {
         target.chunks.push_back({slice.first_sequence, 0, {}});
     }
     chunk& last = target.chunks.back();
-    lean_append(last.bytes, slice.bytes); // Operations that can throw come first.
+    lean_append(last.bytes, slice.bytes); // First, because it can throw.
     last.count += slice.count;
     target.end = slice.first_sequence + slice.count - 1;
     tail_bytes_ += slice.bytes.size();
@@ -199,13 +200,13 @@ void sqlite_log::committed() noexcept {
     }
     staged_bytes_.clear();
     if (staged_bytes_.capacity() > page_bytes_max) {
-        std::string().swap(staged_bytes_); // It had grown while the disk was stalled.
+        std::string().swap(staged_bytes_); // Grown while the disk was stalled; usually it is small.
     }
     staged_.clear();
     for (const std::int64_t run_number : erased_) {
         tails_.erase(run_number);
         folding_.erase(run_number);
-        // The pages still hold it.
+        // Pages and ring still hold its latest entries; the next fold removes them.
         fold_wanted_ = true;
     }
     erased_.clear();
@@ -348,7 +349,7 @@ bool sqlite_log::fold_all() noexcept {
 }
 
 void sqlite_log::fold_tails() {
-    // A tail's folding takes effect with the commit: until then only `progress` changes.
+    // What is folded counts only after the commit: until then only `progress` changes.
     std::vector<std::pair<std::int64_t, std::size_t>> progress;
     std::size_t bytes = 0;
     transaction change(db_);

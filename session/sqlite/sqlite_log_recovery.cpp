@@ -34,26 +34,27 @@ void sqlite_log::recover(const log_ring::contents* ring, bool ring_is_lost) {
         runs_.set_log_state(run_number, log_state::damaged);
         tails_.erase(run_number);
         log_.log(
-            log_level::warning, "part of a run's log is damaged: it is not served",
+            log_level::warning, "a part of a run's log is damaged: the log is not served",
             {{"run", std::to_string(run_number)}}
         );
     }
-    // Ended runs notice their loss by the sequence numbers, active ones may have lost their end.
+    // In an ended run's log a gap shows, as its last sequence is known. An active run may have lost
+    // the end of its log.
     if (is_unreadable || !unreadable_pages_.empty()) {
         runs_.mark_active_damaged();
     }
     if (is_unreadable) {
         log_.log(
-            log_level::warning,
-            ring_is_lost
-                ? "the file of the latest log entries is missing: active runs are not served"
-                : "the file of the latest log entries is damaged: active runs are not served"
+            log_level::warning, ring_is_lost ? "the file of the latest log entries is missing: "
+                                               "logs of active runs are not served"
+                                             : "the file of the latest log entries is damaged: "
+                                               "logs of active runs are not served"
         );
     }
     for (const std::int64_t page : unreadable_pages_) {
         db_.execute("DELETE FROM log_pages WHERE page = " + std::to_string(page));
         log_.log(
-            log_level::warning, "a page of the log is damaged: active runs are not served",
+            log_level::warning, "a page of the log is damaged: logs of active runs are not served",
             {{"page", std::to_string(page)}}
         );
     }
@@ -81,7 +82,7 @@ void sqlite_log::read_pages(std::unordered_map<std::int64_t, std::vector<page_sl
     }
 }
 
-// A run's entries in the ring are in order, and so are those in pages, but not the two together.
+// A run's entries in the ring are in order, and so are those in pages. The two must be merged.
 void sqlite_log::recover_before(std::uint64_t sequence, std::vector<page_slice>& from_ring) {
     const auto end = std::ranges::find_if(from_ring, [sequence](const page_slice& held) {
         return held.slice.first_sequence >= sequence;
@@ -113,10 +114,10 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     if (is_new) {
         target.end = target.staged = end_of_rows(slice.run_number);
     }
-    // A log that was dropped may begin anywhere.
+    // What is left of a dropped log may begin anywhere.
     const std::uint64_t next = target.end == 0 ? slice.first_sequence : target.end + 1;
     if (target.end == 0 && !entry_chain::begins_with_whole_entry(slice.bytes)) {
-        return true; // The rest of a dropped log.
+        return true; // The rest of a dropped log, which cannot be decoded.
     }
     // A process that ended during a fold leaves entries both in a row and in a page.
     if (slice.first_sequence + slice.count <= next) {
@@ -125,7 +126,7 @@ bool sqlite_log::recover_slice(const page_slice& held) {
     if (slice.first_sequence != next) {
         return false;
     }
-    // The run's next slice continues the chain.
+    // Decoded, because the run's next slice may continue the chain.
     std::string_view rest = slice.bytes;
     log_entry entry;
     for (std::uint32_t i = 0; i < slice.count; ++i) {

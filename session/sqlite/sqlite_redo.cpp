@@ -14,7 +14,7 @@ namespace agui::session {
 
 namespace {
 
-// Not true for lack of space or a failing disk.
+// False for errors that are not due to the record, such as a full or failing disk.
 bool is_fault_of_record(const std::exception& error) noexcept {
     const auto* const of_sqlite = dynamic_cast<const sqlite_error*>(&error);
     return of_sqlite != nullptr ? (of_sqlite->code() & 0xff) == SQLITE_CONSTRAINT
@@ -74,7 +74,7 @@ void sqlite_redo::take(chains how) {
     if (held_.size() >= live_logs::records_at_once && !fails_) {
         due_ = now;
     }
-    // First, because their entries come after them.
+    // Before take_live(), which takes the runs' entries.
     for (std::size_t i = before; i < held_.size(); ++i) {
         if (held_[i].record.begins) {
             log_.run_begun(held_[i].record.run_number);
@@ -111,7 +111,7 @@ void sqlite_redo::apply_one(const redo_record& record) {
         const auto at = threads_.find(record.key);
         if (at.has_value() != record.thread_exists) {
             if (!at) {
-                return; // It was removed in the meantime.
+                return; // The thread was removed in the meantime.
             }
             throw std::logic_error("a new thread exists already");
         }
@@ -143,8 +143,8 @@ void sqlite_redo::apply_one(const redo_record& record) {
     }
 }
 
-// A record that does not fit must not keep the others out of the tables. After a power cut this can
-// happen; otherwise it is a bug.
+// A record that does not fit must not keep the others out of the tables. A power cut can cause one;
+// otherwise it is a bug.
 void sqlite_redo::apply_or_leave_out(const redo_record& record) {
     savepoint own(db_);
     try {
@@ -185,7 +185,7 @@ void sqlite_redo::committed() noexcept {
     }
     if (live_ != nullptr) {
         live_->refuse_begins(false);
-        // Some may have come in the meantime without asking to be taken.
+        // Records that came in the meantime have not asked to be taken.
         take_wanted_ = held_.empty() && !live_->ask_for_next();
     }
 }
@@ -194,7 +194,7 @@ void sqlite_redo::rolled_back() noexcept { applied_ = 0; }
 
 void sqlite_redo::failed(const std::exception& error) noexcept {
     if (one_by_one_ && is_fault_of_record(error)) {
-        return; // The record at fault is found and left out.
+        return; // The next attempt finds the record at fault and leaves it out.
     }
     if (!std::exchange(fails_, true)) {
         logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
@@ -264,8 +264,8 @@ void sqlite_redo::end_read() noexcept {
 }
 
 void sqlite_redo::read_done() noexcept {
-    // step() retries a disk that was full a moment ago. Until then the transaction stays open:
-    // applying all records again takes up to a tenth of a second.
+    // If the disk was full a moment ago, step() tries again. Until then the transaction stays open,
+    // because applying all records again takes up to a tenth of a second.
     if (!read_ || fails_) {
         return;
     }
@@ -284,7 +284,7 @@ void sqlite_redo::take_live() noexcept {
     try {
         take(chains::go_on);
     } catch (const std::exception&) {
-        // The next transaction takes it, or says why it cannot.
+        // The next transaction tries again; if that fails too, it is reported there.
     }
 }
 
@@ -302,7 +302,7 @@ void sqlite_redo::step() noexcept {
         (void)apply_now(chains::go_on);
         return;
     }
-    // Asked once: appends may change the answer, and the ring must not be released past records.
+    // Asked once: an append may change the answer, and a fold must not start without apply_now().
     const bool starts = log_.fold_starts();
     if (starts && !apply_now(chains::restart)) {
         log_.rest();

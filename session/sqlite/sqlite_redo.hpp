@@ -20,11 +20,11 @@
 namespace agui::session {
 
 /// Moves what bypassed the queue (live_logs) to its final place: log entries to sqlite_log, records
-/// to the tables. A record is durable, and its caller was told, before this sees it. So no record
-/// is dropped because the disk is full, and every read of a thread sees the thread's records.
+/// to the tables. When a record comes here it is durable, and its caller knows. So no record is
+/// dropped because the disk is full, and every read of a thread sees the thread's records.
 ///
-/// Records wait, so that many become one transaction. Each transaction begins with all of them, and
-/// so does a read that they concern.
+/// Records wait, so that many are applied in one transaction. Each transaction begins by applying
+/// all of them, and so does a read that they concern.
 ///
 /// Runs on the store's thread. Throws sqlite_error unless stated otherwise.
 class sqlite_redo {
@@ -41,39 +41,40 @@ public:
     /// From here on there may be records to take. Without this call, only folding is done.
     void use(live_logs& live);
 
-    /// Takes everything and applies it to the tables: the start of each transaction. Must be
-    /// followed by committed() or rolled_back().
+    /// Takes everything and applies it to the tables: the first step of each transaction, whose
+    /// outcome committed() or rolled_back() must report.
     void apply();
     void committed() noexcept;
     void rolled_back() noexcept;
-    /// A transaction could not be written; the next success is logged.
+    /// A transaction could not be written. Logs the first failure; committed() logs the end of it.
     void failed(const std::exception& error) noexcept;
 
-    /// Within a read, before the tables are read: brings what was durable before into the tables.
-    /// It stays there if the disk can take it; otherwise later reads see it too, until end_read().
-    /// read_done() ends the read.
+    // The first step of a read: brings into the tables what was durable before and concerns the
+    // read. It stays there if the disk can take it. Otherwise it is visible to later reads too,
+    // until end_read(). read_done() ends the read.
+
     void show(const thread_key& key);
     void show_run(std::int64_t run_number);
     void show_all();
     void read_done() noexcept;
-    /// Before any other transaction: records that were applied only for reads, because the disk was
-    /// full, must be applied to the tables again.
+    /// To be called before any other transaction: undoes what show() could apply only for reads,
+    /// because the disk was full. It will be applied again.
     void end_read() noexcept;
 
-    /// How many records were taken.
+    /// How many records were taken from live_logs.
     [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
 
-    /// Takes what has gathered.
+    /// Takes what has gathered in live_logs.
     void take_live() noexcept;
     /// The time by which step() must be called; nullopt: nothing waits.
     [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> due() const noexcept;
     /// True while step() has something to do.
     [[nodiscard]] bool has_work() const noexcept;
     /// Applies the records to the tables if there are many or they have waited long enough, or does
-    /// a step of folding; each in its own transaction. Does not throw: failed records are retried
-    /// after the window, folding when a commit succeeds.
+    /// a step of folding; each in its own transaction. After a failure, records are retried after
+    /// the window, and folding once a commit succeeds.
     void step() noexcept;
-    /// Steps until has_work() is false or a step fails.
+    /// Calls step() until there is no more work, which is also so after a failure.
     void take_all_steps() noexcept;
     /// Folds everything. False: it failed, and the ring's contents are still needed.
     [[nodiscard]] bool fold_all() noexcept;
@@ -100,13 +101,13 @@ private:
     live_logs* live_ = nullptr;
 
     std::vector<live_logs::held_record> held_;  ///< Not in the tables yet, oldest first.
-    std::chrono::steady_clock::time_point due_; ///< If there are any: now if there are many.
+    std::chrono::steady_clock::time_point due_; ///< When they are to be applied, if there are any.
     std::size_t applied_ = 0;         ///< How many of them the current transaction has applied.
-    std::optional<transaction> read_; ///< Records were applied to the tables for a read.
+    std::optional<transaction> read_; ///< The transaction in which reads see them.
     std::uint64_t taken_ = 0;
     bool take_wanted_ = false;
-    bool one_by_one_ = false; ///< One of them does not fit; applying them one by one finds it.
-    bool fails_ = false;      ///< The last transaction failed; logged once.
+    bool one_by_one_ = false; ///< One of them does not fit: each gets a savepoint, to find it.
+    bool fails_ = false;      ///< The last transaction failed; the log says so once.
 };
 
 } // namespace agui::session

@@ -8,9 +8,9 @@ namespace agui::session {
 
 namespace {
 
-// Limits of one transaction, for which every run waits: some milliseconds.
+// Limits of one transaction: it takes some milliseconds, for which every run waits.
 constexpr std::uint64_t rows_at_once = 500;
-constexpr std::uint64_t bytes_at_once = 2U << 20U; // Approximate: at least one row or log.
+constexpr std::uint64_t bytes_at_once = 2U << 20U; // The last row or log may exceed it.
 
 } // namespace
 
@@ -63,7 +63,7 @@ bool sqlite_removal::erase_some() {
     return true;
 }
 
-// Each returns false if there was none.
+// The next three erase some rows. False: there were none.
 
 bool sqlite_removal::erase_runs(std::int64_t thread) {
     std::vector<std::int64_t> numbers;

@@ -8,18 +8,19 @@
 namespace agui::session {
 
 /// How a thread is removed from the tables: first it becomes invisible (mark), then its rows are
-/// deleted, a limited number at a time, so that removing a long thread delays no other call. The
-/// next process finishes what a killed one left undone.
+/// deleted, a limited number at a time, so that removing a long thread delays no other call for
+/// long. The next process can finish what a killed one left undone.
 ///
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {
 public:
     sqlite_removal(database& db, sqlite_log& log);
 
+    /// Makes the thread invisible.
     void mark(std::int64_t thread);
     /// Erases some rows of marked threads. False: none are left.
     [[nodiscard]] bool erase_some();
-    /// How many threads were marked.
+    /// How many threads this object has marked.
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
 private:

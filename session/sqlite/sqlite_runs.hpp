@@ -13,33 +13,35 @@ namespace agui::session {
 /// Whether the log of a run can be read.
 enum class log_state {
     kept,
-    dropped, ///< By drop_logs.
+    dropped, ///< By drop_logs().
     damaged, ///< Some of its bytes are lost, so none of it is served.
 };
 
-/// The table of runs. Runs on the store's thread; functions that write expect a transaction. Throws
-/// sqlite_error.
+/// The table of runs. Used on the store's thread; functions that write must be called in a
+/// transaction. Throws sqlite_error.
 class sqlite_runs {
 public:
     explicit sqlite_runs(database& db);
 
-    /// The largest number ever used.
+    /// The largest number that was ever used; 0: none.
     [[nodiscard]] std::int64_t last_number();
-    /// True if the thread has a run of that id or idempotency key.
+    /// True if the thread has a run with the id or the idempotency key of `run`.
     [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
-    /// Returns the run's number: its own or, without one, the next unused.
+    /// Returns the run's number: its own or, if that is 0, the next unused one.
     std::int64_t add(std::int64_t thread, const run_record& run);
-    /// False: the thread has no run of that number. An empty digest keeps the stored one. A run
-    /// that becomes active again writes a log again.
+    /// Replaces a record as described at changes::run. False: the thread has no run of that number.
+    /// A dropped log of a run that becomes active again is kept from here on.
     [[nodiscard]] bool update(std::int64_t thread, const run_record& run);
 
     [[nodiscard]] std::optional<run_record> find(std::int64_t thread, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
-    /// Active runs, of one thread or of all, in the order in which they began.
+    /// Active runs, of one thread or of all, in the order in which they began; their last_sequence
+    /// is not set.
     [[nodiscard]] std::vector<store::orphan> active(const std::optional<thread_key>& thread);
 
+    /// The numbers of the thread's runs.
     [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);
     void erase_of_thread(std::int64_t thread);
 
@@ -50,12 +52,12 @@ public:
     /// Nullopt: no such run.
     [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
     void set_log_state(std::int64_t number, log_state state);
-    /// For a loss that cannot be attributed: any active run may be affected.
+    /// For lost bytes whose run is unknown: any active run may be affected.
     void mark_active_damaged();
-    /// At most `limit` runs that ended before that time and whose logs are not dropped yet, oldest
-    /// end first.
+    /// At most `limit` runs that ended before that time and whose logs are not dropped yet, in the
+    /// order in which they ended.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);
-    /// At most `limit` ended runs whose logs have rows, oldest end first.
+    /// At most `limit` ended runs whose logs have rows, in the order in which they ended.
     [[nodiscard]] std::vector<std::int64_t> with_rows(std::size_t limit);
 
 private:

@@ -116,8 +116,8 @@ CREATE TABLE run_logs (
 
 void create_version_1(database& db) { db.execute(schema_1); }
 
-// A request is recognised by its digest alone. Requests stored by version 1 have none: repeating
-// one gives the error that its runId is taken.
+// A repeated request is recognised by its digest alone. Requests stored by version 1 have none: one
+// that is repeated gets the error that its runId was used before.
 void create_version_2(database& db) {
     db.execute("ALTER TABLE runs ADD COLUMN input_digest TEXT NOT NULL DEFAULT ''");
     db.execute("ALTER TABLE runs ADD COLUMN idempotency_key TEXT");
@@ -127,8 +127,8 @@ void create_version_2(database& db) {
     db.execute("DROP TABLE run_inputs");
 }
 
-// Logs have a new form, and old logs are dropped: reading such a run again gives the error that its
-// events are gone, and a run that was active when its process ended loses its partial text.
+// Logs have a new form, and old logs are dropped: a later reader of such a run gets the error that
+// its events are gone, and a run that was active when its process ended loses its partial text.
 void create_version_3(database& db) {
     db.execute("DELETE FROM log_pages");
     db.execute("DROP TABLE run_logs");
@@ -140,8 +140,7 @@ void create_version_3(database& db) {
     db.execute("UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END");
 }
 
-// The identity of the ring of log entries that belongs to the store (log_ring); NULL: there is
-// none.
+// The identity of the ring (log_ring) that belongs to the store; NULL: there is none.
 void create_version_4(database& db) {
     db.execute("CREATE TABLE log_ring (identity INTEGER)");
     db.execute("INSERT INTO log_ring VALUES (NULL)");
@@ -153,7 +152,7 @@ void create_version_5(database& db) {
     db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
 }
 
-// The size of a thread's messages; and the removed threads that still have rows (sqlite_removal).
+// The size of a thread's messages, and the removed threads that still have rows (sqlite_removal).
 void create_version_6(database& db) {
     db.execute("ALTER TABLE threads ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0");
     db.execute("UPDATE threads SET bytes = (SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) "
@@ -193,7 +192,7 @@ void check_owner(database& db) {
 
 void migrate(database& db, std::span<const sqlite_migration> migrations) {
     const auto newest = static_cast<std::int64_t>(migrations.size());
-    // One transaction for all: it takes the write lock even if there is nothing to migrate.
+    // One transaction for all migrations. It takes the write lock even if there are none.
     transaction change(db);
     for (std::int64_t version = db.integer("PRAGMA user_version"); version < newest; ++version) {
         migrations[static_cast<std::size_t>(version)](db);
@@ -207,8 +206,9 @@ void check_version(database& db, std::int64_t newest) {
     const std::int64_t version = db.integer("PRAGMA user_version");
     if (version > newest || version < 0) {
         throw std::runtime_error(
-            "was written by a newer version of this program (schema " + std::to_string(version) +
-            ", known are those up to " + std::to_string(newest) + ")"
+            "was written by a newer version of this program (schema version " +
+            std::to_string(version) + "; this program knows versions up to " +
+            std::to_string(newest) + ")"
         );
     }
 }
@@ -228,7 +228,7 @@ std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migr
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 ) {
-    // Long enough for a previous process that is just closing.
+    // Long enough for a previous process that is closing the file.
     db.execute("PRAGMA busy_timeout = 250");
     // One process owns the store. Without shared memory, transactions also need no lock calls.
     db.execute("PRAGMA locking_mode = EXCLUSIVE");
@@ -242,12 +242,14 @@ void open_schema(
         durability == session::durability::power ? "PRAGMA synchronous = FULL"
                                                  : "PRAGMA synchronous = NORMAL"
     );
-    // A checkpoint syncs on the thread that commits: seldom, at 16 MB of log.
+    // Checkpoints are rare, one for 16 MB of write-ahead log: the thread that commits waits for the
+    // disk.
     db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
-    // A cache beyond its size writes in the middle of a transaction. 8 MB avoid that: a read
-    // applies commits that a full disk cannot take (sqlite_redo), and the ring holds 1 MB of them.
+    // A cache that exceeds this size (8 MB) writes in the middle of a transaction. It must not when
+    // a read applies commits that a full disk cannot take (sqlite_redo): the ring holds 1 MB of
+    // them.
     db.execute("PRAGMA cache_spill = 4000");
     // Otherwise a savepoint would write its saved pages to a file.
     db.execute("PRAGMA temp_store = MEMORY");

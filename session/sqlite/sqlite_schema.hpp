@@ -9,7 +9,7 @@
 
 namespace agui::session {
 
-/// "AGUI": what `PRAGMA application_id` of a store's file says.
+/// The `PRAGMA application_id` of a store's file: "AGUI".
 inline constexpr std::int64_t sqlite_application_id = 0x41475549;
 
 /// Migrates a schema from one version to the next, inside a transaction.
@@ -20,9 +20,10 @@ using sqlite_migration = void (*)(database&);
 [[nodiscard]] std::span<const sqlite_migration> sqlite_migrations() noexcept;
 
 /// Locks the file for this process, migrates it to the newest version and sets up the connection.
-/// Throws std::runtime_error, with a text for the operator, if another process has the file, if it
-/// is not one of ours, or if its version is newer; a refused file is not changed. A failed
-/// migration leaves the file at its old version.
+/// Throws std::runtime_error, with a text for the operator, if the file is another program's, has a
+/// newer version or cannot have a write-ahead log, and sqlite_error (SQLITE_BUSY) if another
+/// process uses it; then its contents are not changed. A failed migration leaves it at its old
+/// version.
 void open_schema(
     database& db, session::durability durability, std::span<const sqlite_migration> migrations
 );

@@ -253,7 +253,7 @@ void sqlite_store::append_log(
     }
 }
 
-// False: it did not.
+// True if it did; also wakes the store's thread if there is enough for it to take.
 bool sqlite_store::go_past_queue(live_logs::outcome taken) {
     if (taken == live_logs::outcome::durable_and_due) {
         worker_.take_live();
@@ -321,10 +321,10 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
         removed = co_await mark_removed(key);
     }
     if (removed && *removed) {
-        // The thread is already invisible; drop_logs() does what fails here.
+        // The thread is already invisible; drop_logs() retries what fails here.
         (void)co_await erase_removed();
     }
-    co_await restore_reserve(); // For the next one.
+    co_await restore_reserve(); // For the next removal.
     co_return removed;
 }
 
@@ -335,7 +335,7 @@ asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
             return;
         }
         for (const std::int64_t run : *runs) {
-            tables_.log.run_removed(run); // It may have begun in this transaction.
+            tables_.log.run_removed(run); // Only now: it may have begun in this transaction.
             if (live_) {
                 live_->close(run);
             }
@@ -349,7 +349,7 @@ asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
 
 asio::awaitable<void> sqlite_store::restore_reserve() {
     if (!reserve_.restore()) {
-        // The write-ahead log's space is free once its contents are in the file.
+        // The write-ahead log can be emptied: its contents move into the file.
         (void)co_await read<bool>([this]() -> result<bool> {
             tables_.redo.end_read();
             tables_.db->execute("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -23,9 +23,9 @@
 
 namespace agui::session {
 
-/// The store as callers see it: each call queues a job for the store's thread and awaits it or,
-/// where live runs may, bypasses the queue (live_logs). thread_jobs, run_jobs and log_jobs do the
-/// work of the jobs.
+/// The store as callers see it: a call queues a job for the store's thread and awaits it, or
+/// bypasses the queue where an active run may (live_logs). thread_jobs, run_jobs and log_jobs do
+/// the work.
 class sqlite_store final : public store {
 public:
     /// Opens the file and starts the thread. Throws std::runtime_error or sqlite_error.

@@ -25,7 +25,7 @@ json::object object_or_empty(std::string_view text) {
     return value && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
-// How much of a long thread is read at once, in JSON: two or three milliseconds.
+// How much JSON of a long thread is read at once. It takes two or three milliseconds.
 constexpr std::size_t read_bytes_at_once = 256U << 10U;
 // The same in rows, for short messages.
 constexpr std::uint64_t read_rows_at_once = 1000;
@@ -294,7 +294,7 @@ bool sqlite_thread_reader::read_on(branches_reading& what) {
         branch_summary summary;
         summary.updated_at = each.updated_at;
         summary.is_head = what.found.size() == what.head;
-        // Messages at the end that load() leaves out are left out here too.
+        // Unreadable messages at the end of the branch: load() leaves them out as well.
         std::vector<node_index> left_out;
         node_index last = each.tip;
         while (last != no_node && !id_of(what, last, bytes)) {
@@ -302,7 +302,7 @@ bool sqlite_thread_reader::read_on(branches_reading& what) {
             last = what.parents.at(last);
         }
         for (const node_index node : left_out) {
-            what.parents[node] = last; // So that other branches get there in one step.
+            what.parents[node] = last; // Other branches then get there in one step.
         }
         if (last != no_node) {
             summary.last_message_id = *id_of(what, last, bytes);

@@ -24,25 +24,26 @@ public:
     /// The arguments must outlive this.
     sqlite_thread_reader(database& db, sqlite_threads& threads, agui::logger& log);
 
-    /// A thread that is being read, which anything but its removal may interrupt.
+    /// A thread that is being read. Other jobs may run between two slices; once one has removed the
+    /// thread, reading must not go on.
     struct reading {
         std::int64_t thread = 0;
         std::size_t message_count = 0;
-        std::vector<bool> left_out; ///< By number: the message cannot be read.
+        std::vector<bool> left_out; ///< By message number; true: the message cannot be read.
         thread_record record;
     };
     /// Everything but the messages.
     [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
     /// Continues reading for a few milliseconds. True: the record is complete.
     ///
-    /// A message that cannot be read is left out of every branch: the next message then follows the
-    /// one before it. Its number stays taken, by an empty activity message that no branch holds.
+    /// A message that cannot be read is left out of every branch: those after it follow the message
+    /// before it. An empty activity message, which is in no branch, takes its number.
     [[nodiscard]] bool read_on(reading& what);
 
     /// The pending calls of a thread that are being read.
     struct pending_reading {
         std::int64_t thread = 0;
-        std::vector<pending_call> found; ///< From the messages read so far, with their details.
+        std::vector<pending_call> found; ///< All; those whose message was read have details.
         std::vector<std::size_t> order;  ///< Of `found`, by the message that made the call.
         std::size_t next = 0;            ///< In `order`.
     };
@@ -57,17 +58,18 @@ public:
         std::vector<branch> branches;
         std::uint32_t head = 0;
         std::vector<branch_summary> found;
-        /// By message number, for the messages read so far: the nearest readable message before it,
-        /// as far as known; and the number of messages up to it.
+        /// By message number, as far as links were read: the message before it (the nearest
+        /// readable one, as far as known), and the number of messages up to it.
         std::vector<node_index> parents;
         std::vector<std::uint32_t> depths;
-        std::unordered_map<node_index, std::optional<std::string>> ids; ///< Of those looked at.
+        /// The ids of messages that were read; nullopt: the message cannot be read.
+        std::unordered_map<node_index, std::optional<std::string>> ids;
     };
     void begin_reading(const position& at, branches_reading& what);
     /// As above.
     [[nodiscard]] bool read_on(branches_reading& what);
 
-    // Parts of a thread, see store.
+    // Parts of a thread, as in `store`; active_run_id is not set.
     [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
     [[nodiscard]] std::optional<json_text> state(const thread_key& key);
     [[nodiscard]] result<thread_page> list(const thread_query& query);
@@ -75,7 +77,7 @@ public:
     events(const thread_key& key, std::uint64_t after, std::size_t limit);
 
 private:
-    /// `bytes` grows by what was read.
+    /// Increases `bytes` by the length of what was read.
     [[nodiscard]] result<message>
     read_message(std::int64_t thread, std::size_t number, std::size_t& bytes);
     void read_links(branches_reading& what, std::size_t count);

@@ -95,9 +95,8 @@ sqlite_threads::sqlite_threads(database& db)
               "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
       ),
       create_(
-          // An id is not reused while a removed thread has rows with it, nor by the same process:
-          // code that reads a thread in slices recognises by the id that it is still the same
-          // thread.
+          // An id is not reused while a removed thread has rows with it, nor by this process: code
+          // that reads a thread in slices knows by the id that it is still the same thread.
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
@@ -160,7 +159,7 @@ std::int64_t sqlite_threads::create(
     const std::vector<std::string_view> written = texts_of(change, texts, made);
     const document_texts documents(change);
     const document_sizes sizes = documents.sizes_after({});
-    // All columns at once: each change of a row writes it again, with its index entries.
+    // All columns at once, because each change of a row writes all of it again, with index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
     create_.execute(
         last_id_, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,

@@ -13,34 +13,34 @@
 namespace agui::session {
 
 /// Finds a thread in the tables and writes it with its messages, branches, calls, documents and
-/// journal entries; sqlite_thread_reader reads them. Runs on the store's thread; functions that
-/// write expect a transaction. Throws sqlite_error.
+/// journal entries; sqlite_thread_reader reads them. Used on the store's thread; functions that
+/// write must be called in a transaction. Throws sqlite_error.
 class sqlite_threads {
 public:
     explicit sqlite_threads(database& db);
 
-    /// A thread's row: the part that a write needs.
+    /// The part of a thread's row that a write needs.
     struct position {
         std::int64_t thread = 0;
         thread_size size;
         std::uint64_t event_count = 0;
         std::uint64_t bytes = 0;  ///< Of its messages and documents.
-        document_sizes documents; ///< Of `bytes`.
+        document_sizes documents; ///< The documents' part of `bytes`.
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
     /// The thread of a run.
     [[nodiscard]] std::optional<position> find_of_run(std::int64_t run_number);
-    /// The stored texts of the messages in a change; empty: to be made from the change.
+    /// The stored texts of a change's messages; empty: they are made from the messages.
     using message_texts = std::vector<std::string>;
 
-    /// Creates a thread from `change`; returns its id. Throws like apply().
+    /// Creates a thread from `change` and returns its id. Throws as apply() does.
     std::int64_t create(
         const thread_key& key, const std::string& agent_id, const changes& change,
         unix_ms last_run_at, const message_texts& texts = {}
     );
-    /// Throws std::logic_error, before it writes, for a change that does not fit (check_change).
-    /// `last_run_at` is given if a run begins with the change.
+    /// Writes `change`. Throws std::logic_error, before it writes, if the change does not fit
+    /// (check_change). `last_run_at` is given if a run begins with the change.
     void apply(
         const position& at, const changes& change,
         std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}
@@ -54,7 +54,7 @@ private:
     );
 
     database& db_;
-    std::int64_t last_id_ = 0; ///< Given by this process.
+    std::int64_t last_id_ = 0; ///< The id of the last thread that this process created.
     statement find_;
     statement find_of_run_;
     statement create_;

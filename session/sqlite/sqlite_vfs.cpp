@@ -15,10 +15,12 @@ namespace {
 // SQLite writes each frame of the log as its head and then its page.
 constexpr int frame_head_bytes = 24;
 
-// More than a usual transaction. SQLite's own file access takes less than 128 KB at once.
+// More than a usual transaction writes, and less than the 128 KB that SQLite's own file access
+// takes at once.
 constexpr std::size_t gathered_bytes_max = 64U << 10U;
 
-// A write-ahead log. The real file's object follows this one in the memory that SQLite provides.
+// An open write-ahead log. The object of the real file follows this one in the memory that SQLite
+// provides.
 struct log_file {
     sqlite3_file base{};
     std::string gathered;         ///< Not written yet:
@@ -46,15 +48,16 @@ struct log_file {
             static_cast<const char*>(bytes), static_cast<std::size_t>(size)
         );
         const bool ends_transaction = offset == last_page;
-        // The head's second number: how many pages there are after a commit; 0 in other frames.
+        // The second number of a head: in the last frame of a transaction the size of the database
+        // in pages, otherwise 0.
         const bool is_last_head =
             size == frame_head_bytes && given.substr(4, 4) != std::string_view("\0\0\0\0", 4);
         last_page = is_last_head ? offset + size : -1;
         if (offset == 0) {
             end = 0; // The log is restarted.
         }
-        // A rewrite is not part of a sequence of frames: SQLite corrects heads after the last
-        // frame.
+        // A rewrite does not belong to the sequence of frames: SQLite corrects heads after the last
+        // one.
         const bool is_new = offset >= end;
         end = std::max(end, offset + size);
         const bool follows = offset == begin + static_cast<sqlite3_int64>(gathered.size());
@@ -78,7 +81,7 @@ struct log_file {
     }
 };
 
-// SQLite's interface hands the base out; every file with these methods is a log_file.
+// SQLite knows only the base; every file with these methods is a log_file.
 log_file& log_of(sqlite3_file* file) noexcept { return *reinterpret_cast<log_file*>(file); }
 
 int close(sqlite3_file* file) {

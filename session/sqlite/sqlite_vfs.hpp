@@ -8,13 +8,13 @@ struct sqlite3_vfs;
 namespace agui::session {
 
 /// SQLite's own file access, except for the write-ahead log: the frames of a transaction are
-/// gathered and written with one call when the last one comes, instead of two calls a page.
-/// Rewrites go through at once. So COMMIT still returns only after everything it wrote is in the
-/// file, and reports errors. (SQLite's file format, "WAL Format", tells the last frame.)
+/// gathered and, when the last one comes, written with one call instead of two per page. Rewrites
+/// go through at once. So COMMIT still returns only when everything it wrote is in the file, and
+/// still reports errors. (The last frame is recognised as described in SQLite's file format, "WAL
+/// Format".)
 ///
-/// Passed to sqlite3_open_v2 by name; the VFS that is the default at construction does the work.
-/// Must outlive its connections. Its connections share no state, so they may be used on different
-/// threads.
+/// It is passed to sqlite3_open_v2 by name; the VFS that was the default at construction does the
+/// work. Must outlive its connections. They share no state, so each may be used on another thread.
 class sqlite_vfs {
 public:
     sqlite_vfs();

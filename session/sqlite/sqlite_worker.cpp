@@ -12,9 +12,9 @@ namespace agui::session {
 
 namespace {
 
-// Entries of one run that follow each other are queued as one slice up to this size.
+// Consecutive entries of one run are queued as one slice until it has this size.
 constexpr std::size_t merged_bytes_max = 1U << 20U;
-// How much may wait for a stalled disk. The current transaction may hold as much again.
+// How much may wait while the disk is stalled. The current transaction may hold as much again.
 constexpr std::size_t queued_bytes_max = 128U << 20U;
 
 failure unavailable() { return {errc::store_unavailable, "the store cannot be written"}; }
@@ -147,7 +147,7 @@ bool sqlite_worker::take(work& next) {
 }
 
 void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
-    // While entries keep coming, waking by a timer costs less than being woken by each first entry.
+    // While entries keep coming, a timer costs less than being woken by the first entry of a batch.
     if (std::exchange(expecting_entries_, false) && !redo_.has_work()) {
         const auto since = writes_.empty() ? std::chrono::steady_clock::now() : oldest_write_;
         wait_for_company(lock, since + settings_.group_window);
@@ -172,7 +172,7 @@ void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
     }
 }
 
-// Entries that no caller waits for wait for more to join; adding more need not wake the thread.
+// Entries that no caller waits for are held until others join them. Those need not wake the thread.
 void sqlite_worker::wait_for_company(
     std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline
 ) {
@@ -197,7 +197,7 @@ void sqlite_worker::carry_out(std::vector<item>& writes) {
         pass_failpoint("store.told");
         return;
     }
-    // A single job may be at fault, or the problem may have passed.
+    // A single job may be at fault, or the cause may be gone.
     for (item* unit = first; unit != last;) {
         item* end = unit + 1;
         while (!unit->job && end != last && !end->job) {
@@ -226,7 +226,8 @@ bool sqlite_worker::try_transaction(item* first, item* last) {
         check_failpoint("store.begun");
         redo_.apply();
         if (last - first == 1 && first->job) {
-            // The transaction serves as its savepoint: SQLite then copies no pages.
+            // Without a savepoint, for which SQLite would copy pages: the transaction serves as
+            // one.
             first->job->execute();
             check_failpoint("store.job_executed");
             if (!first->job->succeeded()) {
@@ -300,7 +301,8 @@ void sqlite_worker::tell(item& done) noexcept {
         done.accepted ? done.observer->on_durable(last) : done.observer->on_failed();
     }
     if (live_ != nullptr) {
-        live_->settle(done.entries.run_number, last, done.accepted); // After the notifications.
+        // After the observer: entries that bypass the queue from here on notify it directly.
+        live_->settle(done.entries.run_number, last, done.accepted);
     }
 }
 

@@ -25,15 +25,15 @@ namespace agui::session {
 class store_job {
 public:
     virtual ~store_job() = default;
-    /// Does the work. May be called a second time, after everything that the first one did was
-    /// rolled back. Throws what SQLite throws; other failures are kept for complete().
+    /// Does the work. May be called again after everything that it did was rolled back. Throws
+    /// sqlite_error; other failures are kept for complete().
     virtual void execute() = 0;
-    /// False: that was one slice of a read; execute() must be called again after other jobs had a
-    /// turn.
+    /// False: execute() has done one slice of a read and must be called again; other jobs may run
+    /// first.
     [[nodiscard]] virtual bool is_complete() const noexcept { return true; }
-    /// False: what execute() wrote must not stay.
+    /// False: what execute() wrote must be rolled back.
     [[nodiscard]] virtual bool succeeded() const noexcept = 0;
-    /// Replaces the outcome.
+    /// Replaces the outcome by a failure.
     virtual void fail(failure reason) = 0;
     /// Notifies the caller; the last call.
     virtual void complete() noexcept = 0;
@@ -41,11 +41,11 @@ public:
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
 /// the order of the calls, each job in a savepoint of its own if there are several; then observers
-/// and callers are notified. If that transaction fails it is rolled back and each job is tried once
-/// more alone. A read runs after the writes queued before it; between two transactions there is at
-/// most one read, so that reads delay no commit for long.
+/// and callers are notified. A transaction that fails is rolled back, and each of its jobs is tried
+/// once more, alone. A read runs after the writes that were queued before it; at most one read runs
+/// between two transactions, so that reads delay no commit for long.
 ///
-/// append, write and read may be called from any thread.
+/// append(), write(), read(), take_live() and writes_queued() may be called from any thread.
 class sqlite_worker {
 public:
     struct settings {
@@ -61,19 +61,21 @@ public:
     sqlite_worker(const sqlite_worker&) = delete;
     sqlite_worker& operator=(const sqlite_worker&) = delete;
 
-    /// A short lock and a move; wakes the thread only if it is idle. If a stalled disk has let 128
-    /// MB pile up, the log fails (P11).
+    /// Queues log entries; cheap. `observer` (may be null) learns the outcome. If 128 MB have piled
+    /// up, because the disk is stalled, the entries fail (P11).
     void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
     void read(std::unique_ptr<store_job> job);
-    /// How many writes were queued; and, on the store's thread, how many of them were carried out.
+    /// How many jobs were given to write().
     [[nodiscard]] std::uint64_t writes_queued() const noexcept { return writes_queued_; }
+    /// How many of them were carried out. To be called on the store's thread.
     [[nodiscard]] std::uint64_t writes_done() const noexcept { return writes_done_; }
 
-    /// Soon takes what has gathered in `live`.
+    /// Asks the thread to take what has gathered in `live`.
     void take_live();
 
-    /// Carries out what is queued and ends the thread. Later calls fail.
+    /// Carries out what is queued and ends the thread. Jobs and entries that come later fail at
+    /// once, on the caller's thread.
     void close();
 
 private:
@@ -114,7 +116,7 @@ private:
     settings settings_;
     std::atomic<std::uint64_t> writes_queued_{0};
     std::uint64_t writes_done_ = 0;
-    bool expecting_entries_ = false; ///< The last batch had some: more will come soon.
+    bool expecting_entries_ = false; ///< The last batch ended with some: more will come soon.
 
     std::mutex mutex_;
     std::condition_variable wake_;

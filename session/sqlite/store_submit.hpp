@@ -22,7 +22,8 @@ namespace agui::session {
 // Lets a coroutine submit work to the store's thread and await the result on its own executor.
 
 // The work of one call and the handler that waits for it. `Work` returns result<T>; `Settle` is
-// called once on the store's thread with the outcome, before the handler is posted to its executor.
+// called once with the outcome (for an exception, with a failure), before the handler is posted to
+// its executor.
 template <class T, class Work, class Settle, class Handler>
 class job final : public store_job {
 public:
@@ -119,8 +120,8 @@ private:
 enum class access { read, write };
 
 /// Queues `work`, which returns result<T>, and completes with its result. Before that, `settle` is
-/// always called with the result on the store's thread. A std::logic_error from `work` is rethrown
-/// to the caller.
+/// called with the result: on the store's thread or, if the store is closed, on the caller's. A
+/// std::logic_error from `work` is rethrown to the caller.
 template <class T, class Work, class Settle>
 auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     return boost::asio::async_initiate<
@@ -140,8 +141,8 @@ auto submit(sqlite_worker& worker, access how, Work work, Settle settle) {
     );
 }
 
-/// Queues a read and completes with the first result<T> that `work` returns: a slice that is not
-/// the last returns nullopt.
+/// Queues a read, which calls `work` until it returns a result<T>, and completes with that. For a
+/// slice that is not the last, `work` returns nullopt.
 template <class T, class Work>
 auto submit_slices(sqlite_worker& worker, Work work) {
     return boost::asio::async_initiate<

@@ -25,14 +25,14 @@ public:
         std::optional<std::string> run_id; ///< If set, this run is looked for before the thread.
         store::view seen;
         std::optional<sqlite_thread_reader::reading> begun;
-        std::uint64_t removed = 0; ///< See is_still_there.
+        std::uint64_t removed = 0; ///< For is_still_there().
     };
     /// A part of a thread that is being read.
     template <class Reading>
     struct part_read {
         thread_key key;
         std::optional<Reading> begun;
-        std::uint64_t removed = 0; ///< See is_still_there.
+        std::uint64_t removed = 0; ///< For is_still_there().
     };
     using pending_calls_read = part_read<sqlite_thread_reader::pending_reading>;
     using branches_read = part_read<sqlite_thread_reader::branches_reading>;
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::optional<result<std::optional<std::vector<branch_summary>>>>
     read_slice(branches_read& what);
 
-    // Parts of a thread that are short, see store.
+    // Short parts of a thread, as in `store`; active_run_id is not set.
     [[nodiscard]] std::optional<thread_summary> summary(const thread_key& key);
     [[nodiscard]] std::optional<json_text> state(const thread_key& key);
     [[nodiscard]] std::vector<session_event>
@@ -55,8 +55,8 @@ public:
     /// `active_run_id` is not set.
     [[nodiscard]] result<thread_page> list(const thread_query& query);
 
-    /// Makes a thread invisible; sqlite_removal deletes its rows. `runs` receives the thread's
-    /// runs. False: there is no such thread.
+    /// Makes a thread invisible; sqlite_removal deletes its rows. `runs` receives the numbers of
+    /// the thread's runs. False: there is no such thread. Runs in a transaction.
     [[nodiscard]] bool remove(const thread_key& key, std::vector<std::int64_t>& runs);
 
 private:

@@ -10,11 +10,12 @@
 
 namespace agui::session {
 
-/// Which run holds which thread in this process (P7). Safe to call from any thread; every call
-/// takes a lock briefly.
+/// Which run holds which thread in this process (P7). Safe to call from any thread: every call
+/// takes a lock for a short time.
 class lease_table {
 public:
-    /// errc::thread_busy, with the holder, if the thread is held, even by the same run.
+    /// Lets the run hold the thread. errc::thread_busy, with the holder, if the thread is held,
+    /// even by the same run.
     [[nodiscard]] result<void> acquire(const thread_key& key, const std::string& run_id);
 
     /// Frees the thread if `run_id` holds it. The empty id stands for the server itself.
@@ -22,7 +23,7 @@ public:
     /// The same as part of a commit, where the empty id means that nothing is freed.
     void release_with_commit(const thread_key& key, std::string_view run_id) noexcept;
 
-    /// The run that holds the thread, or empty.
+    /// The run that holds the thread. Empty: nobody does, or the server itself.
     [[nodiscard]] std::string holder(const thread_key& key) const;
     /// The holder of every held thread.
     [[nodiscard]] std::map<thread_key, std::string> all() const;

@@ -10,9 +10,9 @@
 
 namespace agui::session {
 
-/// Where a page of threads ended: the last thread's time of change and the store's number for it.
-/// Pages are ordered by both, descending, so that threads changed in the same millisecond keep an
-/// order.
+/// Where a page of threads ended: the time at which its last thread was changed, and the store's
+/// number for that thread. Pages are ordered by both, descending, so that the order of threads that
+/// were changed in the same millisecond is fixed.
 struct list_cursor {
     unix_ms updated_at = 0;
     std::int64_t number = 0;
@@ -22,8 +22,8 @@ struct list_cursor {
 
 [[nodiscard]] std::string to_string(const list_cursor& cursor);
 
-/// Reads thread_query::cursor: nullopt for an empty one (the first page), errc::invalid_input for a
-/// text that is not from to_string.
+/// Reads thread_query::cursor: nullopt if it is empty (the first page), errc::invalid_input if it
+/// is not from to_string.
 [[nodiscard]] result<std::optional<list_cursor>> list_cursor_from_string(std::string_view text);
 
 } // namespace agui::session

@@ -22,8 +22,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A thread with its runs and its journal. Each has its own lock, so that copying a long thread does
-// not block the others.
+// A thread with its runs and its journal. Each entry has its own lock, so that copying a long
+// thread does not block calls on other threads.
 struct entry {
     std::mutex mutex;
     bool removed = false;
@@ -63,7 +63,7 @@ std::vector<pending_call> pending_calls_of(const thread_record& thread) {
     return pending;
 }
 
-// In one pass: a message comes after its parent.
+// One pass is enough: a message comes after its parent.
 std::vector<branch_summary> branches_of(const thread_record& thread) {
     std::vector<std::uint32_t> depths;
     depths.reserve(thread.nodes.size());
@@ -84,8 +84,7 @@ std::vector<branch_summary> branches_of(const thread_record& thread) {
     return summaries;
 }
 
-// A run keeps its ids, its protocol and its input digest, unless a later segment has another
-// digest.
+// A run keeps its ids and its protocol, and its input digest unless another is given.
 run_record updated_run(const run_record& known, const run_record& given) {
     run_record run = given;
     run.run_id = known.run_id;
@@ -161,7 +160,7 @@ public:
 
     asio::awaitable<result<begun_run>>
     begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override {
-        (void)seen; // Looking costs nothing.
+        (void)seen; // It saves nothing here: looking the thread up is cheap.
         co_return begin_now(std::move(key), std::move(run), change);
     }
 
@@ -287,7 +286,8 @@ private:
         return part(found->thread);
     }
 
-    // The result of `part`, called with a copy and no lock held: it looks at every message or call.
+    // The result of `part`, called with a copy and without a lock, because it visits every message
+    // or call.
     template <class Part>
     auto read_copy(const thread_key& key, Part part) const
         -> std::optional<decltype(part(std::declval<const thread_record&>()))> {
@@ -315,12 +315,12 @@ private:
         } else {
             found.thread = known->thread;
         }
-        pass_failpoint("store.thread_copied"); // Other threads are not blocked: see the tests.
+        pass_failpoint("store.thread_copied"); // Tests check that other threads are not blocked.
         return found;
     }
 
-    // The map stays locked throughout: a removal of the thread happens before all of it or after
-    // all of it.
+    // The map stays locked throughout, so that a removal of the thread happens before all of this
+    // or after all of it.
     result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
         const std::lock_guard lock(mutex_);
         const auto known = threads_.find(key);

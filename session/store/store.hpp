@@ -17,8 +17,8 @@
 
 namespace agui::session {
 
-/// One event of a run's log as the store keeps it; readers of an older protocol version get other
-/// JSON for the few events that differ, or none.
+/// One event of a run's log as the store keeps it. For the few events that older protocol versions
+/// have in another form, or not at all, `variants` says what their readers get.
 struct log_entry {
     std::uint64_t sequence = 0; ///< Dense from 1 in its run.
     std::string json;
@@ -26,15 +26,15 @@ struct log_entry {
         variants; ///< For older protocol versions, in a form the gateway chooses; often empty.
 };
 
-/// Learns how far a run's log is durable. Called on a thread of the store or inline from
-/// append_log, in order; must not block and must not throw. The store keeps it alive until its last
-/// call has returned.
+/// Learns how far a run's log is durable. Called on the store's thread or by append_log() itself,
+/// in order; must not block. The store keeps it alive until its last call has returned.
 class log_observer {
 public:
     virtual ~log_observer() = default;
-    /// All entries up to `sequence` survive what the store's durability promises.
+    /// All entries up to `sequence` are as durable as the store's settings promise.
     virtual void on_durable(std::uint64_t sequence) noexcept = 0;
-    /// No further entry of this log will become durable.
+    /// Entries were lost. Later ones are lost too unless the log is continued after its last
+    /// durable entry. May be called more than once.
     virtual void on_failed() noexcept = 0;
 };
 
@@ -65,9 +65,9 @@ struct thread_summary {
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
     std::string active_run_id; ///< Empty: none.
-    // In summary() only:
+    // Set by summary() only:
     std::uint64_t bytes = 0;  ///< As in thread_record.
-    document_sizes documents; ///< Of `bytes`.
+    document_sizes documents; ///< The documents' part of `bytes`.
 };
 
 struct branch_summary {
@@ -85,120 +85,130 @@ struct thread_query {
     std::string cursor; ///< The cursor from the previous page; empty: the first page.
 };
 
-/// Newest first.
+/// Some threads of a list, the last changed first.
 struct thread_page {
     std::vector<thread_summary> threads;
     std::string next_cursor; ///< Empty: this was the last page.
 };
 
 /// Where conversations live. All functions may be called from any thread; awaitables complete on
-/// the caller's executor. Cancelling the caller undoes nothing: a commit that was started is
-/// carried out. Input-dependent failures are `failure`s; a store that cannot read or write returns
-/// errc::store_unavailable and stays usable for later calls.
+/// the caller's executor, which must live until the store is closed. Cancelling the caller undoes
+/// nothing: a commit that was started is carried out. What depends on input fails as a `failure`; a
+/// store that cannot read or write returns errc::store_unavailable and stays usable for later
+/// calls. A change that does not fit its thread (check_change) is a bug: std::logic_error is thrown
+/// to the caller, and nothing of the change is stored.
 ///
-/// Order: calls that one coroutine makes in sequence take effect in that order; append_log entries
-/// of a run become durable in sequence, and before or together with a commit that follows them.
+/// Order: calls that one coroutine makes one after the other take effect in that order. Entries
+/// given to append_log() for a run become durable in sequence, and before or together with a commit
+/// that follows them.
 class store {
 public:
     virtual ~store() = default;
 
-    /// Reserves the thread for a run: at most one holder (P7). Fails with errc::thread_busy
-    /// (active_run_id set) while another run holds it. Held until commit(…, release) or release().
-    /// With an empty id the server itself holds it, and no run id is reported.
+    /// Reserves the thread for a run, until release() or a commit() that releases it. At most one
+    /// run holds a thread (P7): errc::thread_busy, with active_run_id, while it is held. With an
+    /// empty id the server itself holds the thread, and nobody is told a run id.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     acquire(thread_key key, std::string run_id) = 0;
 
     /// Frees the thread if `run_id` holds it; otherwise does nothing. Never blocks.
     virtual void release(const thread_key& key, std::string_view run_id) noexcept = 0;
 
-    /// The run that holds the thread in this process, or empty.
+    /// The run that holds the thread in this process. Empty: nobody does, or the server itself.
     [[nodiscard]] virtual std::string active_run(const thread_key& key) const = 0;
 
-    /// A copy of the thread; nullopt: never seen.
+    /// A copy of the thread; nullopt: there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_record>>>
     load(thread_key key) = 0;
 
-    /// The parts of a thread that can be read without its messages; nullopt: never seen.
+    // Parts of a thread; nullopt: there is no such thread.
+
+    /// Everything but messages, branches, calls and documents. Reads no message.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_summary>>>
     summary(thread_key key) = 0;
+    /// Reads no message.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<json_text>>>
     state(thread_key key) = 0;
     /// Reads only the messages that made the calls.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
     pending_calls(thread_key key) = 0;
-    /// Reads the links between messages, and the last message of each branch. Ordered by branch
-    /// number.
+    /// Ordered by branch number. Reads the links between messages, and of each branch the last
+    /// message.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
     branches(thread_key key) = 0;
 
-    /// What a new run needs to know, in one call.
+    /// What must be known before a run begins.
     struct view {
-        std::optional<run_record> run; ///< The run with that id, if the thread has it. Otherwise:
-        std::optional<thread_record> thread; ///< as load(),
-        std::uint64_t as_of = 0;             ///< valid while is_current() returns true.
+        std::optional<run_record> run;       ///< The run with that id, if the thread has it.
+        std::optional<thread_record> thread; ///< Otherwise: as from load().
+        std::uint64_t as_of = 0;             ///< For is_current().
     };
     [[nodiscard]] virtual boost::asio::awaitable<result<view>>
     look_up(thread_key key, std::string run_id) = 0;
-    /// False if any thread may have been written since then. Never blocks.
+    /// True: no thread has been written since the view with this `as_of` was read. Never blocks.
     [[nodiscard]] virtual bool is_current(std::uint64_t as_of) const noexcept = 0;
 
-    /// What the caller of begin() has seen of the thread: after acquiring it, or before, with
-    /// is_current() true since then. It has also seen no run with that id or idempotency key.
+    /// What the caller of begin() has read of the thread. It read this while it held the thread, or
+    /// earlier and is_current(as_of) was true once it held it. It has also seen that the thread has
+    /// no run with that id or idempotency key.
     struct basis {
-        std::uint64_t as_of = 0; ///< Of the view.
+        std::uint64_t as_of = 0; ///< From the view.
         bool thread_exists = false;
         thread_size size;
     };
 
-    /// Begins a run on an acquired thread: stores the run record and `change`, creating the thread
-    /// if it is new. errc::run_id_reused if the thread has a run with that id or idempotency key.
-    /// With `seen`, a store need not read the thread again.
+    /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
+    /// thread if there is none. errc::run_id_reused: the thread has a run with that id or
+    /// idempotency key. With `seen`, a store need not read the thread again.
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt
     ) = 0;
 
-    /// Durable when it returns. With `log`, the entries are part of the same transaction. With
-    /// `release_run_id`, the thread is free before this returns, even if it fails.
+    /// Stores `change`; it is durable when this returns. The entries in `log` are part of the same
+    /// transaction. With `release_run_id`, the thread is no longer held by that run when this
+    /// returns, even if it fails. errc::not_found: there is no such thread, or it was removed.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log = std::nullopt,
         std::string release_run_id = {}
     ) = 0;
 
-    /// Makes log entries durable; observer->on_durable follows, or has been called when this
-    /// returns. Cheap: at most one system call on the caller's path, to wake the store.
+    /// Makes log entries durable. `observer` (may be null) learns the outcome, during this call or
+    /// later. Cheap: the caller makes at most one system call, to wake the store's thread.
     virtual void
     append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) = 0;
 
-    /// True if read_log serves logs of ended runs; otherwise the writer of the log must keep it.
+    /// True: read_log() serves logs of ended runs. False: whoever writes a log must keep it.
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;
 
-    /// Entries with a sequence above `after`, at most `limit`, in order. Empty at the end.
-    /// errc::run_expired if entries are missing.
+    /// Entries with a sequence above `after`, at most `limit`, in order. Empty: there are no more.
+    /// errc::run_expired: entries are missing, or there is no such run.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) = 0;
 
+    // Run records; nullopt: there is no such run or thread.
+
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) = 0;
-
     /// The run that was begun with that idempotency key, which must not be empty.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) = 0;
-
-    /// The latest run of the thread.
+    /// The run of the thread that began last.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
     latest_run(thread_key key) = 0;
 
+    /// errc::invalid_input: the cursor is not one that a page returned.
     [[nodiscard]] virtual boost::asio::awaitable<result<thread_page>> list(thread_query query) = 0;
 
-    /// Journal entries with a sequence above `after`, at most `limit`.
+    /// Journal entries with a sequence above `after`, at most `limit`, in order. Empty: there are
+    /// no more, or there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread, its runs, logs and journal. False if there was none.
+    /// Removes the thread with its runs, logs and journal. False: there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
-    /// An active run that does not hold its thread: it is left from an earlier process, or its end
-    /// could not be stored.
+    /// An active run that does not hold its thread: an earlier process left it, or its end could
+    /// not be stored.
     struct orphan {
         thread_key key;
         run_record run;
@@ -212,37 +222,39 @@ public:
     /// Which logs of ended runs drop_logs() keeps.
     struct log_limits {
         unix_ms ended_since = 0; ///< Logs of runs that ended earlier are dropped.
-        std::uint64_t max_bytes =
-            0; ///< Then the oldest are dropped until about this much is left; 0: no limit.
+        /// Then the oldest are dropped until the logs take about this much; 0: no limit.
+        std::uint64_t max_bytes = 0;
     };
     /// Drops logs of ended runs. Their records stay.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
-    /// Writes what is queued and stops the store's thread, if it has one. No call may follow.
+    /// Writes what is queued and ends the store's thread, if it has one. May be repeated; no other
+    /// call may follow.
     virtual void close() = 0;
 };
 
-/// Its contents are lost with the process. keeps_logs() is false.
+/// A store in memory: its contents are lost with the process. keeps_logs() is false.
 [[nodiscard]] std::unique_ptr<store> make_memory_store();
 
-/// What a commit survives. relaxed, process: a killed process. power: also a power cut.
+/// What a commit survives. relaxed and process: a killed process. power: also a power cut.
 enum class durability { relaxed, process, power };
 
 struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
-    /// Log entries wait at most this long to be written in a group.
+    /// Queued log entries wait at most this long for others, with which they are written.
     std::chrono::microseconds group_window{1000};
-    /// What live runs have committed without the queue is written to the tables after about this
-    /// long at most.
+    /// Commits that bypassed the queue are written to the tables after about this time at the
+    /// latest (session/sqlite/README.md).
     std::chrono::milliseconds apply_window{1000};
-    agui::logger* logger =
-        nullptr; ///< For failures and damage; null: no log. Must outlive the store.
+    /// For failures and damage; null: no log. Must outlive the store.
+    agui::logger* logger = nullptr;
 };
 
-/// SQLite in WAL mode with a thread of its own and group commit; the file is created or migrated.
-/// Throws std::runtime_error if the file cannot be opened, is not one of ours, or has a newer
-/// schema.
+/// A store in an SQLite file (WAL mode), with a thread of its own and group commit. The file is
+/// created, or migrated to this version's schema. Throws std::runtime_error, with the path and a
+/// reason for the operator, if the file cannot be opened, belongs to another program or process, or
+/// has a newer schema.
 [[nodiscard]] std::unique_ptr<store> make_sqlite_store(const sqlite_settings& settings);
 
 } // namespace agui::session

@@ -14,7 +14,7 @@ namespace agui::session {
     return {errc::run_id_reused, "runId: has already been used on this thread"};
 }
 
-/// The run is known, but not what it has logged.
+/// The run is known, but its log or a part of it is gone.
 [[nodiscard]] inline failure log_is_gone() {
     return {errc::run_expired, "the log of this run is gone"};
 }
