@@ -19,8 +19,8 @@ void add_usage(event_writer& writer, std::string_view usage) {
     }
 }
 
-/// Stops that a peer without the `cancelled` outcome may take for a normal end: nothing more would
-/// have come. For all others it must learn that the answer is incomplete.
+/// Stops that a peer without the `cancelled` outcome may take for a normal end. Of all others it
+/// must learn that the answer is incomplete.
 bool may_look_finished(runner::stop_reason reason) {
     return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::superseded ||
            reason == runner::stop_reason::max_output_tokens;
@@ -49,8 +49,8 @@ void agui_translator::start(const run_opening& opening) {
          .undeclared = undeclared_writer_.end(),
          .terminal = false}
     );
-    // These are rarely needed again before the end. Exchanging frees their memory; assigning would
-    // keep it.
+    // These writers are rarely needed before the end. An exchange frees their memory; an assignment
+    // would keep it.
     (void)std::exchange(v1_0_writer_, event_writer());
     (void)std::exchange(undeclared_writer_, event_writer());
 }
@@ -153,7 +153,7 @@ void agui_translator::on(const runner::call_arguments& event) {
     if (open_calls_.empty() || open_calls_.back() != event.call_id) {
         const known_call* call = find_call(event.call_id);
         if (call == nullptr) {
-            return; // They belong to no call of this turn, so a client could not place them.
+            return; // No call of this turn has that id: a client could not place them.
         }
         open_call(*call);
     }
@@ -167,7 +167,7 @@ void agui_translator::on(const runner::turn_ended&) {
 
 void agui_translator::on(const runner::call_result& event) {
     // Every call of the turn is closed before the first result, in the order of the calls: a client
-    // may start its own calls with the END, and a result inside an open call is out of
+    // may execute its own calls from their END on, and a result inside an open call breaks the
     // order. Results then come in the order in which the tools finish.
     close_all();
     const session::content nothing;
@@ -200,7 +200,7 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     if (event.messages == nullptr) {
         return;
     }
-    // The client drops a message that a snapshot lacks, and its later deltas too.
+    // A client drops a message that is not in the snapshot, with its later deltas.
     close_all();
     const auto write = [&](event_writer& writer, projection form) {
         begin(writer, "MESSAGES_SNAPSHOT");

@@ -16,7 +16,7 @@
 
 namespace agui::translator {
 
-/// One AG-UI event, ready to be framed. The views are valid during the call.
+/// One AG-UI event, ready to be framed. The views are valid during the call of the sink only.
 struct wire_event {
     std::string_view json; ///< AG-UI 1.1.
     /// What readers of an older projection get instead. nullopt: the same; an empty view: no event.
@@ -45,10 +45,10 @@ struct run_opening {
 };
 
 /// The only writer of AG-UI events: a state machine from runner events to wire events that ensures
-/// P1 and P2 by itself. In whatever order events come, everything open is closed before an event
-/// that it must not enclose and before the terminal, including missing TOOL_CALL_ENDs
-/// (openToolCallIds). Pure: no clock (the time is set by the caller), no I/O. One object per run,
-/// used by one thread at a time.
+/// P1 and P2 by itself. In whatever order events come, everything that is open, calls too, is
+/// closed before an event that it must not enclose and before the terminal. Pure: no clock (the
+/// caller sets the time), no I/O. One object per run, used by one thread at a time; the sink must
+/// outlive it.
 ///
 /// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens
 /// its messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed
@@ -56,26 +56,25 @@ struct run_opening {
 /// arguments reopen a closed call. Reasoning: REASONING_START, REASONING_MESSAGE_START (role
 /// "reasoning"), …, both ends, before anything else begins. No empty deltas, no nulls.
 ///
-/// Terminal by stop reason: successes → RUN_FINISHED (external_tool with `pendingToolCallIds` for
-/// peers ≥ 1.0; no outcome for undeclared peers); stops → CUSTOM `run.stopped` {"reason"} then
-/// RUN_FINISHED outcome `cancelled` (undeclared peers: no outcome for user_stop, superseded,
-/// max_output_tokens, but RUN_ERROR with the reason as code for the others, and for all of them if
-/// an external call is open); failures → RUN_ERROR. `usage` on both, one entry per (provider,
-/// model), totals computed (S12).
+/// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
+/// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
+/// RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for user_stop, superseded
+/// and max_output_tokens, and RUN_ERROR with the reason as code for the others, and for all of them
+/// if an external call is open. A failure gives RUN_ERROR. `usage` is on all of them (S12).
 class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
 
-    /// The timestamp (milliseconds) of later events. Deltas carry none, because they are the cost
-    /// per token.
+    /// The timestamp of later events. Deltas carry none: it would be a cost for each token.
     void set_time(unix_ms now) noexcept { now_ = now; }
 
     void start(const run_opening& opening);
-    /// Instead of start(): continues a stream that was broken off. What it left open is closed,
+    /// Instead of start(): continues a stream that was broken off. Closes what it left open,
     /// innermost first.
     void resume(const run_opening& opening, const open_brackets& left);
     void translate(const runner::runner_event& event);
-    /// Closes what is open and writes the terminal. Nothing may follow.
+    /// Closes what is open and writes the terminal. Later calls of translate() and finish() do
+    /// nothing.
     void finish(const runner::run_end& end);
     /// STATE_SNAPSHOT, for history streams.
     void state(const json_text& snapshot);
@@ -128,10 +127,10 @@ private:
     unix_ms now_ = 0;
     std::string thread_id_;
     std::string run_id_;
-    std::string open_text_;      ///< messageId, empty: none.
-    std::string open_reasoning_; ///< messageId, empty: none.
+    std::string open_text_;      ///< The messageId; empty: none is open.
+    std::string open_reasoning_; ///< The same.
     std::vector<std::string> open_calls_;
-    std::vector<known_call> turn_calls_; ///< Calls of this turn, for late arguments.
+    std::vector<known_call> turn_calls_; ///< The calls of this turn: late arguments reopen them.
     bool started_ = false;
     bool finished_ = false;
 };

@@ -127,7 +127,8 @@ void canonical_writer::integer(std::uint64_t number) {
     text_.append(std::to_string(number));
 }
 
-// Equal numbers give equal text: to the sender's language, 1, 1.0 and 1e0 are the same number.
+// Equal numbers give equal text: in JavaScript, 1, 1.0 and 1e0 are the same number, and a client
+// may write any of them.
 void canonical_writer::number(double number) {
     constexpr double int64_end = 9223372036854775808.0;   // 2^63
     constexpr double uint64_end = 18446744073709551616.0; // 2^64

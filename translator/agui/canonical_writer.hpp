@@ -12,30 +12,30 @@ namespace agui::translator {
 
 /// Writes JSON in its canonical form from the events of a parser: keys sorted at every level,
 /// strings and numbers in one form, no spaces. Holds the text once, and 12 bytes per member of each
-/// open object.
+/// open object. Positions have 32 bits: the caller limits the text to less than 4 GB.
 class canonical_writer {
 public:
     void begin_object();
-    /// To be called before each member's value. False: the member is a duplicate, and duplicate()
-    /// names it.
+    /// To be called before each member's value. False: a member of that name was dropped before,
+    /// and duplicate() names it. Other duplicates are found at the end of the object.
     [[nodiscard]] bool key(std::string_view name);
-    /// False: a member is a duplicate, and duplicate() names it.
+    /// False: two members have the same name, and duplicate() names them.
     [[nodiscard]] bool end_object();
     void begin_array();
     void end_array();
     void string(std::string_view text);
     void integer(std::int64_t number);
     void integer(std::uint64_t number);
-    void number(double number);          ///< Finite.
-    void literal(std::string_view word); ///< true, false, null
+    void number(double number);          ///< Must be finite.
+    void literal(std::string_view word); ///< true, false or null.
 
-    /// Removes the member written last; it still counts when duplicates are looked for.
+    /// Removes the member that was written last. Its name still counts as used.
     void drop_member();
 
     /// The duplicate member's name as JSON.
     [[nodiscard]] const std::string& duplicate() const noexcept { return duplicate_; }
-    /// The current position in the document, in an array that of the next element:
-    /// `messages[2].id`.
+    /// Where in the document the writer is: `messages[2].id`. In an array, this is the next
+    /// element.
     [[nodiscard]] std::string path() const;
     /// The number of open objects and arrays.
     [[nodiscard]] std::size_t depth() const noexcept { return frames_.size(); }

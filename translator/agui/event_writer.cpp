@@ -25,15 +25,15 @@ constexpr std::array<byte_class, 256> make_classes() {
 }
 
 constexpr auto classes = make_classes();
-// In a delta: the text between its id and its text, and the offset of its type.
+// In a delta event: what is between its id and its text, and where its type begins.
 constexpr std::string_view after_id = R"(","delta":)";
 constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
 
 struct sequence {
-    std::size_t
-        length; ///< Bytes to skip; for an invalid sequence its longest valid prefix, at least 1.
+    /// How many bytes to skip: of an invalid sequence the longest valid prefix, but at least one.
+    std::size_t length;
     bool valid;
 };
 
@@ -80,7 +80,7 @@ void append_number(std::string& out, Number number) {
 
 void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
-    std::size_t run = 0; // Start of what is not copied yet.
+    std::size_t run = 0; // Where that begins which is not copied yet.
     std::size_t at = 0;
     while (at < text.size()) {
         const byte_class what = classes[static_cast<unsigned char>(text[at])];
@@ -190,7 +190,7 @@ void event_writer::begin_delta(
     append_json_string(buffer_, id);
     const bool as_it_is = buffer_.size() == delta_id_ + id.size() + 1;
     append_key("delta");
-    // An id that needs escapes could be mistaken for another one.
+    // Of an id with escapes the written form would be compared with the plain one.
     delta_begin_ = as_it_is ? buffer_.size() : 0;
 }
 

@@ -10,15 +10,15 @@
 namespace agui::translator {
 
 /// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that
-/// invalid bytes from a model server never make an invalid frame. U+2028 and U+2029 need no escape
-/// in JSON.
+/// no bytes from a model server can make an invalid event.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Appends a JSON value in one line. Integers stay integers; nulls are written as they are.
+/// Appends a JSON value in one line. Integers stay integers. Infinity and NaN, for which JSON has
+/// no form, become null.
 void append_json(std::string& out, const boost::json::value& value);
 
-/// Writes one flat event object into a buffer that is reused: `{"type":…,` then members in the
-/// order of the calls. No DOM, no allocation once the buffer has grown.
+/// Writes one event object at a time into a buffer that is reused: `{"type":…`, then the members in
+/// the order of the calls. Allocates nothing once the buffer has grown.
 class event_writer {
 public:
     /// Starts over: `{"type":"<type>"`.
@@ -26,13 +26,14 @@ public:
     void member(std::string_view key, std::string_view text);
     void member(std::string_view key, std::int64_t number);
     void member(std::string_view key, const boost::json::value& value);
-    /// `json` must be one JSON value.
+    /// `json` must be one JSON value; it is not checked.
     void raw_member(std::string_view key, std::string_view json);
     /// Closes the object; the view is valid until the next begin() or delta().
     [[nodiscard]] std::string_view end();
 
-    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`. Directly after another one of the same
-    /// type and id, only its text is written.
+    /// A whole event `{"type":…,"<id_key>":…,"delta":…}`; the view is valid until the next begin()
+    /// or delta(). If it directly follows one of the same type and id, only its text is written. A
+    /// type always has the same id_key.
     [[nodiscard]] std::string_view delta(
         std::string_view type, std::string_view id_key, std::string_view id, std::string_view text
     );
@@ -42,9 +43,9 @@ private:
     void begin_delta(std::string_view type, std::string_view id_key, std::string_view id);
 
     std::string buffer_;
-    /// Where the text of the delta in the buffer starts; 0: there is none.
+    /// Where in the buffer the value of `delta` begins; 0: there is no delta that can be reused.
     std::size_t delta_begin_ = 0;
-    std::size_t delta_id_ = 0; ///< Where its id starts.
+    std::size_t delta_id_ = 0; ///< Where its id begins.
 };
 
 } // namespace agui::translator

@@ -8,13 +8,13 @@
 
 namespace agui::translator {
 
-/// What a stream that was broken off has started and not ended: texts, calls, reasoning. Reads the
-/// events in order; text that is not an event is skipped.
+/// What a stream that was broken off has started and not ended: texts, calls, reasoning. Takes the
+/// events in order; an object that is no such event changes nothing.
 class open_brackets {
 public:
     struct bracket {
-        std::string_view end_type; ///< Of the event that ends it.
-        std::string_view id_key;
+        std::string_view end_type; ///< The type of the event that ends it.
+        std::string_view id_key;   ///< The member of that event that holds the id.
         std::string id;
     };
 

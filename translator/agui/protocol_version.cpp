@@ -10,7 +10,8 @@ bool is_number(std::string_view text) {
            std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The digits without leading zeros: version numbers are unbounded, so they are compared as text.
+/// The digits without leading zeros. A version number may have any length, so it is compared as
+/// text.
 std::string_view without_zeros(std::string_view digits) {
     return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
 }
@@ -24,8 +25,7 @@ result<projection> choose_projection(const std::optional<std::string_view>& decl
     const std::size_t dot = declared->find('.');
     if (dot == std::string_view::npos || !is_number(declared->substr(0, dot)) ||
         !is_number(declared->substr(dot + 1))) {
-        return projection::v1_1; // Specification S2: a version that cannot be read is treated as
-                                 // newer.
+        return projection::v1_1; // A version that cannot be read is treated as newer (S2).
     }
     const std::string_view major = without_zeros(declared->substr(0, dot));
     if (major.empty()) {

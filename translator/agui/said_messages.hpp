@@ -9,14 +9,14 @@
 
 namespace agui::translator {
 
-/// What the model has said, rebuilt from the events that show it: reasoning and assistant messages,
-/// with the text and calls that were shown. Reads the events in order; text that is not an event is
-/// skipped.
+/// What the model has said, rebuilt from the events of a log: reasoning and assistant messages,
+/// with the text and calls that clients have seen. Takes the events in order; an object that is no
+/// such event changes nothing.
 class said_messages {
 public:
     void read(const boost::json::object& event);
 
-    /// In the order begun.
+    /// In the order in which they began.
     [[nodiscard]] const std::vector<session::message>& messages() const noexcept {
         return messages_;
     }

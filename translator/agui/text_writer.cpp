@@ -6,8 +6,7 @@
 
 namespace agui::translator {
 
-// The first value in an array, object or member follows one of three characters, none of which ends
-// a value.
+// Whether a comma is needed shows in the last character: no value ends with one of these three.
 void text_writer::separate() {
     if (text_.empty()) {
         return;

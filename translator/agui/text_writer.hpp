@@ -8,8 +8,8 @@
 
 namespace agui::translator {
 
-/// Writes JSON from the events of a parser as append_json() would write the value that the parser
-/// makes of them: members in the order given, no spaces.
+/// Writes JSON from the events of a parser, as append_json() would write the value that the parser
+/// builds from them: members in the order given, no spaces.
 class text_writer {
 public:
     void begin_object();
@@ -18,13 +18,13 @@ public:
     void begin_array();
     void end_array();
     void string(std::string_view text);
-    void number(const boost::json::value& value); ///< Finite.
-    void literal(std::string_view word);          ///< true, false, null
+    void number(const boost::json::value& value); ///< Must be finite.
+    void literal(std::string_view word);          ///< true, false or null.
 
     [[nodiscard]] bool is_empty() const noexcept { return text_.empty(); }
     /// The number of bytes it holds.
     [[nodiscard]] std::size_t bytes() const noexcept { return text_.capacity(); }
-    /// With almost no spare capacity.
+    /// The text, with at most an eighth of spare capacity.
     [[nodiscard]] std::string take();
 
 private:

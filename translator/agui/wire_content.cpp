@@ -48,7 +48,7 @@ void drop_encryption_type(boost::json::object& message) {
 boost::json::object wire_message(const session::message& message, projection form) {
     boost::json::object json = session::to_json(message);
     if (message.role == session::role::tool) {
-        json.stable_erase("name"); // Kept in the store only: the protocol's tool message has none.
+        json.stable_erase("name"); // For the store only: the protocol's tool message has none.
     }
     if (form == projection::v1_1) {
         return json;

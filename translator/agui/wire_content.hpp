@@ -10,9 +10,9 @@
 namespace agui::translator {
 
 /// Stored messages as the `messages` member of an event. v1_0: without `encryptedValueType`.
-/// undeclared: also without what a client before 1.0 refuses: a tool message's
-/// parts become one text, parts with a `file` source and part ids are dropped. A pure function; ids
-/// and order stay (S3).
+/// undeclared: also without what a client before 1.0 refuses: a tool message's parts become one
+/// text; parts with a `file` source, and the ids of parts, are dropped. All messages stay, with
+/// their ids and in their order (S3).
 [[nodiscard]] boost::json::array
 wire_messages(const std::vector<session::message>& messages, projection form);
 

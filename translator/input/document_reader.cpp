@@ -23,12 +23,13 @@ namespace json = boost::json;
 using boost::json::error_code;
 using text_view = boost::json::string_view;
 
-// The canonical text uses 32-bit positions, and numbers in it may be five times as long.
+// The canonical text uses 32-bit positions, and numbers may be five times as long in it.
 constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
-// Small documents may use the reserve of the budget.
+// Documents up to this size may use the reserve of the budget.
 constexpr std::size_t small_text_bytes = 64U << 10U;
-constexpr std::size_t share_step = 16U << 10U; // Taken of it at a time.
-// Member names in a path can be as long as the client likes.
+// The budget is changed in steps of this size.
+constexpr std::size_t share_step = 16U << 10U;
+// A path holds member names, which can be as long as the client likes.
 constexpr std::size_t path_bytes_max = 256;
 
 bool holds(std::span<const std::string_view> names, std::string_view name) {
@@ -176,9 +177,9 @@ public:
     bool on_comment_part(text_view, error_code&) { return true; }
     bool on_comment(text_view, error_code&) { return true; }
 
-    /// After the last event, if all went well.
+    /// The result, to be called once after the last event.
     document take() {
-        // Built in place: an assignment would copy it out of its storage.
+        // The value is constructed in place: an assignment would copy it out of its storage.
         json_text kept(kept_.is_empty() ? std::string("null") : kept_.take());
         return is_root_built_ ? document{stack_.release(), text_.take(), std::move(kept), skipped_}
                               : document{json::value(), text_.take(), std::move(kept), skipped_};
@@ -224,7 +225,7 @@ private:
         }
     }
 
-    // The whole text, with earlier parts joined.
+    // The whole string: its last part, after earlier ones.
     std::string_view whole(text_view last) {
         if (parts_.empty()) {
             return last;
@@ -257,7 +258,7 @@ private:
         }
     }
 
-    // True if the next value is built; counts it in its object or array.
+    // True if the next value is built; then it counts as an element of its object or array.
     [[nodiscard]] bool counts() {
         if (is_built_ && !counts_.empty()) {
             ++counts_.back();

@@ -14,23 +14,24 @@
 
 namespace agui::translator {
 
-/// What read_document makes of a document from outside.
+/// What read_document() makes of a document from outside. "Its members" are those of the outermost
+/// object.
 struct document_rules {
     std::size_t max_depth = 64;
-    /// The only members of the document that are built as values; empty: the whole document is
-    /// built.
+    /// The only members of it that are built as values; empty: the whole document is built.
     std::span<const std::string_view> built;
-    /// The member of the document that is kept as text instead; empty: none.
+    /// The member of it that is kept as text instead; empty: none.
     std::string_view as_text;
     /// The whole document is kept as text, and nothing of it is built.
     bool all_as_text = false;
-    /// Members of the document that are left out of `canonical`.
+    /// Members of it that are left out of `canonical`.
     std::span<const std::string_view> uncounted;
-    /// Members of the document in which, at any depth, members for which `is_secret` holds are
-    /// dropped.
+    /// Members of it in which, at any depth, members are dropped whose names `is_secret` says are
+    /// secret. It must be set if this is not empty.
     std::span<const std::string_view> with_secrets;
     bool (*is_secret)(std::string_view key) = nullptr;
-    /// The memory of the reader and of the values it builds is taken from it; null: not counted.
+    /// Counts the memory of the reader and of the values that it builds; null: not counted. Must
+    /// outlive the values.
     memory_budget* budget = nullptr;
 };
 
@@ -42,14 +43,14 @@ struct document {
     /// The part kept as text, as append_json() would write it: members in the order given. Null
     /// also if the member is absent.
     json_text text;
-    std::size_t skipped = 0; ///< Members of the document that were neither built nor kept as text.
+    std::size_t skipped = 0; ///< How many of its members were neither built nor kept as text.
 };
 
-/// Reads JSON in one pass. A part that is not built costs its text once more (`canonical`), not 25
-/// to 38 times its text as values would. Refused with errc::invalid_json and the `path` of what is
-/// wrong: text that is not JSON in UTF-8, nesting deeper than max_depth, a duplicate member at any
-/// level, and a number too large for a double (it could not be written again). errc::overloaded: no
-/// room in the budget.
+/// Reads JSON in one pass. A part that is not built takes its length once more (in `canonical`);
+/// values would take 25 to 38 times as much. errc::invalid_json: the text is not JSON in UTF-8, is
+/// nested deeper than max_depth or longer than 512 MB, has two members of the same name in an
+/// object, or a number too large for a double (it could not be written again); for the last two,
+/// `path` says where. errc::overloaded: the budget has no room.
 [[nodiscard]] result<document> read_document(std::string_view text, const document_rules& rules);
 
 } // namespace agui::translator

@@ -15,9 +15,9 @@
 // Shared by the readers of a request's parts. Internal to this folder.
 namespace agui::translator {
 
-/// The member, or nullptr if it is absent or null: a null optional member means absent. `key` is in
-/// camel case; if it is absent, its snake_case spelling is looked up (`model_dump()` of the Python
-/// package, Microsoft's client).
+/// The member, or nullptr if it is absent or null, which means the same. `key` is in camelCase; if
+/// it is absent, its snake_case spelling is looked up, which some clients write (`model_dump()` of
+/// the Python package, Microsoft's client).
 [[nodiscard]] const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept;
 
@@ -49,11 +49,13 @@ read_array(const boost::json::value& value, std::string_view path);
 [[nodiscard]] result<const boost::json::object*>
 read_object(const boost::json::value& value, std::string_view path);
 
-/// Ids become keys, log fields and header values: bounded, and without control characters.
+/// invalid_input if the id is too long or not sound (is_sound_id): ids become keys, log fields and
+/// header values.
 [[nodiscard]] result<void>
 check_id(std::string_view id, std::string_view path, std::size_t max_bytes);
 
-/// Adds a note unless there are too many already: the client controls their number.
+/// Adds a note. After the 50th, only one says that there were more: the client controls their
+/// number.
 void add_note(std::vector<std::string>& notes, std::string_view path, std::string_view what);
 
 } // namespace agui::translator

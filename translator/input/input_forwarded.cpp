@@ -15,9 +15,9 @@ using boost::json::object;
 using boost::json::value;
 using notes_type = std::vector<std::string>;
 
-/// Lower case, without '_' and '-': one spelling for apiKey, api_key and API-Key.
+/// The name in lower case, without '_' and '-': apiKey, api_key and API-Key become the same.
 std::string folded(std::string_view key) {
-    constexpr std::size_t longest = 64; // No name we look for is longer.
+    constexpr std::size_t longest = 64; // No name that we look for is longer.
     std::string out;
     for (const char c : key.substr(0, longest)) {
         if (c != '_' && c != '-') {
@@ -27,7 +27,7 @@ std::string folded(std::string_view key) {
     return out;
 }
 
-/// The first of the spellings that is there.
+/// The member under the first of the names that is present.
 const value* find_any(const object& bag, std::initializer_list<std::string_view> keys) {
     for (const std::string_view key : keys) {
         if (const value* found = find_member(bag, key)) {

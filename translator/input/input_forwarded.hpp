@@ -10,13 +10,13 @@
 
 namespace agui::translator {
 
-/// The settings in forwardedProps. Other software adds members to it too, so a member with a wrong
-/// type or value is ignored with a note.
+/// Reads the settings in forwardedProps (`bag`). Other software puts members there too, so a member
+/// with a wrong type or value is ignored with a note.
 [[nodiscard]] forwarded_settings
 read_forwarded(const boost::json::value& bag, std::vector<std::string>& notes);
 
-/// True for a name that may hold a credential or a server's address: requests are stored, compared
-/// and recorded, and never choose a URL or a key.
+/// True for the name of a member that may hold a credential or a server's address. Requests are
+/// stored, compared and recorded without such members, and never choose a URL or a key.
 [[nodiscard]] bool is_secret_name(std::string_view key);
 
 } // namespace agui::translator

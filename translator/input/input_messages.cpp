@@ -14,8 +14,8 @@ using boost::json::object;
 using boost::json::value;
 using session::role;
 
-/// Checks the kind of content that a role may have. Stored messages are sent out
-/// again in snapshots, and a client discards a whole run for one malformed message.
+/// Checks that the content is of a kind that the role may have. Stored messages are sent out again
+/// in snapshots, and a client discards a whole run for one malformed message.
 result<void> check_content(role who, const object& message, std::string_view path) {
     const value* content = find_member(message, "content");
     const std::string where = joined(path, "content");
@@ -68,7 +68,7 @@ check_ids(const session::message& message, std::string_view path, const input_li
     return {};
 }
 
-/// The number of parts and calls of a message is limited, like the number of messages.
+/// Limits the numbers of parts and calls of a message.
 result<void>
 check_counts(const object& message, std::string_view path, const input_limits& limits) {
     const std::pair<std::string_view, std::size_t> bounds[] = {
@@ -85,13 +85,13 @@ check_counts(const object& message, std::string_view path, const input_limits& l
     return {};
 }
 
-/// Removes members that the role does not have on the wire.
+/// Removes members that the protocol does not allow in such a message.
 void tidy(session::message& message) {
     if (message.role == role::reasoning || message.role == role::activity) {
         message.name.reset();
     }
     if (!message.encrypted_value) {
-        message.encrypted_value_type.reset(); // Never present without its value (specification S1).
+        message.encrypted_value_type.reset(); // Never present without its value (S1).
     }
     for (session::tool_call& call : message.tool_calls) {
         if (!call.encrypted_value) {
@@ -100,7 +100,7 @@ void tidy(session::message& message) {
     }
 }
 
-/// nullopt: an unknown role, to be dropped.
+/// nullopt: an unknown role; the message is dropped.
 result<std::optional<role>> read_role(const object& message, std::string_view path) {
     const auto name = read_required_text(message, "role", path);
     if (!name) {

@@ -11,11 +11,12 @@
 
 namespace agui::translator {
 
-/// Reads the request's `messages`. Parts come out in the modern form with known members only, so
-/// that what is stored can be sent in a MESSAGES_SNAPSHOT as it is: legacy `binary` parts are
-/// upgraded (their file name becomes metadata.filename; one that repeats a modern part or holds
-/// only a provider's id is dropped), unknown kinds of parts and sources are dropped with a note.
-/// Failures: invalid_input.
+/// Reads the request's `messages`. Messages with an unknown role are dropped with a note. Parts
+/// come out in the modern form with known members only, so that what is stored can be sent in a
+/// MESSAGES_SNAPSHOT as it is: legacy `binary` parts are upgraded (the file name becomes
+/// metadata.filename). Dropped with a note are binary parts that repeat a modern part or hold only
+/// a provider's id, and parts of an unknown kind or with an unknown kind of source. Failures:
+/// invalid_input, also for more messages, parts or calls than `limits` allows.
 [[nodiscard]] result<std::vector<session::message>> read_messages(
     const boost::json::value& given, const input_limits& limits, std::vector<std::string>& notes
 );

@@ -154,7 +154,7 @@ result<kept> read_part(const value& given, const std::string& path, notes_type& 
     return kept(std::move(out));
 }
 
-/// The content of a media part as one text.
+/// What a media part shows, as one text: equal for parts that repeat each other.
 std::string essence(const object& part) {
     std::string out(part.at("type").get_string());
     if (const value* source = part.if_contains("source")) {
@@ -168,7 +168,7 @@ struct read_list {
     std::vector<bool> upgraded; ///< The part with the same index was a `binary` part.
 };
 
-/// Some clients send a file in both the old and the modern form; the modern one counts.
+/// Some clients send a file in both the old and the modern form; the modern one is kept.
 boost::json::array without_repeats(read_list&& read, std::string_view path, notes_type& notes) {
     if (std::find(read.upgraded.begin(), read.upgraded.end(), true) == read.upgraded.end()) {
         return std::move(read.parts);

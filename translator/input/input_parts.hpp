@@ -10,7 +10,7 @@
 
 namespace agui::translator {
 
-/// The content parts at `path` as input_messages.hpp says. Failures: invalid_input.
+/// Reads the content parts at `path`, as described at read_messages(). Failures: invalid_input.
 [[nodiscard]] result<boost::json::array>
 read_parts(const boost::json::array& given, std::string_view path, std::vector<std::string>& notes);
 

@@ -49,7 +49,7 @@ result<boost::json::value> read_parameters(
         );
     }
     if (!parameters->is_object()) {
-        // The protocol allows any JSON here, but model servers accept only objects.
+        // The protocol allows any JSON here; model servers accept objects only.
         add_note(notes, where, "ignored, not an object");
         return boost::json::value(nullptr);
     }

@@ -7,7 +7,8 @@
 
 namespace agui::translator {
 
-/// Reads the request's `tools` into `out.tools` and `out.tools_json`. Failures: invalid_input.
+/// Reads the request's `tools` into `out.tools` and `out.tools_json`. Of two tools with the same
+/// name the later one is kept, with a note. Failures: invalid_input.
 [[nodiscard]] result<void>
 read_tools(const boost::json::value& given, const input_limits& limits, run_input& out);
 

@@ -20,18 +20,18 @@
 
 namespace agui::translator {
 
-/// Limits of a request; each default is that of its key in `[server]`.
+/// Limits of a request. Each default is that of its key in `[server]`, where it has one.
 struct input_limits {
     std::size_t max_json_depth = 64;
     std::size_t max_messages = 10'000;
-    std::size_t max_parts_per_message = 1'000; ///< People attach a few files.
-    /// Models make a few at once; assistant-ui joins those of a whole turn, which may have about a
-    /// hundred rounds.
+    std::size_t max_parts_per_message = 1'000; ///< Far above the few files that people attach.
+    /// Models make a few calls at once; assistant-ui joins those of a whole turn, which may have
+    /// about a hundred rounds.
     std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
     std::size_t max_id_bytes = id_bytes_max;
-    /// Names must also match [A-Za-z0-9_.-]+, as model servers demand.
+    /// Names must also match [A-Za-z0-9_.-]+, as model servers demand, and not begin with `mcp__`.
     std::size_t max_tool_name_bytes = 128;
 };
 
@@ -54,7 +54,7 @@ struct forwarded_settings {
     std::optional<std::string> tool_choice;      ///< `tool_choice`, `toolChoice`
     std::optional<std::string> reasoning_effort; ///< `reasoning_effort`, `reasoningEffort`
     bool ephemeral = false;
-    /// History route: continue with the live run.
+    /// Only for the history route: continue with the events of the active run.
     bool follow = false;
 };
 
@@ -65,38 +65,39 @@ struct run_input {
     std::string parent_run_id;
     translator::projection projection = translator::projection::undeclared;
     std::optional<json_text> state;         ///< nullopt: absent or null.
-    std::vector<session::message> messages; ///< Missing ids are the empty string.
+    std::vector<session::message> messages; ///< A missing id is the empty string.
     std::optional<std::vector<runner::tool_definition>> tools; ///< nullopt: no `tools` member.
     boost::json::array tools_json; ///< The accepted tools as given, for the store.
     std::vector<context_entry> context;
     bool has_context = false; ///< The request has `context`, even if it is `[]`.
     forwarded_settings forwarded;
     std::vector<resume_entry> resume;
-    /// The request as JSON without its runId, with `apiKey`, `baseUrl`, `headers` and the like
-    /// dropped from forwardedProps and keys sorted: equal requests give equal text (P6).
+    /// The request as JSON with sorted keys, without its runId, and in forwardedProps without
+    /// `apiKey`, `baseUrl`, `headers` and the like (is_secret_name): equal requests give equal text
+    /// (P6).
     std::string canonical;
-    std::vector<std::string>
-        notes; ///< What was dropped from the request, and where; without content.
-    std::size_t unknown_members = 0; ///< Of the request itself, ignored.
+    /// What was dropped from the request, and where; without content.
+    std::vector<std::string> notes;
+    std::size_t unknown_members = 0; ///< How many members of the request were ignored as unknown.
 };
 
-/// Reads a request body. It is lenient towards what clients really send: null optional members
-/// count as absent, unknown members are ignored without being built, unknown roles (if strings),
-/// parts and source kinds are dropped with a note, `tool_id` and `tool_name` are accepted on tool
-/// messages; the names of RunAgentInput are read in snake_case too, at every level (`thread_id`,
-/// `tool_calls`, `mime_type`), where the camelCase one is absent. The memory used counts against
-/// `budget`, if there is one, until the function returns. Failures: invalid_json
-/// (document_reader.hpp), invalid_input with `path` (`messages[2].toolCallId`),
-/// unsupported_protocol_version, overloaded.
+/// Reads a request body. It is lenient towards what clients really send: a null member counts as
+/// absent; unknown members are ignored without being built; messages with an unknown role, and
+/// parts of an unknown kind, are dropped with a note; tool messages may have `tool_id` and
+/// `tool_name`; and at every level, names in snake_case (`thread_id`, `tool_calls`, `mime_type`)
+/// are read where the camelCase one is absent. `budget` (may be null) counts the memory that
+/// reading takes, but not the result. Failures: invalid_json and overloaded (read_document),
+/// invalid_input with `path`
+/// (`messages[2].toolCallId`), unsupported_protocol_version.
 [[nodiscard]] result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget = nullptr);
 
-/// A request body as text, checked and rewritten without building values; failures as in
-/// document_reader.hpp.
+/// A request body as compact JSON text, checked and rewritten without building values. Failures and
+/// budget as for read_run_input(); any JSON value will do.
 [[nodiscard]] result<json_text>
 read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 
-/// A request body as JSON; failures as in document_reader.hpp.
+/// A request body as a value, which does not count against the budget. Failures as above.
 [[nodiscard]] result<boost::json::value>
 parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 

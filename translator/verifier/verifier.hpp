@@ -9,13 +9,14 @@
 
 namespace agui::translator {
 
-/// Checks a sequence of AG-UI events against the rules on which clients throw and those that a
-/// producer should guarantee (reference rules V1 to V28, C, enforce-stage schema rules, and the
-/// ordering list). Reopening by S9 is allowed. For tests and debug builds; speed does not matter.
+/// Checks a sequence of AG-UI events against the rules for whose violation clients throw, and
+/// against those that a producer should guarantee (translator/verifier/README.md). Reopening by S9
+/// is allowed. For tests and debug builds; speed does not matter. Used by one thread at a time.
 class event_verifier {
 public:
     struct settings {
-        bool allow_several_runs = false; ///< Replayed history: several runs on one stream (S11).
+        /// For replayed history: several runs on one stream (S11).
+        bool allow_several_runs = false;
     };
 
     event_verifier();
@@ -24,8 +25,8 @@ public:
     event_verifier(event_verifier&&) noexcept;
     event_verifier& operator=(event_verifier&&) noexcept;
 
-    /// Checks the next event. Returns the rule's name and a sentence if it breaks one, otherwise
-    /// nullopt.
+    /// Checks the next event. If it breaks a rule, returns the rule's name and a sentence;
+    /// otherwise nullopt. After a violation the state is unspecified.
     [[nodiscard]] std::optional<std::string> check(const boost::json::value& event);
     /// The same for an event's text; text that is not JSON breaks a rule too.
     [[nodiscard]] std::optional<std::string> check(std::string_view json);

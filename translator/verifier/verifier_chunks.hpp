@@ -13,12 +13,11 @@
 namespace agui::translator {
 
 /// Turns chunks into the START, CONTENT and END events that they stand for, as clients do before
-/// they verify. There is one pending stream per lane; a lane is a subagent or the
-/// parent.
+/// they verify. At most one stream is pending per lane; a lane is a subagent or the parent agent.
 class chunk_expander {
 public:
     struct expansion {
-        violation wrong; ///< A rule of C1 to C7; then `events` is unusable.
+        violation wrong; ///< One of C1 to C7; then `events` is unusable.
         std::vector<boost::json::object> events;
     };
 
@@ -27,11 +26,11 @@ public:
     [[nodiscard]] expansion expand(const boost::json::object& event);
 
 private:
-    struct form; ///< How one kind of chunk is spelled.
+    struct form; ///< The names that belong to one kind of chunk.
     struct pending {
         const form* kind = nullptr;
         std::string id;
-        boost::json::object opener; ///< What the first chunk set.
+        boost::json::object opener; ///< What the first chunk has fixed for the others.
     };
     using lane_map = std::map<std::string, pending, std::less<>>;
 
@@ -54,7 +53,7 @@ private:
     lane_map lanes_;
 };
 
-/// A text member, or empty.
+/// A text member: a view into `event`. Empty if the member is absent or not a string.
 [[nodiscard]] std::string_view text_member(const boost::json::object& event, std::string_view key);
 
 } // namespace agui::translator

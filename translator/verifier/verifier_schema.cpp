@@ -24,7 +24,8 @@ violation wrong(std::string_view rule, std::string_view path, std::string_view w
     return std::string(rule) + ": " + std::string(path) + " " + std::string(what);
 }
 
-/// The client's verifier checks subagent events before its schema does, so its rule is named.
+/// A client checks subagent events by its verifier first, then by its schema: so the verifier's
+/// rule is named.
 std::string_view missing_rule(std::string_view path) {
     if (path.starts_with("SUBAGENT_STARTED.")) {
         return "V25";
@@ -88,7 +89,8 @@ const shape* find_shape(std::span<const shape> shapes, std::string_view type) {
 
 violation check_member(const json_value& given, const member_rule& rule, const std::string& path);
 
-/// An object with exactly the members of `groups`.
+/// The object must have the required members of `groups` and, unless it is `open`, no other members
+/// than theirs.
 violation check_members(
     const json_object& given, std::initializer_list<member_rules> groups, const std::string& path,
     bool open = false
@@ -154,7 +156,7 @@ violation check_operation(const json_value& given, const std::string& path) {
     if (known == nullptr) {
         return wrong("schema", path + ".op", "is not an operation of RFC 6902");
     }
-    // The only objects in which the protocol allows further members.
+    // These are the only objects in which the protocol allows further members.
     if (auto found = check_members(operation, {base, known->members}, path, true)) {
         return found;
     }

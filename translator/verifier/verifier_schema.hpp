@@ -11,10 +11,10 @@ namespace agui::translator {
 /// A broken rule: its name and a sentence; nullopt: none.
 using violation = std::optional<std::string>;
 
-/// Checks an event's members against the protocol's tables (verifier_tables.hpp): required
-/// members, types, literals, no nulls where a member may be left out. Stricter than the client
-/// where a producer should be: members and union members that the client would strip with a
-/// warning, empty deltas and empty ids are errors too. `type` must be a string.
+/// Checks an event's members against the protocol's tables (verifier_tables.hpp): required members,
+/// types, literals, no null where a member may be left out. Stricter than clients are, because a
+/// producer should be: unknown members and kinds, which a client strips with a warning, empty
+/// deltas and empty ids are violations too. `type` must be a string.
 [[nodiscard]] violation check_schema(const boost::json::object& event);
 
 } // namespace agui::translator

@@ -18,7 +18,7 @@ violation wrong(std::string_view rule, std::string_view subject, std::string_vie
 
 std::string_view tag_of(const json_object& event) { return text_member(event, "subagentRunId"); }
 
-/// An absent tag never disagrees.
+/// True if the event has a tag that is not the owner's.
 bool disagrees(const json_object& event, std::string_view owner) {
     return event.contains("subagentRunId") && tag_of(event) != owner;
 }
@@ -102,10 +102,9 @@ std::vector<std::string> run_streams::unanswered() const {
     return out;
 }
 
-// ---- Text
-// ----------------------------------------------------------------------------------------
+// ---- Text ---------------------------------------------------------------------------------------
 
-/// A message begins, or is reopened after its END; one id is one message of one kind (O4, S9).
+/// A message begins, or is reopened after its END. One id means one message of one kind (O4, S9).
 violation run_streams::enter(const object& event, std::string_view role, std::string_view name) {
     const std::string id(text_member(event, "messageId"));
     const auto [found, fresh] = messages_.try_emplace(
@@ -167,8 +166,7 @@ violation run_streams::text_end(const object& event) {
     return std::nullopt;
 }
 
-// ---- Tool calls
-// ----------------------------------------------------------------------------------
+// ---- Tool calls ---------------------------------------------------------------------------------
 
 violation run_streams::agree_on_call(const call_info& known, const object& event) const {
     const std::string_view id = text_member(event, "toolCallId");
@@ -224,7 +222,7 @@ violation run_streams::call_start(const object& event) {
     if (auto found = check_parent(parent, tag)) {
         return found;
     }
-    // Clients create the message that holds the call; if the call names none, under the call's id.
+    // Clients create the message that holds the call: with the call's id if the call names none.
     const std::string holder = parent.empty() ? id : parent;
     messages_.try_emplace(holder, message_info{"assistant", "", tag, false});
     calls_.emplace(
@@ -282,8 +280,7 @@ violation run_streams::call_result(const object& event) {
     return std::nullopt;
 }
 
-// ---- Steps
-// ---------------------------------------------------------------------------------------
+// ---- Steps --------------------------------------------------------------------------------------
 
 violation run_streams::step_started(const object& event) {
     const std::string name(text_member(event, "stepName"));
@@ -303,8 +300,7 @@ violation run_streams::step_finished(const object& event) {
     return wrong("V18", name, elsewhere ? "is open, but of another agent" : "is not open");
 }
 
-// ---- Reasoning
-// -----------------------------------------------------------------------------------
+// ---- Reasoning ----------------------------------------------------------------------------------
 
 violation run_streams::reasoning_start(const object& event) {
     const std::string id(text_member(event, "messageId"));

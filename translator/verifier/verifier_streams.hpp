@@ -15,12 +15,13 @@
 // What the verifier remembers of one run. Internal to this folder.
 namespace agui::translator {
 
-/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known and
-/// which agent owns it (rules V5 to V28 and the ordering list; an owner is a subagentRunId, empty:
-/// the parent agent).
+/// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known, and
+/// which agent owns it. An owner is a subagentRunId; empty: the parent agent. Checks the rules V5
+/// to V28, O3 to O6 and S9.
 class run_streams {
 public:
-    /// Applies an event that is not a chunk (chunks are expanded before).
+    /// Applies an event that is not a chunk (chunk_expander has expanded those). It has passed
+    /// check_schema().
     [[nodiscard]] violation apply(const boost::json::object& event);
 
     /// Checks that nothing is open at a terminal; the rule is V5 to V10 for RUN_FINISHED, O3 for
@@ -30,15 +31,14 @@ public:
     /// The calls started in this run that have no result, in order.
     [[nodiscard]] std::vector<std::string> unanswered() const;
 
-    /// Takes in the history that RUN_STARTED.input restates; it must not repeat what is already
-    /// known.
+    /// Takes in the history that RUN_STARTED.input restates, if it has one.
     [[nodiscard]] violation seed(const boost::json::object& run_started);
 
 private:
     using object = boost::json::object;
 
     struct message_info {
-        std::string role; ///< tool and activity and reasoning too.
+        std::string role; ///< Also tool, activity and reasoning.
         std::string name;
         std::string owner;
         bool streamed = false; ///< It had its own START, so that `name` is meaningful.
@@ -86,9 +86,9 @@ private:
     by_id<call_info> calls_;
     std::vector<std::string> call_order_;
     id_set open_texts_;
-    id_set open_reasoning_;                                    ///< Messages.
-    by_id<std::string> open_spans_;                            ///< Span id to owner.
-    by_id<std::string> span_owners_;                           ///< Closed ones too.
+    id_set open_reasoning_;                                    ///< Reasoning messages.
+    by_id<std::string> open_spans_;                            ///< From REASONING_START: its owner.
+    by_id<std::string> span_owners_;                           ///< The same, with closed ones.
     std::set<std::pair<std::string, std::string>> open_steps_; ///< Owner and name.
     id_set active_subagents_;
     id_set started_subagents_;

@@ -52,8 +52,7 @@ struct shape {
 using enum member_kind;
 inline constexpr bool required = true;
 
-// ---- Events
-// --------------------------------------------------------------------------------------
+// ---- Events -------------------------------------------------------------------------------------
 
 inline constexpr member_rule base_members[] = {
     {"type", text, required},
@@ -176,8 +175,7 @@ inline constexpr std::array<std::string_view, 4> unattributed{
     "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"
 };
 
-// ---- Messages
-// ------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 inline constexpr member_rule message_base[] = {
     {"id", id, required}, {"role", text, required}, {"metadata", object}, {"subagentRunId", id}
@@ -237,8 +235,7 @@ inline constexpr shape source_shapes[] = {
     {"data", data_source}, {"url", url_source}, {"file", file_source}
 };
 
-// ---- Outcomes, usage, patches, input
-// -------------------------------------------------------------
+// ---- Outcomes, usage, patches, input ------------------------------------------------------------
 
 inline constexpr member_rule outcome_base[] = {{"type", text, required}};
 inline constexpr member_rule success[] = {{"pendingToolCallIds", texts}};

@@ -54,8 +54,7 @@ protected:
     agui_translator translator_{stream_, {}};
 };
 
-// ---- Order and brackets
-// --------------------------------------------------------------------------
+// ---- Order and brackets -------------------------------------------------------------------------
 
 TEST_F(AguiTranslator, StreamsATextBetweenStartAndTerminal) {
     start();
@@ -500,8 +499,7 @@ TEST_F(AguiTranslator, WritesStateSnapshotsWithNullToo) {
     EXPECT_EQ(stream_.lines()[2], R"({"type":"STATE_SNAPSHOT","timestamp":7,"snapshot":{"a":1}})");
 }
 
-// ---- Terminals
-// -----------------------------------------------------------------------------------
+// ---- Terminals ----------------------------------------------------------------------------------
 
 constexpr stop_reason all_reasons[] = {
     stop_reason::completed,
@@ -689,8 +687,7 @@ TEST_F(AguiTranslator, LeavesPendingCallsOfPartialAnswersOut) {
     EXPECT_THAT(stream_.last(), ::testing::EndsWith(succeeded));
 }
 
-// ---- Usage
-// ---------------------------------------------------------------------------------------
+// ---- Usage --------------------------------------------------------------------------------------
 
 class AguiTranslatorUsage : public ::testing::Test {
 protected:

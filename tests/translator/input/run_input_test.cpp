@@ -62,8 +62,7 @@ std::string content_of(const session::message& from) {
     return boost::json::serialize(std::get<boost::json::array>(from.content));
 }
 
-// ---- What is read
-// --------------------------------------------------------------------------------
+// ---- What is read -------------------------------------------------------------------------------
 
 TEST(RunInput, ReadsTheMinimum) {
     const run_input input = read(R"({"threadId":"t","runId":"r","messages":[]})");
@@ -147,8 +146,7 @@ TEST(RunInput, IgnoresAndCountsUnknownMembers) {
     EXPECT_THAT(input.notes, IsEmpty());
 }
 
-// ---- Messages
-// ------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 TEST(RunInputMessages, TakesAnAssistantWithoutContent) {
     const session::message said = message(
@@ -264,8 +262,7 @@ TEST(RunInputMessages, DropsATypeOfEncryptionWithoutItsValue) {
     EXPECT_FALSE(said.encrypted_value_type.has_value());
 }
 
-// ---- What is refused
-// -----------------------------------------------------------------------------
+// ---- What is refused ----------------------------------------------------------------------------
 
 struct refusal {
     std::string_view name;
@@ -635,8 +632,7 @@ TEST(RunInput, PrefersTheCamelCaseName) {
     EXPECT_EQ(empty.tool_call_id, "c2");
 }
 
-// ---- Limits
-// --------------------------------------------------------------------------------------
+// ---- Limits -------------------------------------------------------------------------------------
 
 std::string path_of_failure(std::string_view members, const input_limits& limits) {
     const auto input = read_run_input(request(members), limits);
@@ -746,8 +742,7 @@ TEST(RunInputLimits, BoundNotes) {
     EXPECT_LT(input.notes.size(), 100U);
 }
 
-// ---- Tools
-// ---------------------------------------------------------------------------------------
+// ---- Tools --------------------------------------------------------------------------------------
 
 TEST(RunInputTools, LetTheLastOfANameWin) {
     const run_input input = read_with(
@@ -780,8 +775,7 @@ TEST(RunInputTools, IgnoreASchemaThatIsNoObject) {
     EXPECT_THAT(input.notes, ElementsAre(HasSubstr("tools[0].parameters")));
 }
 
-// ---- forwardedProps
-// ------------------------------------------------------------------------------
+// ---- forwardedProps -----------------------------------------------------------------------------
 
 TEST(RunInputForwarded, ReadsSettings) {
     const forwarded_settings given =
@@ -865,8 +859,7 @@ TEST(RunInputForwarded, KeepsWordsLikeSecretsElsewhere) {
     EXPECT_THAT(input.canonical, HasSubstr(R"("token":"mine")"));
 }
 
-// ---- The canonical text
-// --------------------------------------------------------------------------
+// ---- The canonical text -------------------------------------------------------------------------
 
 TEST(CanonicalJson, IsTheSameUnderKeyOrderAndWhitespace) {
     const run_input left =

@@ -649,8 +649,7 @@ INSTANTIATE_TEST_SUITE_P(
     sequence_name
 );
 
-// ---- Starts and ends
-// -----------------------------------------------------------------------------
+// ---- Starts and ends ----------------------------------------------------------------------------
 
 struct whole_stream {
     std::string_view name;
