@@ -12,14 +12,14 @@
 
 namespace agui::gateway {
 
-/// Something that happens repeatedly, for one coroutine that waits for the next time or for a
-/// deadline. Owned by shared_ptr, so that notify() is safe while the waiter is being destroyed.
+/// Wakes one coroutine that waits for the next change or for a deadline. Owned by shared_ptr, so
+/// that notify() is safe while the waiter is being destroyed.
 class change_signal : public std::enable_shared_from_this<change_signal> {
 public:
-    /// `executor`: the waiter's.
+    /// `executor` is the waiter's.
     explicit change_signal(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
-    /// Any thread.
+    /// Reports a change. Safe to call from any thread.
     void notify() {
         boost::asio::post(timer_.get_executor(), [self = shared_from_this()] {
             self->told_ = true;
@@ -27,8 +27,8 @@ public:
         });
     }
 
-    /// Call on the executor. Returns once notify() was called since the last wait, or at
-    /// `deadline`.
+    /// Returns at the next change, at once if there was one since the last wait, or at `deadline`.
+    /// To be called on the executor, by one coroutine at a time.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         if (!told_) {

@@ -14,7 +14,7 @@ namespace agui::gateway {
 
 /// Something that happens once. When it has happened, all waiters continue, each on its own
 /// executor. Safe to use from any thread. A wait cannot be cancelled: code that waits for the end
-/// of something must also make it end.
+/// of something must also make it end. Must live until set() has returned.
 class completion_event {
 public:
     void set() {

@@ -23,27 +23,28 @@ public:
 
     [[nodiscard]] virtual std::string_view content_type() const noexcept = 0;
 
-    /// Called once, before the first read(): from here until the source is destroyed, its owner
-    /// counts as a reader. wait() completes on `executor`.
+    /// Called once, before the first read(). From here until the source is destroyed, its owner
+    /// counts as a reader. wait() will complete on `executor`.
     virtual void open(boost::asio::any_io_executor executor) = 0;
 
-    /// Fills `out` with what is new since the last call: about `max_bytes` at most, but at least
-    /// one event.
+    /// Fills `out` with what is new since the last call: about `max_bytes` at most, but no less
+    /// than one event if there is one.
     virtual void read(std::size_t max_bytes, batch& out) = 0;
 
-    /// Completes when read() would return something or wake() is called. May complete spuriously.
-    /// One wait at a time.
+    /// Completes when read() would return something or wake() is called, or for no reason. One wait
+    /// at a time.
     [[nodiscard]] virtual boost::asio::awaitable<void> wait() = 0;
+    /// Makes the current wait() complete.
     virtual void wake() = 0;
-    /// Called before the server closes the connection of a reader that is too slow: the reader does
-    /// not count as having left.
+    /// Called when the server ends the connection, because the reader is too slow or at shutdown:
+    /// the reader does not count as having left. May be called more than once.
     virtual void cut_off() noexcept = 0;
 
     /// The approximate number of bytes that are still to be read.
     [[nodiscard]] virtual std::size_t backlog_bytes() const = 0;
 
-    /// Sent after a long silence, so that no proxy on the way takes the stream for dead. Empty:
-    /// nothing is sent.
+    /// What is sent after a long silence, so that no proxy on the way takes the stream for dead.
+    /// Empty: nothing.
     [[nodiscard]] virtual std::string_view heartbeat() const noexcept = 0;
     /// The last bytes for a reader that is cut off because it is too slow.
     [[nodiscard]] virtual std::string_view cut_off_note() const noexcept = 0;

@@ -5,8 +5,8 @@
 
 namespace agui::gateway {
 
-/// For a log line about something that happens often: at most one line per period. Used on one
-/// thread.
+/// For a log line about something that may happen often: at most one line per period. Used by one
+/// thread at a time.
 class log_interval {
 public:
     using time_point = std::chrono::steady_clock::time_point;

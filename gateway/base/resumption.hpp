@@ -29,13 +29,13 @@ public:
     resumption& operator=(const resumption&) = delete;
     ~resumption() = default;
 
-    /// Continues later, on its executor.
+    /// Continues the coroutine later, on its executor.
     void post() && {
         const boost::asio::any_io_executor executor = executor_;
         boost::asio::post(executor, call{std::move(handler_)});
     }
 
-    /// Continues at once if this thread runs its executor, otherwise later.
+    /// Continues the coroutine at once if this thread is running its executor, otherwise later.
     void dispatch() && {
         const boost::asio::any_io_executor executor = executor_;
         boost::asio::dispatch(executor, call{std::move(handler_)});

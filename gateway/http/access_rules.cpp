@@ -55,7 +55,7 @@ bool is_header_list(std::string_view text) noexcept {
            });
 }
 
-/// True if a media range's parameters say q=0, in any of its spellings.
+/// True if the parameters of a media range say q=0, in any spelling.
 bool refused_by_weight(std::string_view parameters) {
     bool refused = false;
     for_each_element(parameters, ';', [&refused](std::string_view parameter) {
@@ -85,7 +85,7 @@ bool bearer_accepted(std::string_view authorization, std::string_view token) noe
         return false;
     }
     const std::string_view given = trim(authorization.substr(scheme.size()));
-    // All digests have the same length, so the comparison reveals nothing about the token's length.
+    // Digests are compared, because they have the same length whatever the token's length is.
     using digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
     const auto digest_of = [](std::string_view text) {
         digest result;

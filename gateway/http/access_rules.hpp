@@ -10,40 +10,42 @@
 
 namespace agui::gateway {
 
-/// The checks between a well-formed request and its handler. Values, set once; safe to use from any
-/// thread.
+/// What the checks between a well-formed request and its handler allow. Set once, then shared by
+/// all threads.
 struct access_settings {
     /// Exact origins (`https://app.example`) whose pages may read replies; empty: same origin only.
     std::vector<std::string> cors_origins;
-    bool cors_credentials = false; ///< Those pages may send cookies and the like.
+    bool cors_credentials = false; ///< Those pages may send cookies and other credentials.
     /// Host names, with or without a port, that a Host header may carry; empty: any.
     std::vector<std::string> allowed_hosts;
     std::optional<std::string> bearer_token; ///< nullopt: no authentication.
 };
 
-/// True if `host` (a Host header's value) names one of `allowed`; an entry without a port allows
-/// any.
+/// True if `host` (the value of a Host header) names one of `allowed`. An entry without a port
+/// allows any port.
 [[nodiscard]] bool host_allowed(std::string_view host, const std::vector<std::string>& allowed);
 
-/// True if the Authorization header carries the token. Takes the same time wherever the texts
-/// differ.
+/// True if the Authorization header carries the token. The time it takes does not depend on where
+/// the texts differ.
 [[nodiscard]] bool bearer_accepted(std::string_view authorization, std::string_view token) noexcept;
 
-/// The headers that let a page of the request's origin read the reply, errors included. Empty
-/// without an Origin, or if the origin is not listed.
+/// The headers that let a page of the request's origin read the reply, errors included: none if no
+/// origin is listed at all; only Vary if the request has no Origin or one that is not listed.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 cors_headers(const http_request& request, const access_settings& access);
 
-/// The reply to a preflight for a path that serves `methods` ("GET, POST").
+/// The reply to an OPTIONS request for a path that serves `methods` ("GET, POST"). A preflight
+/// (CORS) from an origin that is not listed is forbidden.
 [[nodiscard]] http_reply preflight_reply(
     const http_request& request, const std::vector<std::string>& origins, std::string_view methods
 );
 
-/// True for exactly one Content-Type of application/json, at most with a charset=utf-8 parameter,
-/// and no Content-Encoding.
+/// True for exactly one Content-Type, which is application/json with no parameter but
+/// charset=utf-8, and no Content-Encoding.
 [[nodiscard]] bool is_json(const http_request& request);
 
-/// False if the Accept header includes neither text/event-stream nor a range that covers it.
+/// False if the Accept header names types, but neither text/event-stream nor a range that covers
+/// it.
 [[nodiscard]] bool accepts_event_stream(const http_request& request);
 
 } // namespace agui::gateway

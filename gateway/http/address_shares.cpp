@@ -4,7 +4,7 @@ namespace agui::gateway {
 
 namespace {
 
-// How much is counted at once: one lock per step, not per read.
+// Shares grow in steps of this size, so that the lock is taken once per step, not once per read.
 constexpr std::size_t step_bytes = 256U << 10U;
 
 } // namespace

@@ -7,25 +7,26 @@
 
 namespace agui::gateway {
 
-/// Bytes of unfinished request bodies by client (client_of()), so that one client cannot take the
-/// memory that others need. Safe to call from any thread; must outlive its shares.
+/// Counts the bytes of unfinished request bodies per client (client_of()), so that one client
+/// cannot take the memory that others need. Safe to call from any thread; must outlive its shares.
 class address_shares {
 public:
     explicit address_shares(std::size_t most) noexcept : most_(most) {}
     address_shares(const address_shares&) = delete;
     address_shares& operator=(const address_shares&) = delete;
 
-    /// One body's part, returned by the destructor. Used on one thread.
+    /// What one body takes; the destructor returns it. Used by one thread at a time.
     class share {
     public:
-        /// An empty client is not counted.
+        /// Without a client (empty) nothing is counted.
         share(address_shares& owner, std::string client)
             : owner_(owner), client_(std::move(client)) {}
         ~share() { release(); }
         share(const share&) = delete;
         share& operator=(const share&) = delete;
 
-        /// False: the client holds too much. Never shrinks.
+        /// Makes the share at least `bytes`; never shrinks it. False: all bodies of the client
+        /// would exceed the limit, and nothing changes.
         [[nodiscard]] bool grow_to(std::size_t bytes);
         void release() noexcept;
 

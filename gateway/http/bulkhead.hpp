@@ -11,9 +11,9 @@
 
 namespace agui::gateway {
 
-/// Lets a limited number through at a time; a limited number of others wait in order of arrival.
-/// For replies that take much memory while they are made. Safe to call from any thread; must
-/// outlive its passes.
+/// Lets at most `at_once` callers in at a time; at most `most_waiting` others wait in the order of
+/// arrival. For replies that take much memory while they are made. Safe to call from any thread;
+/// must outlive its passes.
 class bulkhead {
 public:
     bulkhead(std::size_t at_once, std::size_t most_waiting) noexcept
@@ -21,7 +21,7 @@ public:
     bulkhead(const bulkhead&) = delete;
     bulkhead& operator=(const bulkhead&) = delete;
 
-    /// Holds one place while it exists.
+    /// Holds one place while it exists. Made by enter() only.
     class pass {
     public:
         explicit pass(bulkhead& owner) noexcept : owner_(owner) {}
@@ -32,8 +32,8 @@ public:
     private:
         bulkhead& owner_;
     };
-    /// Returns once there is a place; returns null at once if too many are waiting already. Must
-    /// not be cancelled.
+    /// Returns a pass once there is a place for it, or null at once if too many are waiting
+    /// already. Must not be cancelled.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<pass>> enter();
 
 private:

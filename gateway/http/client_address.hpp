@@ -11,7 +11,7 @@
 
 namespace agui::gateway {
 
-/// An address, or a network: `10.0.0.0/8`, `fd00::/8`.
+/// An IP address, or a network: `10.0.0.0/8`, `fd00::/8`.
 class network {
 public:
     /// Nullopt: the text is neither an address nor a network.
@@ -24,9 +24,9 @@ private:
 };
 
 /// The client to which a request is attributed: the peer's address or, if the peer is a trusted
-/// proxy, the last address in X-Forwarded-For that is not a trusted proxy. For IPv6 only the first
-/// 64 bits, the usual size of one customer's network. Empty: none, because loopback, or a proxy
-/// without that header, may stand for any number of people.
+/// proxy, the last address in X-Forwarded-For that is not a trusted proxy's. Of an IPv6 address
+/// only the first 64 bits count: one customer usually has such a network. Empty: unknown, because
+/// loopback, or a proxy without a usable header, may stand for any number of people.
 [[nodiscard]] std::string client_of(
     const boost::asio::ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

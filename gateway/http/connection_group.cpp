@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_sweep_period{250};
 
-/// Short enough for the shortest of the deadlines checked.
+/// Short enough for the shortest deadline that is checked.
 std::chrono::milliseconds sweep_period(const connection_limits& limits) {
     const auto shortest = std::min(
         {limits.header, limits.body, limits.body_idle, limits.stall, limits.reply, limits.heartbeat,
@@ -89,7 +89,7 @@ void connection_group::schedule_sweep() {
 void connection_group::sweep() {
     now_ = std::chrono::steady_clock::now();
     const bool over = shutting_down_ && now_ >= shutdown_deadline_;
-    // A call on a connection may end it, and so remove it, at once.
+    // The call may end the connection and remove it from the set at once.
     for (auto next = connections_.begin(); next != connections_.end();) {
         const std::shared_ptr<http_connection> connection = *next++;
         if (over) {

@@ -15,8 +15,8 @@
 namespace agui::gateway {
 
 /// The connections of one I/O thread: owns them, checks their deadlines a few times a second while
-/// there are connections, and ends them. All functions are called on the group's executor. Must
-/// outlive its connections: it may be destroyed once the executor's context has run out of work.
+/// there are any, and ends them. All functions are called on the group's executor. Must outlive its
+/// connections: it may be destroyed once the executor's context has no more work.
 class connection_group {
 public:
     /// `open_connections` counts the connections of all groups.
@@ -25,11 +25,11 @@ public:
         std::atomic<std::size_t>& open_connections
     );
 
-    /// Serves a connection until it ends. The socket belongs to the group's executor.
+    /// Serves a connection until it ends. The socket must use the group's executor.
     void add(boost::asio::ip::tcp::socket socket);
 
-    /// Closes idle connections, lets others finish their reply, and aborts what is left at
-    /// `deadline`.
+    /// Closes idle connections, lets others complete their reply, and at `deadline` aborts those
+    /// that are left.
     void shut_down(std::chrono::steady_clock::time_point deadline);
 
 private:

@@ -125,7 +125,7 @@ std::variant<request_head, framing_problem> parse_head(std::string_view block) {
     namespace http = boost::beast::http;
     http::request_parser<http::empty_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(block.size() + 1));
-    parser.body_limit(boost::none); // Beast's own is 1 MiB; check_framing() reads the length.
+    parser.body_limit(boost::none); // Beast's default is 1 MiB. The connection checks the length.
     boost::system::error_code ec;
     parser.put(boost::asio::buffer(block), ec);
     if (!parser.is_header_done()) {

@@ -15,16 +15,16 @@ struct head_scan {
     enum class state {
         need_more,
         complete, ///< `size` bytes, the final empty line included.
-        refused,  ///< `problem` says why; further bytes cannot help.
+        refused,  ///< `problem` says why, whatever may follow.
     };
     state what = state::need_more;
     std::size_t size = 0;
-    std::string_view problem;
+    std::string_view problem; ///< One sentence for the client.
 };
 
-/// Looks for the end of a request head and refuses, as early as possible, what proxies and parsers
-/// read differently: a bare LF or CR, control characters, a continued (folded) line. `from` is how
-/// much of `received` earlier calls have already scanned. Pure.
+/// Looks for the end of a request head and refuses, as early as possible, what different proxies
+/// and parsers read differently: a bare LF or CR, control characters, a folded (continued) line.
+/// `from` is how many bytes of `received` earlier calls have scanned.
 [[nodiscard]] head_scan scan_head(std::string_view received, std::size_t from) noexcept;
 
 /// A request head, parsed. Header names are in lower case, values without surrounding white space.
@@ -45,21 +45,21 @@ struct framing_problem {
     std::string text; ///< For the client: one sentence.
 };
 
-/// Parses a complete head as scan_head() delimits it. Refuses anything but HTTP/1.0 and 1.1.
+/// Parses a complete head, as scan_head() delimits it. Refuses all versions but HTTP/1.0 and 1.1.
 [[nodiscard]] std::variant<request_head, framing_problem> parse_head(std::string_view block);
 
-/// Accepts a head only if its framing is unambiguous (quality bars C2; RFC 9112 sections 3.2, 6.3):
-/// Transfer-Encoding is exactly `chunked`, once, on HTTP/1.1 and without Content-Length; one
-/// Content-Length of at most 18 digits without a leading zero; exactly one valid Host (HTTP/1.0 may
-/// have none); an origin-form target. Pure.
+/// Accepts a head only if its framing is unambiguous (RFC 9112 sections 3.2 and 6.3): if there is a
+/// Transfer-Encoding, it is one, exactly `chunked`, on HTTP/1.1 and without a Content-Length; if
+/// there is a Content-Length, it is one, with at most 18 digits and no leading zero; there is
+/// exactly one valid Host (HTTP/1.0 may have none); the target is a path (origin-form).
 [[nodiscard]] std::variant<body_framing, framing_problem> check_framing(const request_head& head);
 
-/// Percent-decodes a path. False if an escape is malformed or stands for a control character.
+/// Percent-decodes a path. False: an escape is malformed, or there is a control character.
 [[nodiscard]] bool decode_path(std::string_view encoded, std::string& decoded);
 
-/// Removes the framing of a chunked body (RFC 9112 section 7.1), strictly: CR LF line ends,
-/// hexadecimal sizes of at most 8 digits. Chunk extensions and trailers are dropped; their bytes
-/// are limited, so that they cannot carry more than the body does.
+/// Removes the framing of a chunked body (RFC 9112 section 7.1). It is strict: lines end with CR
+/// LF, sizes have at most 8 hexadecimal digits. Chunk extensions and trailers are dropped; 4 KB of
+/// them are allowed for the whole body.
 class chunked_decoder {
 public:
     enum class state { need_more, complete, refused, too_large };
@@ -67,8 +67,8 @@ public:
     explicit chunked_decoder(std::size_t max_body_bytes) noexcept
         : max_body_bytes_(max_body_bytes) {}
 
-    /// Appends body bytes found in `bytes` to `body` and says how many bytes were used: all of
-    /// them, unless the body is complete or refused.
+    /// Appends to `body` the body's bytes in `bytes`. Returns how many of `bytes` were used: all of
+    /// them, unless status() is no longer need_more.
     [[nodiscard]] std::size_t feed(std::string_view bytes, std::string& body);
     [[nodiscard]] state status() const noexcept { return state_; }
 
@@ -79,8 +79,8 @@ private:
     void take(char c);
     void take_size(char c);
 
-    static constexpr std::size_t max_extra_bytes =
-        4096; ///< For the extensions and trailers of one body.
+    /// For the extensions and trailers of one body.
+    static constexpr std::size_t max_extra_bytes = 4096;
 
     std::size_t max_body_bytes_;
     std::size_t body_bytes_ = 0;

@@ -7,14 +7,15 @@
 
 namespace agui::gateway {
 
-/// What one writev sends: a log's batch, the response head and the chunk framing around it. A fixed
-/// array, because it is filled once per token.
+/// The buffers that one writev sends: a batch of events with the response head and chunk framing
+/// around it, or a plain reply. A fixed array, because it is filled once per token. Does not own
+/// the bytes.
 class gather {
 public:
     /// The response head, a chunk's head, a batch, its end, and the last chunk.
     static constexpr std::size_t max_size = 5;
 
-    /// Precondition: fewer than max_size were added since clear(). Empty buffers are skipped.
+    /// Fewer than max_size buffers may have been added since clear(). An empty one is skipped.
     void add(boost::asio::const_buffer buffer) noexcept {
         if (buffer.size() > 0) {
             buffers_[end_] = buffer;

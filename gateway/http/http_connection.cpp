@@ -106,7 +106,7 @@ asio::awaitable<bool> http_connection::take_request() {
     if (in_.empty()) {
         std::string().swap(in_);
     } else {
-        in_since_ = std::chrono::steady_clock::now(); // It arrived with the last bytes of this one.
+        in_since_ = std::chrono::steady_clock::now(); // The next request came with this one's end.
     }
     enter(phase::handling);
     handler_reply reply = co_await answer(*target, request);
@@ -167,7 +167,7 @@ asio::awaitable<std::size_t> http_connection::read_head() {
     }
 }
 
-// Checks everything that can be decided before the body. nullptr: reply_ is to be sent.
+// Makes all checks that do not need the body. nullptr: reply_ is to be sent.
 const route*
 http_connection::examine(std::string_view block, http_request& request, body_framing& framing) {
     auto parsed = parse_head(block);
@@ -247,7 +247,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         refuse(http_errc::unauthorized, "A valid bearer token is required.");
         return false;
     }
-    // Also the guard against cross-site form posts: a form cannot send this type.
+    // This also prevents cross-site form posts: a form cannot send this type.
     if (match.target->json && !is_json(request)) {
         refuse(
             http_errc::unsupported_media_type,
@@ -273,7 +273,7 @@ asio::awaitable<handler_reply> http_connection::answer(const route& target, http
     co_return to_reply(http_errc::internal, "internal");
 }
 
-// The handler's reply. If there is not enough memory for a plain reply, a short one that says so.
+// The handler's reply or, if there is not enough memory for it, a short one that says so.
 asio::awaitable<handler_reply> http_connection::call(const route& target, http_request& request) {
     constexpr std::string_view no_memory =
         "There is not enough memory for this reply (server.max_memory_bytes).";
@@ -285,9 +285,8 @@ asio::awaitable<handler_reply> http_connection::call(const route& target, http_r
             co_return to_reply(http_errc::overloaded, "Too many large replies are being prepared.");
         }
         if (has_peer_left()) {
-            co_return to_reply(
-                http_errc::overloaded, "The client has left."
-            ); // Nobody reads this reply.
+            // Nobody reads this reply, but there must be one.
+            co_return to_reply(http_errc::overloaded, "The client has left.");
         }
         pass_failpoint("reply.made");
         const memory_budget& memory = services_.memory;
@@ -345,8 +344,7 @@ void http_connection::sweep() {
     case phase::body: {
         if (phase_ == phase::body ? body_is_late() : elapsed >= limits.header) {
             timed_out_ = true;
-            boost::system::error_code
-                ignored; // Only a closed socket fails, and that read has ended.
+            boost::system::error_code ignored; // It fails only for a closed socket.
             socket_.cancel(ignored);
         }
         return;
@@ -390,8 +388,7 @@ void http_connection::finish() {
 }
 
 void http_connection::close() noexcept {
-    boost::system::error_code
-        ignored; // The descriptor is released even if close() reports an error.
+    boost::system::error_code ignored; // The descriptor is freed even if an error is reported.
     socket_.close(ignored);
 }
 

@@ -32,23 +32,23 @@ namespace agui::gateway {
 struct connection_limits {
     std::chrono::milliseconds header{10'000};    ///< For a whole request head.
     std::chrono::milliseconds body{60'000};      ///< For a body, before it must keep a rate.
-    std::chrono::milliseconds body_idle{15'000}; ///< A body of which nothing arrives.
-    /// Bytes per second, over each `body_idle`, once `body` has passed.
+    std::chrono::milliseconds body_idle{15'000}; ///< For a body of which nothing arrives.
+    /// The bytes per second of a body that `body` was not enough for, in each `body_idle`.
     std::size_t min_body_rate = 16'384;
     std::chrono::milliseconds idle{75'000};  ///< Between two requests.
-    std::chrono::milliseconds stall{30'000}; ///< A write that makes no progress.
-    /// Bytes per second of a plain reply, over each `stall`.
+    std::chrono::milliseconds stall{30'000}; ///< For a write that makes no progress.
+    /// The bytes per second at which a plain reply must be read, in each `stall`.
     std::size_t min_reply_rate = 8'192;
-    /// For a whole plain reply, plus what `reply_rate` allows.
+    /// For a whole plain reply, in addition to its size at `reply_rate`.
     std::chrono::milliseconds reply{60'000};
-    std::size_t reply_rate = 32'768;         ///< Bytes per second.
-    std::chrono::milliseconds linger{2'000}; ///< For the rest of a request that was refused.
-    std::chrono::milliseconds heartbeat{15'000};
+    std::size_t reply_rate = 32'768;             ///< Bytes per second.
+    std::chrono::milliseconds linger{2'000};     ///< For the rest of a request, before closing.
+    std::chrono::milliseconds heartbeat{15'000}; ///< Without an event, then a heartbeat is sent.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_body_bytes = 33'554'432;
     std::size_t reader_buffer_bytes = 1'048'576; ///< How far a reader of a run may lag.
-    std::chrono::milliseconds lag{10'000};       ///< How long it may do so before it is cut off.
-    /// For a reader that is cut off, to read the note that says so.
+    std::chrono::milliseconds lag{10'000};       ///< How long it may do so without coming closer.
+    /// Then, for a reader that is cut off, to read what is being sent and a note that says why.
     std::chrono::milliseconds farewell{10'000};
 };
 
@@ -60,33 +60,34 @@ struct connection_services {
     logger& log;
     memory_budget& memory;      ///< For bodies and plain replies.
     address_shares& unfinished; ///< For bodies that have not arrived completely.
-    bulkhead& large_replies;    ///< For handlers that make one.
+    bulkhead& large_replies;    ///< For routes with large_reply.
     refused_origins& refused;
     std::vector<network> trusted_proxies;
 };
 
-/// One HTTP/1.1 connection: reads requests one after the other, and answers each with a reply or
-/// with a run's events. Lives on its socket's executor; every member is used only there. The owner
-/// calls sweep() a few times a second to check deadlines, so that neither a token nor a write costs
-/// a timer.
+/// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
+/// or a stream. Every member is used on the socket's executor only. The owner calls sweep() a few
+/// times a second to check deadlines, so that neither a token nor a write costs a timer.
 class http_connection : public std::enable_shared_from_this<http_connection> {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// `now` is the owner's coarse time, updated before each sweep().
+    /// `now` is the owner's coarse time, which it updates before each sweep(). The references must
+    /// outlive this object.
     http_connection(
         boost::asio::ip::tcp::socket socket, const connection_services& services,
         const time_point& now
     );
 
-    /// Serves until the connection is closed by either side. Called once.
+    /// Serves requests until either side closes the connection. Called once.
     [[nodiscard]] boost::asio::awaitable<void> run();
 
-    /// Closes, answers or wakes the connection, as its deadlines require.
+    /// Checks the deadlines: closes the connection, or ends or wakes what it waits for.
     void sweep();
-    /// Closes an idle connection; a busy one when its reply is complete.
+    /// Closes the connection: at once if it is idle, otherwise after the current reply.
     void finish();
-    /// Closes it at once, so that the peer cannot mistake what it received for the whole.
+    /// Resets the connection at once, so that the peer cannot take what it has received for the
+    /// whole.
     void abort();
 
 private:
@@ -146,28 +147,28 @@ private:
     std::size_t body_received_ = 0;
     std::size_t body_mark_ = 0; ///< How much had been received at `body_mark_at_`.
     time_point body_mark_at_;
-    time_point body_progress_;  ///< When the body's last byte so far arrived.
-    int unsent_ = 0;            ///< What the kernel held for the peer when it last made progress.
-    memory_share reply_memory_; ///< The memory of a plain reply until it has been sent.
-    const gather* plain_ = nullptr; ///< The rest of a plain reply that is being written.
+    time_point body_progress_; ///< When the body's last byte so far arrived.
+    int unsent_ = 0; ///< How much the kernel held for the peer when the peer last made progress.
+    memory_share reply_memory_;     ///< The memory of a plain reply until it has been sent.
+    const gather* plain_ = nullptr; ///< What is left of the plain reply that is being written.
     time_point reply_since_;        ///< When writing it began.
     std::size_t reply_bytes_ = 0;   ///< Its whole size.
-    std::size_t unread_at_progress_ =
-        0;                   ///< How much the peer had not read when it last made progress.
-    bool timed_out_ = false; ///< The read that is under way was cancelled by sweep().
+    /// How much of it the peer had not read when the peer last made progress.
+    std::size_t unread_at_progress_ = 0;
+    bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
     bool write_failed_ = false;
-    bool without_body_ = false; ///< HEAD.
+    bool without_body_ = false; ///< The method is HEAD.
 
-    std::string in_;        ///< Received, not used yet.
-    time_point in_since_{}; ///< When its first byte arrived; exact, unlike now_.
+    std::string in_;        ///< What was received and not used yet.
+    time_point in_since_{}; ///< When its first byte arrived. Exact, unlike now_.
     reply_terms terms_;
     std::variant<std::monostate, http_reply, stream_reply> reply_;
-    event_stream* stream_ =
-        nullptr;              ///< Set while a stream is sent; lives in the coroutine that sends it.
-    std::uint64_t watch_ = 0; ///< The number of the current watch.
-    /// The peer has sent bytes during a stream that are left unread: the socket stays readable, so
-    /// only sweep() can notice that the peer leaves.
+    /// Set while a stream is sent; it lives in the coroutine that sends it.
+    event_stream* stream_ = nullptr;
+    std::uint64_t watch_ = 0; ///< The number of the current watch (watch_peer).
+    /// During a stream the peer has sent bytes that stay unread. The socket then stays readable, so
+    /// that only sweep() can notice that the peer leaves.
     bool early_ = false;
 };
 

@@ -15,7 +15,7 @@ constexpr std::size_t body_read_bytes = 65'536;
 // The largest body that may use the memory reserve: a message, a stop, a tool's answer.
 constexpr std::size_t small_body_bytes = 65'536;
 
-// Grows to exactly that capacity: std::string::reserve() at least doubles it.
+// Gives the body exactly that capacity, where std::string::reserve() would at least double it.
 void grow(std::string& body, std::size_t capacity) {
     std::string larger;
     larger.reserve(capacity);
@@ -51,8 +51,7 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     body_mark_at_ = now_;
     body_progress_ = now_;
     request.memory = memory_share(&services_.memory, memory_use::small);
-    boost::system::error_code
-        ec; // If the peer has left, no client is counted; the next read shows it.
+    boost::system::error_code ec; // If the peer has left, the next read shows it.
     const auto peer = socket_.remote_endpoint(ec).address();
     address_shares::share unfinished(
         services_.unfinished,
@@ -71,7 +70,7 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     co_return complete;
 }
 
-// The buffer grows with what arrives, not with the announced length.
+// The buffer grows with what has arrived: the announced length may never come.
 asio::awaitable<bool> http_connection::read_plain_body(
     http_request& request, std::size_t length, address_shares::share& unfinished
 ) {
@@ -84,7 +83,7 @@ asio::awaitable<bool> http_connection::read_plain_body(
         }
         if (body.size() == body.capacity()) {
             grow(body, std::min(length, std::max(2 * body.size(), body_read_bytes)));
-            continue; // More room than before.
+            continue; // hold() counts the new capacity.
         }
         const std::size_t room = std::min(length, body.capacity()) - body.size();
         const std::size_t count = co_await read_some(body, std::min(room, body_read_bytes));
@@ -123,7 +122,7 @@ http_connection::read_chunked_body(http_request& request, address_shares::share&
     }
 }
 
-// Counts the received part of a body. False: there is no room for it, and reply_ says so.
+// Counts the memory of the body so far. False: there is no room for it, and reply_ says so.
 bool http_connection::hold(http_request& request, address_shares::share& unfinished) {
     const std::size_t bytes = request.body.capacity();
     if (request.body.size() > body_received_) {
@@ -149,8 +148,8 @@ bool http_connection::hold(http_request& request, address_shares::share& unfinis
     return true;
 }
 
-// A body must never stop arriving for long and, after a while, must keep a minimum rate. Earlier
-// progress does not count towards it, because what has arrived takes memory.
+// A body must never stop arriving for long, and after a while it must keep a minimum rate. A fast
+// start does not make up for a slow rest, because what has arrived takes memory.
 bool http_connection::body_is_late() {
     const connection_limits& limits = services_.limits;
     const auto period = std::min(limits.body_idle, limits.body);

@@ -24,16 +24,16 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t max_lingering_bytes = 64U << 20U;
 
-// How much is read from the log at once: more does not make catching up faster.
+// How much is read from the source at once. More would not let a reader catch up faster.
 constexpr std::size_t batch_bytes = 65'536;
-// How much of a batch's memory a reader keeps between two reads.
+// How much memory for a batch a connection keeps between two reads.
 constexpr std::size_t kept_bytes = 1024;
 
-// How much is read of a request that arrives before the current stream has ended.
+// How much is read of a next request that arrives while a stream is sent.
 constexpr std::size_t early_bytes = 4096;
 
-// The lowest average rate at which a peer must read over the stall limit, so that a very slow one
-// does not hold a connection.
+// A peer that reads less than this, on average over the stall limit, makes no progress: it must not
+// hold a connection by reading a byte now and then.
 constexpr std::int64_t least_bytes_per_second = 500;
 
 constexpr std::string_view crlf = "\r\n";
@@ -72,7 +72,7 @@ struct http_connection::event_stream {
             std::string().swap(head);
         }
         if (batch.bytes.capacity() > kept_bytes) {
-            std::string().swap(batch.bytes); // A reader that has caught up holds no extra memory.
+            std::string().swap(batch.bytes); // A reader that has caught up needs little.
         }
         source->read(max_bytes, batch);
         const bool beat = batch.bytes.empty() && !batch.ended && heartbeat_due;
@@ -104,10 +104,8 @@ struct http_connection::event_stream {
     bool heartbeat_due = false;
     bool peer_left = false;
 
-    // Since when the reader has been too far behind without catching up, and the smallest lag since
-    // then.
-    time_point lagging_since;
-    std::size_t least_lag = 0; ///< 0: not too far behind.
+    std::size_t least_lag = 0; ///< While the reader is too far behind: its smallest lag; else 0.
+    time_point lagging_since;  ///< When it had that lag.
     bool cut_off = false;
     time_point cut_off_at;
 };
@@ -240,7 +238,7 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
     }
 }
 
-// Reads what the peer is still sending, so that closing does not destroy the reply on its way (RFC
+// Reads what the peer is still sending: otherwise closing could destroy the reply on its way (RFC
 // 9112 section 9.6).
 asio::awaitable<void> http_connection::linger() {
     if (write_failed_ || !socket_.is_open()) {
@@ -271,9 +269,9 @@ void http_connection::watch_peer() {
     );
 }
 
-// A client that has closed its side has left. One that sends bytes is only early with its next
-// request. Unread bytes keep the socket readable: once there are many, they stay unread, and
-// sweep() checks for the close.
+// A peer that has closed its side has left; one that sends bytes is only early with its next
+// request. Only the first of these bytes are read. The others keep the socket readable, so that
+// sweep() has to look for the close.
 void http_connection::on_peer_readable() {
     const std::size_t begin = in_.size();
     if (begin >= early_bytes) {
@@ -305,7 +303,7 @@ void http_connection::look_whether_peer_left() {
     }
 }
 
-// Detects the close even if there are unread bytes.
+// Notices the close even if there are unread bytes before it.
 bool http_connection::has_peer_left() {
     pollfd watched{socket_.native_handle(), POLLRDHUP, 0};
     return ::poll(&watched, 1, 0) > 0;
@@ -317,8 +315,8 @@ void http_connection::peer_left() {
     stream_->source->wake();
 }
 
-// The kernel reports room only when a third of its buffer is free: a slow peer reads bytes long
-// before that.
+// The socket becomes writable only when a third of its buffer is free. What a slow peer has read
+// shows in the buffer long before that.
 void http_connection::look_for_progress() {
     int unsent = 0;
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
@@ -355,13 +353,13 @@ void http_connection::look_for_reply_progress() {
     }
 }
 
-// A reader that lags by more than its limit and does not catch up is too slow for its run (P11).
-// One that reads an old run, or a burst, catches up.
+// A reader whose lag exceeds its limit and does not shrink is too slow for its run (P11). While one
+// reads an old run or a burst, its lag shrinks.
 void http_connection::look_for_lag() {
     event_stream& stream = *stream_;
     if (stream.cut_off) {
         if (now_ - stream.cut_off_at >= services_.limits.farewell) {
-            abort(); // In that time it did not even read what was already being sent.
+            abort(); // It has not even read what was being sent.
         }
         return;
     }
@@ -379,10 +377,10 @@ void http_connection::look_for_lag() {
     }
 }
 
-// What was being sent is complete: tell the peer why it is cut off, without a clean end (P1).
+// After a complete batch: tells the peer why it is cut off, but does not end the stream (P1).
 asio::awaitable<void> http_connection::send_cut_off() {
     if (terms_.http_1_0) {
-        abort(); // Closing is how a body of HTTP/1.0 ends.
+        abort(); // With HTTP/1.0 a normal close would look like the end of the body.
         co_return;
     }
     const std::string_view note = stream_->source->cut_off_note();
@@ -391,7 +389,7 @@ asio::awaitable<void> http_connection::send_cut_off() {
     buffers.add(size_line.write(note.size()));
     buffers.add(asio::buffer(note));
     buffers.add(asio::buffer(crlf));
-    (void)co_await write_rest(buffers); // Nothing follows in either case.
+    (void)co_await write_rest(buffers); // Written or not, nothing follows.
 }
 
 void http_connection::beat() {

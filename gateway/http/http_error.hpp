@@ -7,14 +7,14 @@
 
 namespace agui::gateway {
 
-/// Refusals that concern the HTTP exchange itself; `errc` has those that concern the request's
-/// meaning. Each value is one `error.code` of an HTTP error body.
+/// Refusals that concern the HTTP exchange itself; `errc` has those that concern the meaning of the
+/// request. Each name is an `error.code` of an HTTP error body.
 enum class http_errc {
     bad_framing,            ///< 400: the head or body is ambiguous or malformed.
     unauthorized,           ///< 401
     forbidden,              ///< 403
     not_found,              ///< 404
-    method_not_allowed,     ///< 405: the caller adds Allow.
+    method_not_allowed,     ///< 405. The caller adds the header Allow.
     not_acceptable,         ///< 406
     request_timeout,        ///< 408
     body_too_large,         ///< 413
@@ -22,13 +22,13 @@ enum class http_errc {
     wrong_host,             ///< 421
     rate_limited,           ///< 429
     headers_too_large,      ///< 431
-    internal,               ///< 500: the reply does not say why.
+    internal,               ///< 500. The reply does not say why.
     overloaded,             ///< 503
 };
 
 /// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status of the code,
-/// and Retry-After where trying again may help. Only this function and the next one know status
-/// codes.
+/// and Retry-After where trying again may help. Only these two functions know which status belongs
+/// to a code.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

@@ -18,7 +18,8 @@
 
 namespace agui::gateway {
 
-/// A plain reply of at most this many bytes is not counted: the kernel takes it at once.
+/// The memory of a plain reply of at most this many bytes is not counted: the kernel takes it at
+/// once.
 inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
@@ -30,7 +31,7 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    memory_share memory; ///< The memory of the body; released by the code that takes the body.
+    memory_share memory; ///< The memory of the body. Who takes the body takes or releases it.
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
@@ -43,8 +44,8 @@ struct http_request {
 
 struct http_reply {
     int status = 200;
-    std::vector<std::pair<std::string, std::string>>
-        headers; ///< In addition to those of every reply.
+    /// In addition to the headers that every reply has.
+    std::vector<std::pair<std::string, std::string>> headers;
     std::string content_type = "application/json";
     std::string body;
 };
@@ -56,7 +57,8 @@ struct stream_reply {
 
 using handler_reply = std::variant<http_reply, stream_reply>;
 
-/// Runs on the connection's executor. An exception becomes a bare 500.
+/// Answers a request, which it may change. Runs on the connection's executor; the request lives
+/// until it has answered. An exception is logged and becomes a 500 that does not say why.
 using http_handler = std::function<boost::asio::awaitable<handler_reply>(http_request&)>;
 
 } // namespace agui::gateway

@@ -23,11 +23,11 @@ using asio::ip::tcp;
 namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-/// How long to accept no connection after the process ran out of descriptors.
+/// How long to wait after an error, such as a lack of descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr int accept_backlog = 4096;
-/// The most that the kernel buffers for a peer that does not read (the kernel doubles the number):
-/// without a limit it would be megabytes for each slow reader.
+/// How much the kernel buffers for a peer that does not read (it doubles the number). Without a
+/// limit it would be megabytes for each slow reader.
 constexpr int send_buffer_bytes = 128 * 1024;
 
 } // namespace
@@ -78,7 +78,7 @@ listener::listener(
         acceptor_.listen(accept_backlog, ec);
     }
     if (ec) {
-        // Created again without the source location in Asio that what() would print.
+        // A copy without the source location in Asio, which what() would print.
         const boost::system::error_code reason(ec.value(), ec.category());
         throw boost::system::system_error(
             reason, "cannot listen on " + where.address().to_string() + " port " +
@@ -130,14 +130,14 @@ void listener::turn_away(tcp::socket socket) {
     const std::string head = write_reply_head(reply, terms);
     boost::system::error_code ignored; // Best effort: the connection is closed in any case.
     socket.non_blocking(true, ignored);
-    std::array<char, 4096> request; // Unread input would make close() destroy the answer.
+    std::array<char, 4096> request; // If it stayed unread, close() would destroy the reply.
     (void)socket.read_some(asio::buffer(request), ignored);
     (void)socket.write_some(std::array{asio::buffer(head), asio::buffer(reply.body)}, ignored);
     socket.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void listener::close() {
-    boost::system::error_code ignored; // It is closed even if an error is reported.
+    boost::system::error_code ignored; // The socket is closed even if an error is reported.
     acceptor_.close(ignored);
 }
 

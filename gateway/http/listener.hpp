@@ -18,8 +18,8 @@ namespace agui::gateway {
 /// Throws std::invalid_argument for anything else.
 [[nodiscard]] boost::asio::ip::tcp::endpoint parse_endpoint(const std::string& listen);
 
-/// Accepts connections and distributes them among the I/O threads in turn. Used on its executor
-/// only.
+/// Accepts connections and gives them to the I/O threads in turn. Used on its executor only. Must
+/// live until the targets' executors have no more work.
 class listener {
 public:
     struct target {
@@ -28,8 +28,8 @@ public:
         std::function<void(boost::asio::ip::tcp::socket)> add;
     };
 
-    /// Binds at once; throws boost::system::system_error if the address cannot be used. `has_room`
-    /// is called for each connection; without room the connection gets a 503 and is closed.
+    /// Binds at once. Throws boost::system::system_error if the address cannot be used. `has_room`
+    /// is called for each connection; if it says no, the connection gets a 503 and is closed.
     listener(
         const boost::asio::any_io_executor& executor, const boost::asio::ip::tcp::endpoint& where,
         std::vector<target> targets, std::function<bool()> has_room, logger& log
@@ -50,7 +50,7 @@ private:
     std::function<bool()> has_room_;
     logger& log_;
     std::size_t next_ = 0;
-    bool full_ = false; ///< So that each period without room is logged once.
+    bool full_ = false; ///< There was no room for the last connection; the log has said so.
     log_interval not_accepted_{std::chrono::minutes(1)};
 };
 

@@ -22,8 +22,8 @@ private:
     std::vector<std::pair<std::string, std::string>> all_;
 };
 
-/// Reads `a=1&b=x+y%20z` (URL standard, application/x-www-form-urlencoded): `+` is a space.
-/// Failures: errc::invalid_input for invalid escapes and for more than 64 parameters.
+/// Reads `a=1&b=x+y%20z` (application/x-www-form-urlencoded of the URL standard): `+` is a space.
+/// errc::invalid_input: an escape is invalid, or there are more than 64 parameters.
 [[nodiscard]] result<query_parameters> parse_query(std::string_view query);
 
 } // namespace agui::gateway

@@ -11,7 +11,7 @@
 namespace agui::gateway {
 namespace {
 
-/// The current second as RFC 9110 section 5.6.7 wants it. Formatted once per second and thread.
+/// The current second in the form of RFC 9110 section 5.6.7; formatted once per second and thread.
 std::string_view http_date() {
     thread_local std::time_t second = 0;
     thread_local std::array<char, 40> text{};

@@ -16,12 +16,12 @@ struct reply_terms {
     std::vector<std::pair<std::string, std::string>> headers; ///< The CORS headers.
 };
 
-/// Status line and header lines of a plain reply, the empty line included. Content-Length is the
-/// size of `reply.body`, unless the status allows no body.
+/// The status line and header lines of a plain reply, with the final empty line. Content-Length is
+/// the size of `reply.body`, unless the status allows no body.
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
-/// The same for a stream of that type: chunked; for HTTP/1.0 ended by closing. With headers
-/// that keep caches, proxies and compressors from holding events back.
+/// The same for a stream of that type, which is chunked or, with HTTP/1.0, ends when the connection
+/// closes. Has headers that keep caches, proxies and compressors from holding events back.
 [[nodiscard]] std::string
 write_stream_head(std::string_view content_type, const reply_terms& terms);
 

@@ -20,8 +20,8 @@ std::string_view take_segment(std::string_view& path) {
 
 bool is_catch_all(std::string_view pattern) noexcept { return pattern.ends_with("/*"); }
 
-/// The parameters of a path that matches the pattern. Segments are compared before they are
-/// decoded, so that an encoded '/' remains part of an id.
+/// The parameters of the path; nullopt: it does not match the pattern. The path is split before it
+/// is decoded, so that an encoded '/' stays a part of an id.
 std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
     std::vector<std::string> parameters;
     while (!pattern.empty() && !path.empty()) {
@@ -75,7 +75,7 @@ router::match_result router::match(std::string_view method, std::string_view pat
     }
     const std::string_view wanted = method == "HEAD" ? "GET" : method;
     for (const route& candidate : routes_) {
-        // A catch-all serves files: a path that another route serves is not a file.
+        // A catch-all serves files, and a path that another route serves is not a file.
         if (is_catch_all(candidate.pattern) && !result.methods.empty()) {
             continue;
         }

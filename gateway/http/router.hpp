@@ -10,22 +10,23 @@
 
 namespace agui::gateway {
 
-/// One row of the server's table. A pattern is a path below base_path whose segments are literal or
-/// `{name}`; `/*` at the end matches any rest.
+/// One row of the server's table of routes. A pattern is a path below base_path whose segments are
+/// literal or `{name}`; `/*` at its end matches any rest.
 struct route {
     std::string_view method;
     std::string_view pattern;
     http_handler handler;
     bool open = false;     ///< Served without authentication.
-    bool any_host = false; ///< Served for any Host header: probes use addresses.
-    bool streams = false;  ///< Answers with an event stream: Accept is checked.
-    bool json = false;     ///< Takes a JSON body.
-    /// May make a large reply: only a few at a time, and only if there is memory.
+    bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
+    bool streams = false;  ///< Answers with an event stream, so Accept is checked.
+    bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
+    /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
     bool large_reply = false;
     std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise the smaller of the two.
 };
 
-/// Chooses the route of a request. HEAD is served where GET is. Immutable, safe from any thread.
+/// Chooses the route of a request. HEAD is served where GET is. Immutable, so that any thread may
+/// use it.
 class router {
 public:
     router(std::string base_path, std::vector<route> routes);
@@ -42,8 +43,8 @@ public:
     };
     using match_result = std::variant<found, no_such_path, no_such_method>;
 
-    /// `path` is percent-encoded, without the query. OPTIONS matches every known path, with a null
-    /// target.
+    /// `path` is percent-encoded, without the query. OPTIONS matches every known path; its target
+    /// is null, unless a route serves it.
     [[nodiscard]] match_result match(std::string_view method, std::string_view path) const;
 
 private:

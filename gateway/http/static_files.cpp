@@ -62,7 +62,7 @@ file_reply(std::string_view name, std::string content, const std::optional<std::
 
 http_reply no_file() { return to_reply(http_errc::not_found, "There is nothing at this path."); }
 
-/// The path below the root, or nullopt if a segment is empty, hidden, or leads upward.
+/// The path below the root; nullopt if a segment is empty or begins with a dot.
 std::optional<std::string> relative_name(std::string_view path) {
     path.remove_prefix(1);
     std::string name(path);
@@ -115,7 +115,7 @@ bool asks_for_page(const http_request& request) {
            request.header("accept").find("text/html") != std::string_view::npos;
 }
 
-// Handlers must be coroutines, even if they wait for nothing.
+// A handler must return an awaitable, even if it waits for nothing.
 asio::awaitable<handler_reply> answer(http_reply reply) { co_return reply; }
 
 } // namespace
