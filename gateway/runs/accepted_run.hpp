@@ -16,13 +16,13 @@
 
 namespace agui::gateway {
 
-/// An accepted request: readers of its events can wait on `log`. Move-only. While it exists,
-/// repeats of the request wait, a stop reaches it, and a drain waits for it. If it is destroyed
-/// without begin_run(), nothing was stored.
+/// An accepted request; readers of its events may already wait on `log`. Move-only. While it
+/// exists, repeats of the request wait, stops reach it, and a drain waits for it. If it is
+/// destroyed without begin_run(), nothing was stored.
 struct accepted_run {
     std::shared_ptr<event_log> log;
 
-    /// What begin_run() needs, in the order in which it was acquired; destroyed in reverse.
+    /// What begin_run() needs, in the order in which it was acquired; it is released in reverse.
     struct admitted {
         std::shared_ptr<run_core> core;
         boost::asio::any_io_executor executor; ///< The executor of the run.
@@ -30,16 +30,16 @@ struct accepted_run {
         const agent_entry* agent = nullptr;
         std::string digest;
         conversation_key place;
-        /// The thread as read from the store, valid while store::is_current() returns true;
-        /// nullopt: new.
+        /// The thread as read from the store, valid while store::is_current(as_of) returns true;
+        /// nullopt: there is none yet.
         std::optional<session::thread_record> thread;
         std::uint64_t as_of = 0;
         std::unique_ptr<run_registry::arrival> arrival;
-        std::unique_ptr<run_registry::turn> key_turn; ///< Null: it has no idempotency key.
+        std::unique_ptr<run_registry::turn> key_turn; ///< Null: there is no idempotency key.
         std::unique_ptr<run_registry::turn> id_turn;
         std::unique_ptr<run_registry::admission> admission;
     };
-    /// Null: the request repeats a run, and `log` is that run's. There is nothing to begin.
+    /// Null: the request repeats a run, and `log` is that run's, so there is nothing to begin.
     std::unique_ptr<admitted> to_begin;
 };
 

@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// A conversation of this process: a thread of the store, or an ephemeral one of the same name
-/// (forwardedProps.ephemeral). The two are unrelated.
+/// Names a conversation: a thread in the store, or an ephemeral one (forwardedProps.ephemeral). Two
+/// of the same name are unrelated.
 struct conversation_key {
     session::thread_key thread;
     bool ephemeral = false;
@@ -16,7 +16,8 @@ struct conversation_key {
     friend auto operator<=>(const conversation_key&, const conversation_key&) = default;
 };
 
-/// Holds a thread for the server itself: no run has this id, and no run is reported as its holder.
+/// The run id under which the server itself holds a thread. It is empty: no run has it, and nobody
+/// is told a holder.
 inline constexpr std::string_view server_itself;
 
 } // namespace agui::gateway

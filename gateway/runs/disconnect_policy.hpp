@@ -7,8 +7,8 @@
 namespace agui::gateway {
 
 /// `server.on_disconnect`: what happens to a run when its last reader leaves. The official clients
-/// stop a run by dropping its connection, which a reload does too: a client that does not come back
-/// has stopped.
+/// stop a run by dropping its connection. A reload drops it too, so a client is taken to have
+/// stopped the run only if it does not come back.
 struct disconnect_policy {
     enum class kind { go_on, cancel, grace };
     kind what = kind::grace;

@@ -3,7 +3,7 @@
 namespace agui::gateway {
 
 void early_stops::add(const conversation_key& place, const std::string& run_id, time_point now) {
-    forget(place, run_id); // The newest is last.
+    forget(place, run_id); // So that the newest is last in every order.
     const std::uint64_t number = ++last_number_;
     const auto added = by_name_.emplace(name{place, run_id}, entry{number, now}).first;
     in_order_.emplace(number, added);

@@ -13,9 +13,9 @@
 namespace agui::gateway {
 
 /// Stops whose request has not been read yet. A stop with a runId applies to the request with that
-/// runId, within `life`. A stop of a whole thread applies to the requests that were being received
-/// when it came, not to later ones. Limited per principal and in total, the oldest are dropped
-/// first: no principal can push out another's stops.
+/// runId, if it comes within `life`. A stop of a whole thread applies to requests whose first byte
+/// had come before it, not to later ones. Limited per principal and in total, so that one principal
+/// alone cannot push out the stops of others; the oldest are dropped first. Not synchronised.
 class early_stops {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -29,15 +29,16 @@ public:
 
     explicit early_stops(limits bounds) : limits_(bounds) {}
 
-    /// An empty `run_id` means the whole thread. Of several with the same name, the last counts.
+    /// Keeps a stop. An empty `run_id` means the whole thread. A stop replaces an earlier one of
+    /// the same run or thread.
     void add(const conversation_key& place, const std::string& run_id, time_point now);
-    /// Whether a request whose first byte came at `received` must be stopped. A stop that names its
-    /// runId is consumed.
+    /// True if a request whose first byte came at `received` must be stopped. Removes a stop that
+    /// names its runId.
     [[nodiscard]] bool take(
         const conversation_key& place, const std::string& run_id, time_point received,
         time_point now
     );
-    /// No request with this runId is expected any more.
+    /// Removes the stop of a run whose request is not expected any more.
     void forget(const conversation_key& place, const std::string& run_id);
 
     [[nodiscard]] std::size_t size() const noexcept { return in_order_.size(); }
@@ -45,7 +46,7 @@ public:
 private:
     using name = std::pair<conversation_key, std::string>;
     struct entry {
-        std::uint64_t number; ///< Numbered in order of arrival.
+        std::uint64_t number; ///< Its number in the order of arrival.
         time_point at;
     };
 

@@ -29,11 +29,11 @@ void ephemeral_store::grown(
 boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
     const auto taken = co_await store_->acquire(oldest.key, std::string(server_itself));
     if (!taken) {
-        // Not while a run holds it: it is removed when another thread grows.
+        // A run holds it: it will be tried again when another thread grows.
         threads_.put_back(oldest);
         co_return;
     }
-    // If there is none, there is nothing to do.
+    // It cannot fail, and a thread that does not exist need not be removed.
     (void)co_await store_->remove(oldest.key);
     store_->release(oldest.key, server_itself);
 }

@@ -11,11 +11,12 @@
 
 namespace agui::gateway {
 
-/// Which ephemeral conversations (forwardedProps.ephemeral) stay in memory for later requests:
-/// limited in number and size, the oldest are removed first. Safe to call from any thread.
+/// Decides which ephemeral conversations (forwardedProps.ephemeral) stay in memory for later
+/// requests: at most 1000, which take at most 256 MB; the oldest are removed first, but never the
+/// newest. Safe to call from any thread.
 class ephemeral_threads {
 public:
-    /// They count against the budget, which may be null, and stay below an eighth of it.
+    /// They count against the budget (null: there is none) and take at most an eighth of it.
     explicit ephemeral_threads(memory_budget* budget) noexcept : share_(budget) {}
     ephemeral_threads(const ephemeral_threads&) = delete;
     ephemeral_threads& operator=(const ephemeral_threads&) = delete;
@@ -25,11 +26,11 @@ public:
         std::size_t bytes = 0;
     };
 
-    /// The thread has grown by about `bytes` and is the newest of all. Returns the threads that the
-    /// caller must remove.
+    /// To be called when the thread has grown by about `bytes`: it is then the newest. Returns the
+    /// threads that the caller must remove.
     [[nodiscard]] std::vector<entry> grown(const session::thread_key& key, std::size_t bytes);
-    /// A returned thread that cannot be removed yet: it still counts, as the newest, and is
-    /// returned again once another thread has grown.
+    /// To be called for a returned thread that cannot be removed yet: it counts again, as the
+    /// newest, and may be returned again once another thread has grown.
     void put_back(const entry& kept);
 
 private:

@@ -17,17 +17,17 @@ namespace agui::gateway {
 
 namespace {
 
-// How much memory a thread of execution keeps for its next slice.
+// How much memory each thread of execution keeps for its next slice.
 constexpr std::size_t reused_slice_bytes = 4096;
 
 // The largest log that may use the memory reserve, so that large logs run out of memory before
 // small ones.
 constexpr std::size_t small_log_bytes = 64U << 10U;
-// How much is taken from the budget at once.
+// The budget is changed in steps of this size.
 constexpr std::size_t counted_bytes = 4096;
 
-// Limit of one log's entries that are appended but not stored: a run that produces faster than the
-// disk writes has to wait long before its entries fill the store's queue. About 2000 tokens.
+// How much of one log may be appended but not stored: about 2000 tokens. A run that produces faster
+// than the disk writes waits, long before it fills the store's queue.
 constexpr std::size_t unstored_bytes_max = 256U << 10U;
 
 } // namespace
@@ -44,7 +44,7 @@ event_log::event_log(boost::asio::any_io_executor executor, settings options)
 
 event_log::~event_log() = default;
 
-// A sequence that clients would reject is a bug of the translator; debug builds abort.
+// Events that clients would reject are a bug of the translator: debug builds abort.
 void event_log::verify(const translator::wire_event& event) {
     if (!verifier_) {
         return;
@@ -100,7 +100,7 @@ void event_log::end_batch() {
     flush();
 }
 
-// Called when memory was allocated, which is not at each event.
+// Called only when memory was allocated, which most events do not need.
 void event_log::count(std::size_t bytes) {
     held_bytes_ += bytes;
     if (held_bytes_ > small_log_bytes) {
@@ -143,7 +143,7 @@ void event_log::flush() {
         return;
     }
     pass_failpoint("log.flush");
-    // Shared by all logs of this thread: most slices are a token and need not allocate.
+    // Shared by all logs of this thread: most slices are one token, for which nothing is allocated.
     static thread_local session::log_slice reused;
     session::log_slice slice = std::exchange(reused, {});
     {
@@ -294,7 +294,7 @@ boost::asio::awaitable<void> event_log::room() {
     }
 }
 
-// With the mutex held. The wait ends on its own executor, so that it cannot be missed.
+// With the mutex held. The timer is cancelled on the executor, where room() cannot miss it.
 void event_log::wake_writer() {
     if (writer_waits_ && unstored_bytes() <= unstored_bytes_max / 2) {
         writer_waits_ = false;

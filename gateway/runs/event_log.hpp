@@ -33,36 +33,35 @@ namespace agui::gateway {
 /// readers, each in its own form.
 ///
 /// An event is *visible* to readers once it is durable in the store (P3), or at once if the store
-/// keeps no logs or durability is relaxed. Writer functions are called on the run's executor;
-/// reader functions and on_durable/on_failed from any thread. The mutex is held for a few
-/// instructions only. All readers get the same events, unless deltas are joined (restored()).
+/// keeps no logs or durability is relaxed. Functions of the writer are called on the run's
+/// executor; those of readers, on_durable() and on_failed() on any thread. The mutex is held for a
+/// short time only. All readers get the same events, unless deltas are joined (restored()).
 class event_log final : public translator::wire_sink,
                         public session::log_observer,
                         public std::enable_shared_from_this<event_log> {
 public:
     struct settings {
-        session::store* store =
-            nullptr; ///< nullptr: nothing is stored, events are visible at once.
+        session::store* store = nullptr; ///< Null: nothing is stored, events are visible at once.
         std::int64_t run_number = 0;
         bool visible_before_durable = false; ///< `session.durability = "relaxed"`.
-        memory_budget* budget = nullptr;     ///< Counts the log's memory as long as it exists.
-        /// How often the events' text counts until the log has ended, for the run's other copies of
-        /// it.
+        memory_budget* budget = nullptr;     ///< Counts the log's memory; null: not counted.
+        /// How many times the memory counts until the log has ended: the run holds other copies of
+        /// the text.
         std::size_t copies = 1;
     };
 
     event_log(boost::asio::any_io_executor executor, settings options);
     ~event_log() override;
 
-    /// The log of an ended run as the store has it: `entries` from sequence 1 to the terminal. With
-    /// `join_deltas`, read() joins adjacent deltas of one message into one, with the number of the
-    /// last (P8); a cursor between them gets the rest of the text.
+    /// The log of an ended run, from all its `entries` in the store. With `join_deltas`, read()
+    /// joins adjacent deltas of one message into one, with the number of the last (P8); a cursor
+    /// between them gets the rest of the text.
     [[nodiscard]] static std::shared_ptr<event_log> restored(
         boost::asio::any_io_executor executor, const std::vector<session::log_entry>& entries,
         bool join_deltas = false
     );
-    /// The same in pieces: restore() the entries in order, then end_restored(). It must not be read
-    /// before that.
+    /// The same in pieces: restore() is called with the entries in order, then end_restored(). The
+    /// log must not be read before that.
     [[nodiscard]] static std::shared_ptr<event_log>
     begin_restored(boost::asio::any_io_executor executor, memory_budget* budget, bool join_deltas);
     void restore(const std::vector<session::log_entry>& entries);
@@ -72,8 +71,8 @@ public:
     [[nodiscard]] static std::shared_ptr<event_log>
     empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
 
-    /// The contents of log_slice::variants for an event: its forms for older projections (nullopt:
-    /// as for the newest).
+    /// What log_slice::variants holds for an event: its forms for older projections (nullopt: the
+    /// same as for the newest).
     [[nodiscard]] static std::string write_variants(
         const std::optional<std::string>& v1_0, const std::optional<std::string>& undeclared
     );
@@ -84,42 +83,43 @@ public:
     /// the first event.
     void set_run_number(std::int64_t number) noexcept { settings_.run_number = number; }
 
-    /// Appends an event. It is handed to the store, and readers are woken, after the current
-    /// handler of the executor has returned, or at the end of the batch. Once a terminal event has
-    /// been appended, entries wait for take_staged().
+    /// Appends an event. It is given to the store, or readers are woken, after the current handler
+    /// of the executor has returned, or at the end of the batch. From a terminal event on, entries
+    /// wait for take_staged().
     void on_event(const translator::wire_event& event) override;
 
-    /// Starts a batch: the events of one upstream read are published together, without a handler
-    /// each.
+    /// Begins a batch: its events (those of one read from the model server) are published together
+    /// by end_batch(), without a handler for each.
     void begin_batch();
     void end_batch();
 
-    /// The entries not yet handed to the store, including the terminal, for a commit that includes
+    /// The entries that were not yet given to the store, with the terminal: the caller commits
     /// them.
     [[nodiscard]] session::log_slice take_staged();
 
     /// False: the store is so far behind with this log that its run should pause. Without a store
     /// there is always room.
     [[nodiscard]] bool has_room() const noexcept;
-    /// Completes when there is room again, or nothing will be stored any more. Cancellable. One
-    /// wait at a time.
+    /// Completes when there is room again, or nothing will be stored any more. May be cancelled.
+    /// One wait at a time.
     [[nodiscard]] boost::asio::awaitable<void> room();
 
-    /// What take_staged() returned is durable: everything appended is visible, the log has ended.
+    /// Makes everything visible and ends the log. To be called once the entries from take_staged()
+    /// are durable.
     void publish_end();
 
-    /// Makes no more events visible, because the store has failed. Returns the visible ones, as
-    /// JSON.
+    /// From here on no more events become visible, because the store has failed. Returns the
+    /// visible ones, as JSON.
     [[nodiscard]] std::vector<std::string> freeze();
-    /// Ends the log with events that the store does not hold, sent without a number (P3's
-    /// exception). After freeze().
+    /// Ends the log with events that the store does not hold; they are sent without a number (the
+    /// exception of P3). To be called after freeze().
     void end_without_store(const std::vector<std::string>& events);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
-    /// The approximate memory of the events in bytes.
+    /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const;
-    /// True if they are more than `most`, or more than the budget has room for. (They are kept
-    /// anyway.)
+    /// True if that is more than `most`, or if the budget has had no room for it. (The events are
+    /// kept nevertheless.)
     [[nodiscard]] bool outgrown(std::size_t most) const;
 
     // Readers.
@@ -131,13 +131,13 @@ public:
         std::size_t tail_read = 0; ///< How many of the events without a number were read.
     };
 
-    /// Appends the next visible events to `out` in the given form and moves the cursor after them:
-    /// about `max_bytes` at most, but at least one event. True: the cursor is at the end and
-    /// nothing will follow.
+    /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
+    /// about `max_bytes` at most, but no less than one event if there is one. True: the cursor is
+    /// at the end, and nothing will follow.
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
-    /// The approximate number of bytes still to be read in that form.
+    /// The approximate number of bytes that are still to be read in that form.
     [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
 
     /// The place where a reader waits. Exists as long as its reader; one wait at a time.
@@ -154,8 +154,8 @@ public:
         resumption resumption_;
     };
 
-    /// Completes, on the waiter's executor, when more than `at` is visible, the log has ended, or
-    /// wake(waiter) is called. May complete spuriously.
+    /// Completes, on the waiter's executor, when there are visible events after `at`, the log has
+    /// ended, or wake(who) is called; or for no reason. Both arguments must outlive the wait.
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
@@ -170,7 +170,7 @@ public:
         reader_token(const reader_token&) = delete;
         reader_token& operator=(const reader_token&) = delete;
 
-        /// Records that the server cut the reader off.
+        /// The server closes the connection: the reader will not have left by itself.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
 
     private:
@@ -178,10 +178,10 @@ public:
         std::shared_ptr<event_log> log_;
     };
 
-    /// Called once, on any thread, when the store has lost the log.
+    /// `handler` is called once, on any thread, when the store has lost the log.
     void set_failure_handler(std::function<void()> handler);
-    /// `handler` is called on the run's executor each time the last reader of an unfinished log
-    /// ends, with how it ended.
+    /// `handler` is called on the run's executor whenever the last reader of a log that has not
+    /// ended is gone, with the way in which it ended.
     void set_last_reader_handler(std::function<void(leaving)> handler);
     [[nodiscard]] std::size_t reader_count() const;
     /// The number of the last visible event.
@@ -223,17 +223,17 @@ private:
 
     mutable std::mutex mutex_;
     memory_share share_;
-    std::size_t held_bytes_ = 0; ///< Approximate memory.
+    std::size_t held_bytes_ = 0; ///< The approximate memory of events and variants.
     bool over_budget_ = false;
     event_texts events_;
     std::vector<variant_entry> variants_;
     std::vector<std::string> tail_; ///< The events without a number, as JSON.
-    std::uint64_t staged_from_ = 1; ///< First sequence not handed to the store.
-    std::uint64_t visible_ = 0;
-    std::uint64_t durable_ = 0; ///< Last sequence that the store reported durable.
+    std::uint64_t staged_from_ = 1; ///< The first sequence that was not given to the store.
+    std::uint64_t visible_ = 0;     ///< The last sequence that readers can see.
+    std::uint64_t durable_ = 0;     ///< The last sequence that the store has reported as durable.
     bool writer_waits_ = false;
-    boost::asio::steady_timer* writer_ =
-        nullptr; ///< The writer's timer while it waits; on the executor.
+    /// The timer in room() while it waits. Used on the executor only.
+    boost::asio::steady_timer* writer_ = nullptr;
     bool in_batch_ = false;
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;
@@ -246,7 +246,7 @@ private:
     std::function<void(leaving)> on_last_reader_left_;
     std::function<void()> on_failure_;
 
-    std::unique_ptr<translator::event_verifier> verifier_; ///< Debug builds.
+    std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.
     std::unique_ptr<translator::event_verifier> undeclared_verifier_;
 };
 

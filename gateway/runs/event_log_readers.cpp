@@ -13,7 +13,7 @@ using translator::projection;
 
 namespace {
 
-// Limit of a joined event: so that a slow reader gets whole events before it is cut off.
+// The limit of a joined event, so that a slow reader gets whole events before it is cut off.
 constexpr std::size_t joined_bytes = 4096;
 
 // How many readers are resumed before other work runs.
@@ -45,8 +45,8 @@ void event_log::take_waiters(resumptions& ready) {
     waiters_.clear();
 }
 
-// Each reader continues on its own executor: at once if this thread runs that executor, unless
-// there are so many that other runs would wait.
+// Each reader continues on its own executor: at once if this thread is running that executor, but
+// only a few, because other runs wait meanwhile.
 void event_log::resume(resumptions& ready) {
     std::size_t at_once = resumed_at_once;
     for (resumption& reader : ready) {
@@ -120,7 +120,7 @@ std::size_t event_log::backlog_bytes(const cursor& at, const stream_form& form) 
 }
 
 boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
-    // No coroutine of its own: this is done for every token.
+    // Not a coroutine of its own, which would cost a frame for every token.
     return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
         [this, self = shared_from_this(), &at, &who](auto handler) {
             const std::lock_guard lock(mutex_);

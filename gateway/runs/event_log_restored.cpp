@@ -11,7 +11,7 @@ namespace agui::gateway {
 
 namespace {
 
-// Stores up to schema 5 have the forms of older projections as server-sent events.
+// Stores up to schema version 5 hold the forms of older projections as server-sent events.
 std::string_view json_of(std::string_view stored) {
     constexpr std::string_view data = "\ndata: ";
     constexpr std::string_view end = "\n\n";

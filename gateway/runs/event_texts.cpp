@@ -13,7 +13,7 @@ constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16U << 10U;
 constexpr std::size_t first_entries = 16;
 
-// The common part of deltas ends with this.
+// What deltas share ends with this.
 constexpr std::string_view delta_member = R"("delta":")";
 // What follows the text of a delta.
 constexpr std::string_view delta_end = R"("})";
@@ -43,7 +43,7 @@ std::size_t event_texts::append(std::string_view json) {
     }
     taken += append_bytes(json);
     if (entries_.size() == entries_.capacity()) {
-        // Doubling would waste half of it in every kept log.
+        // Doubling would leave up to half of it unused in every kept log.
         const std::size_t more = std::max(first_entries, entries_.size() / 4);
         taken += more * sizeof(entry);
         entries_.reserve(entries_.size() + more);

@@ -9,21 +9,22 @@
 
 namespace agui::gateway {
 
-/// The JSON of the events of one run, numbered from 1, in little memory: a delta is stored without
-/// the part it shares with earlier deltas (type and id), so that a token takes its text and a few
-/// bytes. Reads return exactly the appended bytes. Not synchronised.
+/// The JSON of the events of one run, numbered from 1, in little memory: a delta is kept without
+/// the part that it shares with earlier deltas (type and id), so that a token takes its text and a
+/// few bytes. write() gives exactly the bytes that were appended. Not synchronised.
 class event_texts {
 public:
-    /// Returns by how many bytes its memory has grown: usually 0.
+    /// Appends an event. Returns by how many bytes the memory has grown: usually 0.
     std::size_t append(std::string_view json);
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-    /// Approximate memory.
+    /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const noexcept {
         return bytes_ + entries_.size() * sizeof(entry);
     }
-    /// The approximate size of the events after `from` up to `to`, plus `around` for each;
-    /// `joined`: the shared part of deltas counts once for many. from < to <= size().
+    /// The approximate size of the events after `from` up to `to`, plus `around` for each; with
+    /// `joined`, without what deltas share and `around`, which many deltas then have only once.
+    /// from < to <= size().
     [[nodiscard]] std::size_t bytes_between(
         std::uint64_t from, std::uint64_t to, bool joined, std::size_t around
     ) const noexcept;
@@ -31,30 +32,31 @@ public:
     /// Appends the JSON of an event to `out`.
     void write(std::uint64_t sequence, std::string& out) const;
 
-    /// Allows the last event to be joined with deltas of the same message before and after it.
+    /// Lets the last event, if it is a delta, be joined with deltas of the same message before and
+    /// after it.
     void let_last_join();
     [[nodiscard]] bool joins(std::uint64_t sequence) const noexcept {
         return entries_[sequence - 1].joins != 0;
     }
-    /// The last of the events from `sequence` to `last` that are joined into one: deltas of one
-    /// message, up to `max_bytes` of text.
+    /// The last of the events that `sequence` is joined with: deltas of one message, none after
+    /// `last`, with about `max_bytes` of text.
     [[nodiscard]] std::uint64_t
     last_joined(std::uint64_t sequence, std::uint64_t last, std::size_t max_bytes) const noexcept;
-    /// Appends the JSON of all of them as one delta.
+    /// Appends the JSON of the events from `from` to `to`, which are joined into one delta.
     void write_joined(std::uint64_t from, std::uint64_t to, std::string& out) const;
 
 private:
-    /// A piece of the bytes of all events.
+    /// A part of the bytes of all events.
     struct block {
         std::unique_ptr<char[]> bytes;
-        std::size_t begin = 0; ///< Offset of its first byte.
+        std::size_t begin = 0; ///< The offset of its first byte.
         std::size_t size = 0;
         std::size_t capacity = 0;
     };
-    /// Where an event's own bytes end, and which prefix they have.
+    /// Where an event's own bytes end, and which prefix comes before them.
     struct entry {
         std::uint32_t end;
-        std::uint32_t prefix : 31; ///< Index into prefixes_ plus one; 0: nothing.
+        std::uint32_t prefix : 31; ///< Its index in prefixes_ plus one; 0: there is none.
         std::uint32_t joins : 1;
     };
 
@@ -67,7 +69,7 @@ private:
 
     std::vector<block> blocks_;
     std::size_t bytes_ = 0;
-    std::vector<entry> entries_; ///< entries_[i]: event i + 1.
+    std::vector<entry> entries_; ///< entries_[i] is event i + 1.
     std::vector<std::string> prefixes_;
 };
 

@@ -22,8 +22,9 @@ namespace {
 using runner::stop_class;
 using runner::stop_reason;
 
-// The log itself; the turn's text, with a growing string's spare capacity; at the end the message,
-// its serialised form, and the copy on its way to the store.
+// How many times the text of a run may be in memory: in the log; as the turn's text, whose string
+// may have as much spare capacity; and at the end in the message, in its serialised form and in the
+// copy on its way to the store.
 constexpr std::size_t copies_of_text = 6;
 
 bool is_delta(const runner::runner_event& event) noexcept {
@@ -32,7 +33,7 @@ bool is_delta(const runner::runner_event& event) noexcept {
            std::holds_alternative<runner::call_arguments>(event);
 }
 
-// The failpoint's name for an event, for tests.
+// The name of the failpoint at an event.
 std::string_view moment_of(const runner::runner_event& event) noexcept {
     if (std::holds_alternative<runner::text_delta>(event)) {
         return "run.text";
@@ -155,20 +156,19 @@ void live_run::start(
 
 void live_run::give_up() noexcept {
     finished_ = true;
-    (void)stop_.close(); // Requests no longer matter: there is nothing left to stop.
+    (void)stop_.close(); // There is nothing left to stop.
     timeout_.cancel();
     detached_timer_.cancel();
     try {
         show_end_without_store(end_seen_by_readers());
     } catch (const std::exception&) {
-        log_->end_without_store({}
-        ); // There is no memory for an event; the end of the stream has to do.
+        log_->end_without_store({}); // Without memory for events, the stream just ends.
     }
     set_over();
 }
 
-// run_agent ends every run by itself; if something throws anyway, even the end itself, nobody must
-// be left waiting.
+// run_agent() ends every run. But if anything throws, even the end itself, nobody must be left
+// waiting.
 void live_run::ensure_ended() noexcept {
     if (over_) {
         return;
@@ -190,13 +190,13 @@ void live_run::set_over() noexcept {
     ended_.set();
 }
 
-// No follow-up of the end may keep readers from seeing it.
+// What the handler throws must not keep readers from seeing the end.
 void live_run::notify_end() {
     try {
         handlers_.on_end(shared_from_this());
     } catch (const std::exception& error) {
         logger_.log(
-            log_level::error, "the end of a run could not be followed up",
+            log_level::error, "what follows the end of a run has failed",
             {{"run", record_.run_id}, {"detail", error.what()}}
         );
     }
@@ -304,9 +304,9 @@ void live_run::show_end_without_store(const std::vector<std::string>& events) {
     log_->end_without_store(events);
 }
 
-// The exception of P3: the client learns that the last events may be missing after a restart;
-// recovery then writes the durable end. Until then the visible events form a complete stream,
-// opened and closed (P1, P2).
+// The exception of P3: an end that is not stored. It tells the client that the last events may be
+// missing after a restart; recovery will write the durable end. With it, what readers have seen is
+// a complete stream, in which everything opened is closed (P1, P2).
 std::vector<std::string> live_run::end_seen_by_readers() {
     using translator::projection;
     const std::vector<std::string> visible = log_->freeze();

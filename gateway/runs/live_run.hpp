@@ -24,8 +24,8 @@
 namespace agui::gateway {
 
 /// One run from its start to its end: translates the runner's events into its log, commits its
-/// changes, and ends it early if asked to. Lives on one executor; functions marked "any thread" may
-/// be called from any thread. Owned by shared_ptr: by the run service while it is active, and by
+/// changes, and ends it early if asked to. Used on one executor; functions marked "any thread" may
+/// be called from any thread. Owned by shared_ptr: by the run registry while it is active, and by
 /// its coroutine.
 class live_run final : public runner::run_sink, public std::enable_shared_from_this<live_run> {
 public:
@@ -33,52 +33,55 @@ public:
         disconnect_policy on_disconnect;
         std::chrono::seconds run_timeout{3600};
         std::chrono::seconds detached{3600};
-        /// Limit of its events; above it, or if the log's budget has no room, the run ends as
+        /// The limit of its events. Above it, or if the log's budget has no room, the run ends as
         /// token_limit.
         std::size_t max_bytes = 64U << 20U;
         translator::translator_settings translation;
-        const run_observer* observer = nullptr; ///< Outlives the run; null: none.
+        const run_observer* observer = nullptr; ///< Must outlive the run; null: none.
     };
 
-    /// The log of a future run. `memory`, which may be null, counts its events.
+    /// The log for a run that will begin. `memory` (may be null) counts its events.
     [[nodiscard]] static std::shared_ptr<event_log> make_log(
         boost::asio::any_io_executor executor, session::store& store, bool relaxed_durability,
         memory_budget* memory
     );
 
-    /// `events` is what make_log() returned for the same executor and store.
+    /// `events` is from make_log(), with the same executor and store. `place` is the run's thread,
+    /// which `record` is stored on. The references must outlive the run.
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time,
         logger& log, std::shared_ptr<event_log> events, conversation_key place,
         session::run_record record, session::node_index first_own_message, settings options
     );
 
-    /// Both are called on the executor.
+    /// Who is told about the run. All are called on the executor.
     struct handlers {
-        /// The last reader has left and the run continues.
+        /// The last reader is gone, and the run continues for the time being.
         std::function<void(const std::shared_ptr<live_run>&)> on_detached;
-        /// The run's end could not be stored: it becomes an orphan. Before on_end, while it holds
-        /// its thread.
+        /// The run's end could not be stored, so it becomes an orphan. Comes before on_end, while
+        /// the run holds its thread.
         std::function<void(const std::shared_ptr<live_run>&)> on_orphaned;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
     };
 
-    /// Writes RUN_STARTED and starts the agent loop; with `stopped`, only to end it.
+    /// Writes RUN_STARTED and starts the agent loop. With `stopped`, the run is stopped for that
+    /// reason before its first step.
     void start(
         runner::run_request request, runner::loop_services services, handlers to_notify,
         std::optional<runner::stop_reason> stopped
     );
-    /// Instead of start(), or after it has thrown: releases all who wait for the end, and tells
-    /// readers that nothing will come.
+    /// Ends a run that cannot start, instead of start() or after it has thrown: shows readers an
+    /// end that is not stored, and releases all who wait for the end.
     void give_up() noexcept;
 
-    /// Any thread. The first reason counts; once the end is being stored, none does.
+    /// Any thread. Asks the run to end. The first reason counts; once the end is being stored, none
+    /// does.
     void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
     }
-    /// Any thread.
+    /// Any thread. Set once readers can see the end.
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }
@@ -91,7 +94,7 @@ public:
     }
     /// Any thread. True if it had readers and has none now.
     [[nodiscard]] bool detached() const noexcept { return detached_ && log_->reader_count() == 0; }
-    /// Any thread, once ended.
+    /// Any thread, once it has ended. True if it ended by a stop of any kind.
     [[nodiscard]] bool was_stopped() const noexcept { return was_stopped_; }
 
     // runner::run_sink
@@ -125,7 +128,7 @@ private:
     const session::node_index first_own_message_;
     settings settings_;
     std::shared_ptr<event_log> log_;
-    std::unique_ptr<observed_sink> observed_; ///< Null: nobody observes.
+    std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
     translator::agui_translator translator_;
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
@@ -134,10 +137,10 @@ private:
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
-    bool finished_ = false; ///< It can no longer be ended early.
+    bool finished_ = false; ///< A stop comes too late.
     bool stored_ = false;   ///< Its end is stored.
     bool over_ = false;     ///< Readers can see its end, and ended_ is set.
-    bool too_long_ = false;
+    bool too_long_ = false; ///< Its events have exceeded their limit.
 };
 
 } // namespace agui::gateway

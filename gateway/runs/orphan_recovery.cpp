@@ -88,7 +88,8 @@ public:
         if (readable) {
             keep_what_was_said();
         }
-        // A log with a gap cannot be completed, so only its record is ended (reads then give 410).
+        // A log with a gap cannot be completed, so only the record is ended; readers are then told
+        // that the events are gone.
         std::optional<session::log_slice> slice;
         if (readable) {
             slice = last_events();
@@ -135,7 +136,7 @@ private:
         change_.calls.push_back(std::move(call));
     }
 
-    // A run commits a turn when it is complete, so the last turn may be only in the log.
+    // A run commits a turn when the turn is complete, so the last turn may be in the log only.
     void keep_what_was_said() {
         if (thread_.branches.empty()) {
             return;
@@ -221,7 +222,7 @@ private:
     translator::open_brackets open_;
     translator::said_messages said_;
     session::changes change_;
-    std::vector<std::string> interrupted_calls_; ///< Server calls that get a result on the wire.
+    std::vector<std::string> interrupted_calls_; ///< Server calls that get a result in the log.
 };
 
 } // namespace
@@ -231,7 +232,7 @@ boost::asio::awaitable<result<std::vector<session::thread_key>>> recover_orphans
 ) {
     const auto orphans = co_await store.orphans(std::move(thread));
     if (!orphans) {
-        services.log.log(log_level::error, "runs without an end could not be listed");
+        services.log.log(log_level::error, "cannot list the runs without an end");
         co_return orphans.error();
     }
     std::vector<session::thread_key> remaining;

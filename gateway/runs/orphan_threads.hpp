@@ -11,19 +11,19 @@
 
 namespace agui::gateway {
 
-/// Knows which threads may have an orphan, and recovers it before the thread has another run.
-/// `store` is always the thread's store. Safe to call from any thread; must outlive its awaits.
+/// Knows which threads may have an orphan, and recovers it before the thread has another run. The
+/// argument `store` is always the thread's own store. Safe to call from any thread; must outlive
+/// its awaits.
 class orphan_threads {
 public:
     explicit orphan_threads(process_services services) : services_(services) {}
     orphan_threads(const orphan_threads&) = delete;
     orphan_threads& operator=(const orphan_threads&) = delete;
 
-    /// The thread has an orphan, or may have one.
+    /// To be called when the thread has an orphan, or may have one.
     void add(const conversation_key& place);
 
-    /// Recovers the orphans of a thread that the caller holds. False: it has one that cannot be
-    /// recovered yet.
+    /// Recovers the orphans of a thread that the caller holds. False: one cannot be recovered yet.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover_held(session::store& store, conversation_key place);
     /// The same, but acquires the thread itself. Also false if the thread is held.
@@ -39,7 +39,8 @@ private:
     const process_services services_;
     std::mutex mutex_;
     std::set<conversation_key> places_;
-    bool listed_ = true; ///< False: any thread may have one from an earlier process.
+    /// False: the orphans of an earlier process are not known, so that any thread may have one.
+    bool listed_ = true;
 };
 
 } // namespace agui::gateway

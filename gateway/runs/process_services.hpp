@@ -10,11 +10,11 @@
 
 namespace agui::gateway {
 
-/// Shared by all runs of the process. What the references name must outlive every run.
+/// What all runs of the process share. The objects must outlive every run.
 struct process_services {
     session::store& store; ///< For threads that are not ephemeral.
-    const runner::tool_registry&
-        tools; ///< Also distinguishes the server's calls from the caller's.
+    /// Also tells the server's calls from the caller's.
+    const runner::tool_registry& tools;
     id_source& ids;
     const clock& time;
     logger& log;

@@ -12,18 +12,18 @@
 
 namespace agui::gateway {
 
-/// A run as requested by a client.
+/// A run that a client requests.
 struct requested_run {
     std::string principal;
     std::string agent_id; ///< Empty: the default agent.
     translator::run_input input;
     std::string digest; ///< input_digest() of the canonical form; empty: computed when needed.
-    std::size_t body_bytes = 0; ///< Size of the request: approximately what it adds to its thread.
+    std::size_t body_bytes = 0; ///< The request's size: about what it adds to its thread.
     memory_share memory;        ///< The input's memory; held until the run has begun.
     std::optional<disconnect_policy> on_disconnect;        ///< From the header X-On-Disconnect.
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
     std::string idempotency_key; ///< From the header Idempotency-Key; empty: none.
-    /// When its first byte arrived: a later stop of the whole thread applies to it.
+    /// When its first byte arrived: a stop of the whole thread that comes later applies to it.
     std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
 };
 

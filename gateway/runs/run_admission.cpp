@@ -17,7 +17,7 @@ namespace agui::gateway {
 
 namespace {
 
-// One line per request, however much of it was left out.
+// At most one warning per request, however much was left out of it.
 void log_notes(logger& log, const translator::run_input& input) {
     const std::initializer_list<log_field> where = {
         {"thread", input.thread_id}, {"run", input.run_id}
@@ -39,7 +39,7 @@ struct repeated_run {
     bool by_key = false; ///< It was found by its idempotency key, not by its runId.
 };
 
-// The run that a request repeats (P6). If there is none, the request gets the store's view of its
+// The run that a request repeats (P6). If there is none, `request` gets the store's view of its
 // thread.
 boost::asio::awaitable<result<std::optional<repeated_run>>>
 find_repeated(accepted_run::admitted& request) {
@@ -109,13 +109,13 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.agent = agent;
     translator::run_input& input = request.what.input;
     request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
-    // From here on a stop reaches it; an earlier one was kept for it.
+    // From here on stops reach it; earlier ones were kept for it.
     request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);
     check_failpoint("admission.arrived");
     request.digest = request.what.digest.empty() ? input_digest(input.canonical)
                                                  : std::move(request.what.digest);
     std::string().swap(input.canonical);
-    // First the key's turn, then the runId's: always in this order, so that there is no deadlock.
+    // The key's turn comes first, then the runId's: a fixed order prevents deadlocks.
     if (!request.what.idempotency_key.empty()) {
         request.key_turn =
             co_await core->registry.take_turn(request.place, "key " + request.what.idempotency_key);

@@ -11,7 +11,7 @@
 
 namespace agui::gateway {
 
-/// run_service::accept.
+/// Does what run_service::accept() promises.
 [[nodiscard]] boost::asio::awaitable<result<accepted_run>>
 accept_run(std::shared_ptr<run_core> core, requested_run what);
 

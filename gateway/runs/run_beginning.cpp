@@ -24,9 +24,9 @@ bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
 }
 
-// Acquires the thread for the run. A new user message may wait: its sender may have just left the
-// active run, and the server may not have noticed yet. A detached run gives way to it, unless the
-// settings say otherwise. A stopped request waits no longer.
+// Acquires the thread for the run. A request with a new user message may wait for a busy thread:
+// its sender may have just left the active run, and the server may not have noticed yet. A detached
+// run gives way to it, unless the settings say otherwise. A stop ends the wait.
 boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
     run_core& core = *request.core;
     const conversation_key& place = request.place;
@@ -43,7 +43,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
     const auto watch = core.registry.watch_place(place, request.executor);
     for (;;) {
-        // Tried before the first wait too: the run may have ended before the watch existed.
+        // Before the first wait too: the run may have ended before the watch was there.
         taken = co_await store.acquire(place.thread, input.run_id);
         if (!is_busy(taken) || request.arrival->stopped()) {
             co_return taken;
@@ -61,7 +61,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     }
 }
 
-// The steps while the run holds its thread, so that nothing else changes what they rely on.
+// The steps while the run holds its thread: nothing else changes what they rely on.
 class run_beginning {
 public:
     run_beginning(accepted_run::admitted& request, std::shared_ptr<event_log> log)
@@ -209,7 +209,7 @@ private:
 } // namespace
 
 boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
-    // Released when this function returns.
+    // Destroyed when this function returns.
     const std::unique_ptr<accepted_run::admitted> to_begin = std::move(accepted.to_begin);
     if (!to_begin) {
         co_return result<void>();
@@ -230,7 +230,7 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
         thrown = std::current_exception();
     }
     if (thrown || !begun) {
-        // It may have been stored anyway.
+        // The start of the run may have been stored nevertheless.
         if (thrown || begun.error().code == errc::store_unavailable) {
             core.orphans.add(request.place);
         }

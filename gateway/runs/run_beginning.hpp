@@ -7,7 +7,7 @@
 
 namespace agui::gateway {
 
-/// run_service::begin.
+/// Does what run_service::begin() promises.
 [[nodiscard]] boost::asio::awaitable<result<void>> begin_run(accepted_run accepted);
 
 } // namespace agui::gateway

@@ -8,7 +8,7 @@ namespace agui::gateway {
 
 namespace {
 
-// Limit of the logs that no store keeps: the oldest are dropped, so that active runs have room.
+// The limit of logs that no store keeps: the oldest are dropped, so that active runs have room.
 std::size_t bytes_to_keep(const memory_budget* budget) {
     constexpr std::size_t most = 256U << 20U;
     return budget == nullptr ? most : std::min(most, budget->limit() / 4);

@@ -13,7 +13,7 @@
 
 namespace agui::gateway {
 
-/// Shared by the parts of the run service. Owned by shared_ptr: by the service, and by every call
+/// What the parts of the run service share. Owned by shared_ptr: by the service, and by every call
 /// and run that may outlive it. Safe to use from any thread.
 struct run_core {
     run_core(process_services given, run_settings options);

@@ -23,8 +23,8 @@ void on_detached(run_core& core, const std::shared_ptr<live_run>& run) {
 }
 
 void on_end(run_core& core, const std::shared_ptr<live_run>& run) {
-    // Done even if something fails here, because a drain waits for every registered run. Last, so
-    // that a reader who looks for the run always finds it here or among the kept logs.
+    // Removed even if something fails here, because a drain waits for every registered run; but
+    // last, so that a reader always finds the run in the registry or its log among the kept ones.
     struct removal {
         ~removal() { owner.remove(ended); }
         run_registry& owner;
@@ -39,7 +39,7 @@ void on_end(run_core& core, const std::shared_ptr<live_run>& run) {
     }
 }
 
-// The run may outlive the service: then there is nobody to notify.
+// The run may outlive the service: then nobody is notified.
 live_run::handlers handlers_of(const std::shared_ptr<run_core>& core) {
     const std::weak_ptr<run_core> weak = core;
     live_run::handlers handlers;
@@ -98,7 +98,7 @@ void launch_run(
         core.settings.max_thread_bytes
     };
     live_run::handlers handlers = handlers_of(request.core);
-    // Undone if it cannot start, because a drain waits for every registered run.
+    // Undone if the run cannot start, because a drain waits for every registered run.
     struct registration {
         ~registration() {
             if (live) {

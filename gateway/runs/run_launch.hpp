@@ -9,9 +9,9 @@
 
 namespace agui::gateway {
 
-/// Starts a run whose record is stored and that holds its thread. The registry has it until it has
-/// ended; a stop of the request becomes a stop of the run. Throws if it cannot start: then nobody
-/// waits for it, and the caller still holds the thread. Called on the request's executor.
+/// Starts a run whose record is stored and which holds its thread. The registry keeps it until it
+/// has ended; a stop of the request becomes a stop of the run. Throws if the run cannot start: then
+/// nobody waits for it, and it still holds its thread. Called on the request's executor.
 void launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
     runner::run_request run, runner::model_provider& model

@@ -12,22 +12,23 @@
 
 namespace agui::gateway {
 
-/// One event of a run. The references are valid during the call.
+/// One event of a run. References and views are valid during the call only.
 struct observed_event {
     const session::thread_key& thread;
     const session::run_record& run; ///< As the run began.
-    std::uint64_t sequence = 0;     ///< In the run, from 1; 0: the store could not take it.
-    std::string_view json;          ///< AG-UI 1.1.
-    bool terminal = false;          ///< The last one of the run.
+    std::uint64_t sequence = 0;     ///< Its number in the run, from 1; 0: it could not be stored.
+    std::string_view json;          ///< In the form of AG-UI 1.1.
+    bool terminal = false;          ///< The last event of the run.
 };
 
-/// Sees each event of each run in order, on the run's thread, as soon as it is made: readers may
-/// see it later. The terminal event comes once the run's end is stored. Must not block: the run
-/// waits for it. What it throws is logged and otherwise ignored. Runs that an earlier process left
-/// behind are not reported.
+/// Gets each event of each run, in order, on the run's executor, as soon as the event is made,
+/// which may be before readers see it. The terminal event comes once the run's end is stored. Must
+/// not block: the run waits for it. What it throws is logged and otherwise ignored. Runs that an
+/// earlier process left behind are not reported. Runs on different threads call it at the same
+/// time.
 using run_observer = std::function<void(const observed_event&)>;
 
-/// Passes a run's events on, and reports them to an observer. Lives on the run's executor; what its
+/// Passes a run's events on, and reports them to an observer. Used on the run's executor; what its
 /// arguments refer to must outlive it.
 class observed_sink final : public translator::wire_sink {
 public:
@@ -39,9 +40,10 @@ public:
 
     void on_event(const translator::wire_event& event) override;
 
-    /// The terminal event that was passed on is stored.
+    /// To be called once the terminal event that was passed on is stored.
     void report_end();
-    /// It is not: readers get these events instead.
+    /// To be called instead if it could not be stored, with the events that readers get in its
+    /// place.
     void report_end_without_store(const std::vector<std::string>& events);
 
 private:

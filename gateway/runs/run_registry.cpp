@@ -31,7 +31,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
     try {
         notify(run->place());
     } catch (const std::exception&) {
-        // No memory: waiters for the thread check again when their wait times out.
+        // No memory: those who wait for the thread check again when their wait times out.
         return;
     }
 }
@@ -60,8 +60,7 @@ std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_
     while (detached_.size() > limits_.max_detached_runs) {
         const std::shared_ptr<live_run> longest = detached_.front();
         forget_detached(longest.get());
-        // A run that is being read again is not detached; it is added again when its last reader
-        // leaves.
+        // A run that has readers again is not detached. It is added again when the last one leaves.
         if (longest->detached()) {
             return longest;
         }
@@ -83,7 +82,7 @@ void run_registry::keep_log(const live_run& run) {
     const std::lock_guard lock(mutex_);
     kept_bytes_ += kept.bytes;
     const auto [place, is_new] = kept_.try_emplace(run_name{run.place(), run.record().run_id});
-    kept_bytes_ -= place->second.bytes; // Of a run with that name on a thread deleted since.
+    kept_bytes_ -= place->second.bytes; // The same runId, on a thread that was removed since.
     place->second = std::move(kept);
     if (is_new) {
         kept_in_order_.push_back(place);
@@ -172,7 +171,7 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
                 found.requests_.push_back(one->second);
             }
         }
-        // Only sound ids occur in requests.
+        // Requests with other ids are refused, so that the stop would be kept for nothing.
         const std::string name = run_id.value_or(std::string());
         if (!(run_id && found.any()) && is_sound_id(place.thread.thread_id) && is_sound_id(name)) {
             early_stops_.add(place, name, std::chrono::steady_clock::now());
@@ -192,7 +191,7 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     }
     for (const std::shared_ptr<arriving>& request : requests_) {
         co_await request->over.wait();
-        // Set before `over`, and never changed.
+        // Without the lock: it is set before `over` and never changed.
         if (const std::shared_ptr<live_run> run = request->run) {
             co_await run->ended().wait();
             stopped = stopped || run->was_stopped();
@@ -318,7 +317,7 @@ bool run_registry::draining() const {
     return draining_;
 }
 
-// An active run; null if there is none. With `admitted`: what to wait for before there may be one.
+// An active run. Null: there is none; then `admitted` is what to wait for before there may be one.
 std::shared_ptr<live_run> run_registry::any_run(std::shared_ptr<completion_event>& admitted) {
     const std::lock_guard lock(mutex_);
     if (!runs_.empty()) {

@@ -26,16 +26,16 @@
 
 namespace agui::gateway {
 
-/// The activity of this process: active runs, requests that may become runs, and the logs of ended
-/// runs that no store keeps. All functions may be called from any thread; the lock is never held
-/// across an await.
+/// What this process is doing: active runs, requests that may become runs, and the logs of ended
+/// runs that no store keeps. All functions may be called from any thread. Must outlive the objects
+/// that it returns.
 class run_registry {
 public:
     struct limits {
-        std::size_t max_runs = 10'000;         ///< Requests being admitted included.
-        std::size_t max_detached_runs = 1'000; ///< Runs that had readers and have none.
+        std::size_t max_runs = 10'000;         ///< Of active runs and admitted requests.
+        std::size_t max_detached_runs = 1'000; ///< Of runs that had readers and have none.
         std::chrono::seconds replay{600};      ///< How long keep_log() keeps a log.
-        std::size_t kept_bytes = 256U << 20U;  ///< Limit of the kept logs: the oldest are dropped.
+        std::size_t kept_bytes = 256U << 20U;  ///< Of the kept logs: the oldest are dropped.
         gateway::early_stops::limits early_stops{};
     };
 
@@ -43,77 +43,83 @@ public:
     run_registry(const run_registry&) = delete;
     run_registry& operator=(const run_registry&) = delete;
 
-    // Runs under way.
+    // Active runs.
 
     class arrival;
-    /// The run replaces its request. Returns a reason if it must be stopped at once.
+    /// Registers a run, which its request has become. Returns a reason if it must be stopped at
+    /// once.
     [[nodiscard]] std::optional<runner::stop_reason>
     add(const std::shared_ptr<live_run>& run, arrival& request);
     void remove(const std::shared_ptr<live_run>& run) noexcept;
-    /// The thread's run; null: it has none.
+    /// The active run of the thread; null: it has none.
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
     [[nodiscard]] std::size_t size() const;
-    /// All of them, in no order.
+    /// All active runs, in no particular order.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
 
-    /// Records that a run has no readers any more. If there are too many, returns the one without a
-    /// reader for the longest time, for the caller to stop. Null: within the limit.
+    /// Records that a run has no reader any more. If there are too many such runs, returns the one
+    /// that has had none for the longest time: the caller must stop it. Null: within the limit.
     [[nodiscard]] std::shared_ptr<live_run> add_detached(const std::shared_ptr<live_run>& run);
 
     // Logs of ended runs.
 
+    /// Keeps the log of a run that no store keeps, within the limits.
     void keep_log(const live_run& run);
+    /// A log that keep_log() keeps; null: there is none.
     [[nodiscard]] std::shared_ptr<event_log>
     find_log(const conversation_key& place, const std::string& run_id) const;
 
-    /// A log read from the store, as long as it has readers: readers of one run share it.
+    /// Lets later readers of the run use a log that was read from the store, as long as it exists.
     void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
     [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
 
-    // Requests on their way in.
+    // Requests that may become runs.
 
-    /// Registers a request whose runId is known and whose first byte came at `received`, until the
-    /// result is destroyed. A stop that came shortly before applies to it: see early_stops.
+    /// Registers a request, as soon as its runId is known, until the result is destroyed. Its first
+    /// byte came at `received`. A stop that came earlier may apply to it (early_stops).
     [[nodiscard]] std::unique_ptr<arrival> arrive(
         conversation_key place, std::string run_id, std::chrono::steady_clock::time_point received
     );
 
-    /// The run and requests that a stop has reached.
+    /// The run and the requests that a stop has reached.
     class stopping;
-    /// Stops the conversation's run and its accepted requests: those with that runId, or all if
-    /// none is given. Kept for a request that may be arriving: a stop with an unknown runId, and
-    /// every stop without one. Waiters for the thread check again.
+    /// Stops the conversation's run and its registered requests: those with that runId, or all
+    /// without one. A stop without a runId, or with one that is not known, is also kept for
+    /// requests that may be on their way. Those who wait for the thread check again.
     [[nodiscard]] stopping
     stop(const conversation_key& place, const std::optional<std::string>& run_id);
-    /// The run with that id is not still to come: it has ended already.
+    /// Removes a stop that stop() has kept, because the run with that id has ended already.
     void forget_early_stop(const conversation_key& place, const std::string& run_id);
 
     /// Counts a request among the runs while it exists.
     class admission;
-    /// errc::draining or errc::overloaded.
+    /// Fails with errc::draining or errc::overloaded.
     [[nodiscard]] result<std::unique_ptr<admission>> admit();
 
-    /// Holds the turn of one (conversation, runId) while it exists.
+    /// Lets no other request with the same name in a conversation pass, while it exists.
     class turn;
-    /// Requests with the same runId pass one at a time, so that of several repeats one starts the
-    /// run and the others find it.
+    /// Requests with the same name (a runId or an idempotency key) pass one at a time, so that of
+    /// several repeats one starts the run and the others find it.
     [[nodiscard]] boost::asio::awaitable<std::unique_ptr<turn>>
     take_turn(conversation_key place, std::string run_id);
 
-    /// While it exists, reports events of a conversation's runs: a run's end, its last reader
-    /// leaving, the end of a request that held the thread without becoming a run, a stop.
+    /// While it exists, wakes its owner when something happens in a conversation: a run has ended
+    /// or lost its last reader, a request that held the thread has ended without a run, or a stop
+    /// came.
     class watch;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
 
-    // The way down.
+    // Shutdown.
 
+    /// From here on admit() refuses.
     void begin_drain();
-    /// Drains and stops every run: returns the active ones; for later ones add() returns a reason.
+    /// The same, and all runs must end: returns the active ones, which the caller must stop; for
+    /// later ones add() returns a reason.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> begin_stop();
     [[nodiscard]] bool draining() const;
-    /// Returns once there is no run and, when draining, none can come. Also waits for runs that are
-    /// added in the meantime.
+    /// Returns once there is neither an active run nor an admitted request. To be called after
+    /// begin_drain(), so that none can come.
     [[nodiscard]] boost::asio::awaitable<void> wait_until_empty();
 
 private:
@@ -142,8 +148,8 @@ private:
     /// one.
     std::unordered_set<std::shared_ptr<live_run>> runs_;
     std::map<conversation_key, std::shared_ptr<live_run>> by_place_; ///< The newest of each.
-    detached_list detached_; ///< The one without a reader for the longest time is first; readers
-                             ///< may have come back since.
+    /// The one that has had no reader for the longest time is first. Readers may have come back.
+    detached_list detached_;
     std::unordered_map<const live_run*, detached_list::iterator> detached_places_;
     std::map<run_name, kept_log> kept_;
     std::deque<std::map<run_name, kept_log>::iterator> kept_in_order_; ///< Oldest first.
@@ -154,18 +160,19 @@ private:
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
-    std::shared_ptr<completion_event>
-        no_admissions_; ///< Set once there are no admissions; null: nobody waits.
+    /// Set once there are no admissions; null: nobody waits for that.
+    std::shared_ptr<completion_event> no_admissions_;
     bool draining_ = false;
     bool stopping_ = false;
 };
 
-/// Shared by an incoming request and the stops that reach it.
+/// What a request and the stops that reach it share. `stop` and `run` are changed under the
+/// registry's lock.
 struct run_registry::arriving {
     run_name name;
-    std::optional<runner::stop_reason> stop; ///< Under the registry's lock, like `run`.
-    std::shared_ptr<live_run> run;           ///< The run it has become.
-    completion_event over;                   ///< It has become a run, or never will.
+    std::optional<runner::stop_reason> stop;
+    std::shared_ptr<live_run> run; ///< The run that it has become.
+    completion_event over;         ///< It has become a run, or never will.
 };
 
 class run_registry::arrival {
@@ -176,9 +183,10 @@ public:
     arrival(const arrival&) = delete;
     arrival& operator=(const arrival&) = delete;
 
-    /// It holds the thread: waiters for the thread are notified if it ends without a run.
+    /// To be called when the request holds the thread: those who wait for the thread are woken if
+    /// the request ends without a run.
     void holds_thread() noexcept { holds_thread_ = true; }
-    /// True if its run, should there be one, must end at once.
+    /// True if a stop has reached it: it should wait no longer, and its run must end at once.
     [[nodiscard]] bool stopped() const;
 
 private:
@@ -192,7 +200,7 @@ class run_registry::stopping {
 public:
     /// False: there was nothing to stop.
     [[nodiscard]] bool any() const noexcept { return run_ != nullptr || !requests_.empty(); }
-    /// Returns once all of them have ended. True: a run ended by this stop or another one.
+    /// Returns once all of them have ended. True: a run has ended by a stop, this one or another.
     [[nodiscard]] boost::asio::awaitable<bool> wait();
 
 private:
@@ -231,7 +239,8 @@ public:
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
 
-    /// Returns when something has happened since the last wait, or at `deadline`.
+    /// Returns when something has happened since the last wait, or at `deadline`. One wait at a
+    /// time.
     [[nodiscard]] boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) {
         return signal_->wait_until(deadline);

@@ -64,7 +64,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         co_return expired;
     }
     if (run.record.status == session::run_status::active) {
-        // An orphan that cannot be recovered yet.
+        // It is an orphan that cannot be recovered yet.
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
     }
     if (auto shared = core.registry.find_shared_log(run.record.number)) {

@@ -25,7 +25,7 @@ namespace {
 using runner::stop_reason;
 using session::thread_key;
 
-// Copies of a thread's text in memory: as read, and as written in a snapshot.
+// How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
 } // namespace
@@ -50,7 +50,7 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     conversation_key place{std::move(key), false};
     for (const bool ephemeral : {false, true}) {
         place.ephemeral = ephemeral;
-        // A run that is being begun is in the store already, but not active yet.
+        // With its turn, because a run that is just beginning may be in the store, but not active.
         const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
         auto known = co_await find_run(*core, place, run_id);
         if (!known) {
@@ -88,7 +88,7 @@ boost::asio::awaitable<result<run_service::recording>>
 run_service::history(std::string principal, const translator::run_input& input) {
     const std::shared_ptr<run_core> core = core_;
     const thread_key key{std::move(principal), input.thread_id};
-    // A long conversation is briefly in memory twice: as read and as written.
+    // A long conversation takes much memory for a short time.
     memory_share memory(core->services.memory);
     auto known = co_await core->services.store.summary(key);
     if (!known) {
@@ -101,8 +101,8 @@ run_service::history(std::string principal, const translator::run_input& input) 
     }
     session::thread_record thread;
     std::shared_ptr<live_run> live;
-    // The active run is read before and after, so that the thread read is the one at its start, not
-    // a later one's.
+    // The active run is looked up before and after the thread is read: if it is the same, the
+    // thread holds all messages from before that run.
     for (;;) {
         live = input.forwarded.follow ? core->registry.active({key, false}) : nullptr;
         auto loaded = co_await core->services.store.load(key);
@@ -172,7 +172,8 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
         const conversation_key place{key, ephemeral};
         std::shared_ptr<live_run> run;
         {
-            // A run that is being begun is in the store already, but not active yet.
+            // With its turn, because a run that is just beginning may be in the store, but not
+            // active.
             const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
             run = core->registry.active(place);
         }

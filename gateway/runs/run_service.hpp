@@ -23,61 +23,63 @@
 
 namespace agui::gateway {
 
-/// Accepts requests, owns their runs until they have ended, and ends them (stop, timeout, drain). A
-/// run lives on the executor of the coroutine that accepted it. All functions may be called from
-/// any thread.
+/// Accepts requests, owns their runs until they have ended, and stops them on request or at a
+/// drain. A run stays on the executor of the coroutine that accepted it. All functions may be
+/// called from any thread.
 class run_service {
 public:
     run_service(process_services services, run_settings settings);
-    ~run_service(); ///< Every run must have ended: see drain().
+    /// Every run must have ended (drain).
+    ~run_service();
     run_service(const run_service&) = delete;
     run_service& operator=(const run_service&) = delete;
 
-    /// Accepts a request or returns why not; checks agent, repeat, drain and `max_runs`, in that
-    /// order. A repeat of a known runId gets that run's log (P6); so does a request that repeats an
-    /// idempotency key with the same JSON, whatever its runId. After this the head of the reply may
-    /// be sent. Nothing is stored.
+    /// Accepts a request, or says why not; checks agent, repeat, drain and `max_runs`, in that
+    /// order. A request that repeats a runId with the same JSON gets that run's log (P6), and so
+    /// does one that repeats an idempotency key, whatever its runId; with other JSON:
+    /// errc::run_id_reused. After this the head of the reply may be sent. Nothing is stored.
     [[nodiscard]] boost::asio::awaitable<result<accepted_run>> accept(requested_run what);
 
     /// Begins what was accepted, on the same executor: waits for the thread, recovers its orphans,
-    /// loads and plans (tools, history rule, size), stores the start of the run and starts it.
-    /// RUN_STARTED is then in its log. On failure nothing is stored, except that after
-    /// errc::store_unavailable the thread may have an orphan.
+    /// reads it, plans (tools, history rule, size), stores the start of the run and starts it. Then
+    /// RUN_STARTED is in its log. On failure nothing is stored, except that after
+    /// errc::store_unavailable the thread may have an orphan. Does nothing for a repeat.
     [[nodiscard]] boost::asio::awaitable<result<void>> begin(accepted_run accepted);
 
     struct attachment {
         std::shared_ptr<event_log> log;
         translator::projection projection; ///< Of the request that began the run.
     };
-    /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found,
-    /// cursor_expired, bad_cursor.
+    /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found:
+    /// the thread has no such run. errc::cursor_expired, bad_cursor: it has no such event, or no
+    /// longer. Otherwise as log_of().
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 
     struct recording {
-        std::shared_ptr<event_log>
-            log; ///< RUN_STARTED to RUN_FINISHED, around snapshots of the thread.
-        std::shared_ptr<event_log>
-            live; ///< The log of the thread's active run, if it was requested and there is one.
+        /// RUN_STARTED to RUN_FINISHED, around snapshots of the thread.
+        std::shared_ptr<event_log> log;
+        /// The log of the thread's active run; null: it was not requested, or there is none.
+        std::shared_ptr<event_log> live;
     };
     /// The thread as events (POST /agui/history). With forwardedProps.follow, the active run's own
-    /// messages are left to its log. Nothing is stored, no runId is used; an unknown thread counts
-    /// as empty.
+    /// messages are only in its log. Nothing is stored, and the runId is not used up; an unknown
+    /// thread counts as empty. errc::overloaded: there is not enough memory.
     [[nodiscard]] boost::asio::awaitable<result<recording>>
     history(std::string principal, const translator::run_input& input);
 
-    /// Stops the thread's run and its incoming requests: those with that runId, or all if none is
-    /// given. A request counts from its first byte on: a run that is being begun is ended at once,
-    /// and a request that waits for the thread is refused as if its wait had timed out. With an
-    /// unknown runId, the stop also applies to a request that comes within a minute. True if one of
-    /// these runs ended by a stop; returns once the thread is free. A stop that comes while a run's
-    /// terminal is being stored comes too late: the result is false, and the run ends as it would
-    /// have.
+    /// Stops the thread's run and its requests: those with that runId, or all without one. A
+    /// request counts from its first byte on: a run that is just beginning ends at once, and a
+    /// request that waits for the thread is refused as if its wait had timed out. With an unknown
+    /// runId, the stop also applies to a request that comes within a minute. Returns once all of
+    /// these have ended; true: one of the runs ended by a stop. A stop that comes while the end of
+    /// a run is being stored is too late: the run ends as it would have, and the result is false.
     [[nodiscard]] boost::asio::awaitable<bool>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
-    /// Returns the record of the run once it has ended. errc::not_found; errc::store_unavailable
-    /// also if its end could not be stored. Cancelling the caller does not end the wait.
+    /// Returns the record of the run once it has ended. errc::not_found: the thread has no such
+    /// run. errc::store_unavailable: also if its end could not be stored. Cancelling the caller
+    /// does not end the wait.
     [[nodiscard]] boost::asio::awaitable<result<session::run_record>>
     wait_for_end(session::thread_key key, std::string run_id);
 
@@ -86,8 +88,8 @@ public:
 
     /// Refuses new runs from now on (errc::draining).
     void begin_drain();
-    /// Waits until all runs have ended, at most until `deadline`; then ends the rest with
-    /// `shutdown` and waits for them.
+    /// Refuses new runs and waits until all have ended. At `deadline` it stops those that are left
+    /// (stop_reason::shutdown) and waits for them.
     [[nodiscard]] boost::asio::awaitable<void> drain(std::chrono::steady_clock::time_point deadline
     );
 

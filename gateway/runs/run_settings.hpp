@@ -22,12 +22,12 @@ namespace agui::gateway {
 struct agent_entry {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
-    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request.
-    std::optional<session::client_history>
-        client_history; ///< The agent's setting; nullopt: the session's.
+    std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
+    /// The agent's setting; nullopt: that of the session counts.
+    std::optional<session::client_history> client_history;
     context_place context = context_place::user;
     bool titles = true; ///< `title = "first_message"`: its new threads get a title.
-    std::set<std::string, std::less<>> overridable; ///< Names of forwardedProps that take effect.
+    std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.
     std::map<std::string, std::pair<runner::model_provider*, runner::model_parameters>, std::less<>>
         models;
@@ -35,7 +35,7 @@ struct agent_entry {
 
 struct external_tool {
     runner::tool_definition definition;
-    bool always = true; ///< false: only when the request lists it too.
+    bool always = true; ///< False: it is offered only if the request lists it too.
 };
 
 /// Settings of accepting and executing runs.
@@ -51,15 +51,14 @@ struct run_settings {
     std::size_t max_detached_runs = 1'000;
     std::size_t max_run_bytes = 64U << 20U;
     std::size_t max_result_bytes = 1U << 20U;
-    std::uint64_t max_thread_bytes = 64U << 20U; ///< A request that would exceed it is refused.
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< `session.max_thread_bytes`.
     bool relaxed_durability = false;
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
     /// How long a user message waits for a busy thread's run to end or to lose its readers.
     std::chrono::milliseconds busy_wait{500};
     translator::translator_settings translation;
-    std::map<std::string, agent_entry, std::less<>>
-        agents; ///< By id; "default" answers POST /agui.
-    std::string default_agent = "default";
+    std::map<std::string, agent_entry, std::less<>> agents; ///< By id.
+    std::string default_agent = "default";                  ///< The agent that answers POST /agui.
 };
 
 } // namespace agui::gateway

@@ -47,15 +47,15 @@ void add_events(session::history_plan& plan, const translator::run_input& input,
     }
 }
 
-// Clients send `{}` while they know no state yet, as after a reload: only a client that always
+// A client sends `{}` as long as it knows no state, such as after a reload. Only one that always
 // sends everything means it.
 bool says_state(const json_text& state, const session::history_policy& policy) {
     return !state.is_empty_object() || policy.client_history == session::client_history::full ||
            policy.mode == session::history_mode::client;
 }
 
-// By the name in the config, or as clients know it: by the model server's name for it. It is asked
-// first; an agent that has fallbacks falls back to its own models.
+// Finds the model by its name in the configuration, or by the model server's name for it, which
+// clients may know. It is asked first; an agent with fallbacks falls back to its own models.
 void choose_model(
     chosen_agent& chosen, const agent_entry& agent, const std::string& name, logger& log,
     const std::string& run_id
@@ -107,8 +107,7 @@ result<std::vector<runner::tool_definition>> external_tools(
         if (configured.always || listed) {
             offered.push_back(configured.definition);
         }
-        names.insert(configured.definition.name
-        ); // The config's definition of a tool takes precedence.
+        names.insert(configured.definition.name); // The configuration's definition counts.
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         runner::tool_definition& tool = given[i];
@@ -189,7 +188,7 @@ chosen_agent agent_of(
     for (runner::model_choice& other : chosen.fallbacks) {
         set(other.parameters);
     }
-    // The request's context is data (P10): it is delimited, and not system text unless the
+    // The request's context is data (P10): it is delimited, and it becomes system text only if the
     // configuration says so.
     if (agent.context == context_place::user) {
         chosen.settings.context = runner::context_text(context);
@@ -223,7 +222,7 @@ void complete_change(
     if (input.tools && input.tools_json != thread.offered_tools) {
         change.offered_tools = input.tools_json;
     }
-    // A request without context, such as one that only answers a tool, uses that of its user turn.
+    // A request without context, such as one that only answers a call, uses that of its user turn.
     boost::json::array context;
     for (const translator::context_entry& entry : input.context) {
         context.push_back({{"description", entry.description}, {"value", entry.value}});

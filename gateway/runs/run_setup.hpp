@@ -17,15 +17,16 @@ namespace agui::gateway {
 
 // Prepares a request and its thread for the session and the runner. Pure, except for log lines.
 
-/// The tools of the caller that this run offers: the config's, then the request's (or, if the
-/// request has no `tools`, those last offered on the thread). errc::tool_name_clash if the settings
-/// demand it.
+/// The caller's tools that this run offers to the model: those of the configuration, then those of
+/// the request or, if it has no `tools`, those last offered on the thread. A tool with the name of
+/// a server tool is left out or, if the settings say so, refused with errc::tool_name_clash.
 [[nodiscard]] result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input, const session::thread_record& thread, logger& log
 );
 
-/// The request as input of the history rule. The result refers to `server_tools`.
+/// The request as input for the history rule; messages without an id get one. The result refers to
+/// `server_tools`.
 [[nodiscard]] session::history_input history_of(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input
@@ -34,18 +35,18 @@ namespace agui::gateway {
 struct chosen_agent {
     runner::agent_settings settings;
     runner::model_provider* model = nullptr;
-    std::vector<runner::model_choice> fallbacks; ///< See runner::run_request.
+    std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
 };
 
-/// The agent for this request: with the model that it names, if that is configured, the parameters
-/// that it may set, and the thread's `context`.
+/// The agent for this request: with the model that the request names (if it may, and that model is
+/// configured), the parameters that it may set, and the thread's `context`.
 [[nodiscard]] chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
     logger& log
 );
 
-/// Completes the plan's change: journal entries, times, title, and the request's thread, tools,
-/// context and state. `policy` is the one used for the plan.
+/// Completes the plan's change: journal entries, times, run ids, title, and the tools, context and
+/// state of the request. `policy` is the one that was used for the plan.
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,
     const session::thread_record& thread, const agent_entry& agent,

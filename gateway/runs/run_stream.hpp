@@ -16,8 +16,8 @@ struct run_stream_request {
     std::shared_ptr<event_log> log;
     translator::projection projection = translator::projection::undeclared;
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
-    std::shared_ptr<event_log>
-        next; ///< Read from its start after `log` has ended; null: nothing follows.
+    /// Read from its first event on once `log` has ended; null: nothing follows.
+    std::shared_ptr<event_log> next;
     const stream_form* form = &sse_form(); ///< Lives as long as the program.
 };
 
@@ -43,7 +43,7 @@ private:
     event_log::cursor at_;
     std::optional<event_log::reader_token> token_;
     std::optional<event_log::reader_token> next_token_;
-    std::optional<event_log::waiter> waiter_; ///< Empty: not opened.
+    std::optional<event_log::waiter> waiter_; ///< Empty: open() was not called yet.
 };
 
 } // namespace agui::gateway

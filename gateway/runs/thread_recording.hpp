@@ -7,7 +7,8 @@
 namespace agui::gateway {
 
 /// Writes a thread as the events of a run: RUN_STARTED, MESSAGES_SNAPSHOT of its head branch,
-/// STATE_SNAPSHOT if it has a state, RUN_FINISHED. Messages from number `end` on are left out.
+/// STATE_SNAPSHOT if it has a state, RUN_FINISHED. Messages from number `end` on are left out;
+/// no_node: none are.
 void write_history(
     const session::thread_record& thread, session::node_index end,
     const translator::run_opening& opening, unix_ms now, translator::wire_sink& out

@@ -23,8 +23,9 @@ struct log_field {
     std::string_view value;
 };
 
-/// Where log lines go. Implementations are safe to call from any thread. `text` is always a fixed
-/// text of ours. User content is passed in fields, at debug level only; secrets are never passed.
+/// Where log lines go. Implementations are safe to call from any thread. `text` holds nothing that
+/// others choose: that goes into fields, which are escaped. User content is logged at debug level
+/// only, secrets never.
 class logger {
 public:
     explicit logger(log_level threshold) noexcept : threshold_(threshold) {}
