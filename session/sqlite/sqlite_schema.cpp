@@ -165,17 +165,21 @@ void create_version_7(database& db) {
     db.execute("ALTER TABLE thread_documents ADD COLUMN context TEXT");
 }
 
+void add_document_size(database& db, const std::string& document) {
+    const std::string column = document + "_bytes";
+    db.execute("ALTER TABLE threads ADD COLUMN " + column + " INTEGER NOT NULL DEFAULT 0");
+    db.execute(
+        "UPDATE threads SET " + column + " = coalesce((SELECT length(CAST(" + document +
+        " AS BLOB)) FROM thread_documents WHERE thread = threads.id), 0)"
+    );
+    db.execute("UPDATE threads SET bytes = bytes + " + column);
+}
+
 // The size of each document of a thread; they are part of `bytes`.
 void create_version_8(database& db) {
-    for (const std::string document : {"state", "offered_tools", "context"}) {
-        const std::string column = document + "_bytes";
-        db.execute("ALTER TABLE threads ADD COLUMN " + column + " INTEGER NOT NULL DEFAULT 0");
-        db.execute(
-            "UPDATE threads SET " + column + " = coalesce((SELECT length(CAST(" + document +
-            " AS BLOB)) FROM thread_documents WHERE thread = threads.id), 0)"
-        );
-        db.execute("UPDATE threads SET bytes = bytes + " + column);
-    }
+    add_document_size(db, "state");
+    add_document_size(db, "offered_tools");
+    add_document_size(db, "context");
 }
 
 constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
