@@ -43,8 +43,8 @@ std::optional<toml::table> parse_value(const std::string& text) {
     }
 }
 
-/// The value of an override: TOML if it parses, otherwise a plain string, so that a shell needs no
-/// quotes.
+/// The value of an override: TOML if it can be read as such, otherwise a plain string, so that no
+/// quotes are needed in a shell.
 std::optional<toml::table> parse_override(std::string_view text) {
     auto parsed = parse_value(std::string(text));
     if (!parsed || parsed->size() != 1) {
@@ -263,7 +263,7 @@ config_result<config> load_config(const config_sources& sources) {
     if (!all.auth && !listens_on_loopback(all.server)) {
         root.problem(
             "auth", "a table [auth] is needed where server.listen is not a loopback address "
-                    "(mode = \"none\" says explicitly that everybody is let in)"
+                    "(mode = \"none\" lets everybody in)"
         );
     }
     if (!problems.lines.empty()) {

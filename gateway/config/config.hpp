@@ -31,8 +31,8 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 /// A value from the environment or a file, and where it came from. Only the source is ever printed.
 struct secret {
     std::string value;
-    std::string environment; ///< Name of the variable; empty: not from there.
-    std::string file;        ///< Path; empty: not from there.
+    std::string environment; ///< The name of the variable; empty: it is not from there.
+    std::string file;        ///< The path; empty: it is not from there.
 };
 
 struct server_config {
@@ -40,38 +40,37 @@ struct server_config {
     std::uint32_t threads = 0; ///< 0: one per core.
     std::string base_path;
     std::string static_dir;
-    bool spa = false; ///< Paths that name no file belong to the page: they get index.html.
-    /// For the files of static_dir. nullopt: the default; empty: none.
+    bool spa = false; ///< As static_settings::spa.
+    /// The Content-Security-Policy of the files of static_dir. nullopt: the default; empty: none.
     std::optional<std::string> csp;
     std::vector<std::string> cors_origins;
     bool cors_credentials = false;
-    std::vector<std::string> allowed_hosts; ///< Empty: see effective_hosts().
+    std::vector<std::string> allowed_hosts; ///< Empty: effective_hosts() decides.
     disconnect_policy on_disconnect;
     std::chrono::milliseconds heartbeat{15'000};
     std::chrono::milliseconds header{10'000};
     std::chrono::milliseconds body{60'000};
-    std::chrono::milliseconds stall{30'000}; ///< For a reader that reads nothing; has no key.
-    /// For a plain reply, plus what the rate allows; has no key.
+    // These have no keys; they are described at connection_limits.
+    std::chrono::milliseconds body_idle{15'000};
+    std::chrono::milliseconds stall{30'000};
     std::chrono::milliseconds reply{60'000};
-    std::size_t reply_rate = 32'768;       ///< Bytes per second; has no key.
-    std::size_t min_reply_rate = 8'192;    ///< Of a plain reply, over each `stall`; has no key.
-    std::chrono::milliseconds lag{10'000}; ///< For a reader that lags too far; has no key.
-    std::chrono::milliseconds farewell{10'000}; ///< Then, to read why it is cut off; has no key.
+    std::size_t reply_rate = 32'768;
+    std::size_t min_reply_rate = 8'192;
+    std::chrono::milliseconds lag{10'000};
+    std::chrono::milliseconds farewell{10'000};
     std::chrono::seconds run_timeout{3600};
     std::chrono::seconds drain{25};
     std::chrono::seconds detached{3600};
     std::size_t max_body_bytes = 33'554'432;
-    /// Of bodies, logs and replies together; 0: see effective_memory().
+    /// Of bodies, logs and replies together; 0: effective_memory() decides.
     std::size_t max_memory_bytes = 0;
-    /// For a body of which nothing arrives; has no key.
-    std::chrono::milliseconds body_idle{15'000};
-    /// Of one client's bodies; 0: four of the largest; has no key.
+    /// Of one client's unfinished bodies; 0: four of the largest bodies. Has no key.
     std::size_t max_unfinished_bytes = 0;
     std::vector<std::string> trusted_proxies; ///< Addresses and networks.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
     std::size_t max_runs = 10'000;
-    std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, after which it is ended.
+    std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, above which it is ended.
     std::size_t max_detached_runs = 1'000;
     std::size_t reader_buffer_bytes = 1'048'576;
     translator::input_limits input;
@@ -93,19 +92,18 @@ struct session_config {
     session::durability durability = session::durability::process;
     session::history_policy history; ///< on_partial and on_abandoned come from [tools].
     bool supersede_detached = true;
-    std::chrono::milliseconds busy_wait{500}; ///< Of a user message on a busy thread.
+    std::chrono::milliseconds busy_wait{500}; ///< For a user message on a busy thread.
     std::chrono::seconds replay{600};
-    std::chrono::hours log_age{
-        7 * 24
-    }; ///< `log_days`: logs of runs that ended earlier are dropped.
-    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of the messages and documents of one thread.
-    /// Approximate, for all logs; the oldest are dropped. 0: no limit.
+    /// `log_days`: logs of runs that ended longer ago are dropped.
+    std::chrono::hours log_age{7 * 24};
+    std::uint64_t max_thread_bytes = 64U << 20U; ///< Of one thread's messages and documents.
+    /// About what all logs may take: then the oldest are dropped. 0: no limit.
     std::uint64_t log_max_bytes = 0;
 };
 
 struct external_tool_config {
     runner::tool_definition definition;
-    bool always = true; ///< `when = "always"`; otherwise only if the request lists it too.
+    bool always = true; ///< `when = "always"`; false: only if the request lists it too.
 };
 
 struct webhook_config {
@@ -116,7 +114,7 @@ struct webhook_config {
     std::chrono::seconds timeout{30};
 };
 
-/// `[[mcp_servers]]`: over HTTP with a url, or a process with a command.
+/// `[[mcp_servers]]`: a server over HTTP, with a url, or a process, with a command.
 struct mcp_server_config {
     std::string name;
     std::string url;
@@ -124,9 +122,9 @@ struct mcp_server_config {
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     std::string command;
     std::vector<std::string> args; ///< Treated as secrets.
-    std::string cwd;               ///< Empty: ours.
+    std::string cwd;               ///< Empty: that of this process.
     std::vector<std::string> env_allow;
-    header_list environment; ///< Of env_allow, the variables that are set; values are secrets.
+    header_list environment; ///< The variables in env_allow that are set; values are secrets.
     std::chrono::seconds timeout{30};
 };
 
@@ -139,12 +137,12 @@ struct tools_config {
 };
 
 struct model_config {
-    /// custom: the embedding program's own, see server_options::provider_of.
+    /// custom: the embedding program supplies it (server_options::provider_of).
     enum class provider_kind { openai, scripted, custom };
-    std::string name; ///< Of its table: `[models.main]`.
+    std::string name; ///< From the name of its table: `[models.main]`.
     provider_kind provider = provider_kind::openai;
     std::string base_url;
-    std::string script; ///< File or folder of a scripted model.
+    std::string script; ///< The file or folder that a scripted model plays.
     secret api_key;
     header_list headers;
     std::string ca_file;
@@ -152,7 +150,7 @@ struct model_config {
     boost::json::object extra_body;
     std::vector<std::string> media_urls = {"https"};
     bool file_sources = false;
-    bool merge_roles = false; ///< User messages in a row are sent as one.
+    bool merge_roles = false; ///< Adjacent user messages are sent as one.
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
     std::chrono::seconds idle{60};
@@ -160,20 +158,20 @@ struct model_config {
 
 struct agent_config {
     std::string id = "default";
-    std::vector<std::string> models; ///< At least one; tried in this order.
+    std::vector<std::string> models; ///< At least one; they are tried in this order.
     std::string instructions;
     std::vector<std::string> tools; ///< Patterns; empty: all.
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
-    bool detects_loops = true;  ///< `loop_detection = "off"`: false.
-    runner::turn_limits limits; ///< loop_threshold counts if detects_loops.
+    bool detects_loops = true;  ///< False: `loop_detection = "off"`.
+    runner::turn_limits limits; ///< loop_threshold counts only if detects_loops.
     std::vector<std::string> overridable;
-    std::optional<session::client_history> client_history; ///< Nothing: session.client_history.
+    std::optional<session::client_history> client_history; ///< nullopt: session.client_history.
     context_place context = context_place::user;
     bool titles = true; ///< `title = "first_message"`
 };
 
-/// The whole configuration, validated, with secrets resolved.
+/// The whole configuration: validated, and with the values of secrets.
 struct config {
     server_config server;
     std::optional<auth_config> auth;
@@ -183,7 +181,7 @@ struct config {
     std::vector<agent_config> agents;
 };
 
-/// All problems of a configuration, one line each: `FILE:LINE:COLUMN: key: what is wrong`. Never
+/// All problems of a configuration, one line each: `FILE:LINE:COLUMN: key: what is wrong`. No line
 /// holds a secret.
 struct config_problems {
     std::vector<std::string> lines;
@@ -197,24 +195,25 @@ using config_result = boost::system::result<T, config_problems>;
 
 /// Where the configuration comes from; later sources override earlier ones.
 struct config_sources {
-    std::string file; ///< Path; empty: none.
-    std::string text; ///< TOML, used if there is no file; for tests and programs.
-    std::vector<std::string>
-        overrides; ///< `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
+    std::string file; ///< The path; empty: there is none.
+    std::string text; ///< TOML, which is used if there is no file; for tests and programs.
+    /// `key.path=value`; arrays by index: `agents.0.max_rounds=3`.
+    std::vector<std::string> overrides;
 };
 
-/// Reads, overrides, validates, and resolves secrets. Relative paths in it are relative to the
-/// working directory. Reports all problems at once.
+/// Reads, overrides and validates the configuration, and reads the values of secrets. Relative
+/// paths are relative to the working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
 /// The configuration as TOML, with every default; secrets and header values are masked.
 [[nodiscard]] std::string print_config(const config& what);
 
-/// The size of the process's memory budget: as configured, or half of what the process may use.
+/// The size of the process's memory budget: as configured or, without a setting, half of
+/// usable_memory().
 [[nodiscard]] std::size_t effective_memory(const server_config& server);
 
-/// The Host names that are served: those configured, or, when listening on loopback, the loopback
-/// names and the listen address. Empty: any.
+/// The Host names that are served: those configured or, without a setting, on loopback the loopback
+/// names and the listen address, otherwise any (empty).
 [[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
 
 } // namespace agui::gateway

@@ -29,7 +29,7 @@ void read_limits(config_reader& table, agent_config& agent) {
     );
     agent.detects_loops = action.has_value();
     limits.on_loop = action.value_or(limits.on_loop);
-    // A cycle of three calls a thousand times is what loop_detector keeps for each run.
+    // Limited, because loop_detector keeps as many rounds of up to three calls for each run.
     table.read_number("loop_threshold", limits.loop_threshold, 2, 1000);
 }
 

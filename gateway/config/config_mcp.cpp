@@ -58,12 +58,12 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
     if (table.has("url") == table.has("command")) {
         table.problem("url", "either this or command is needed");
         for (const std::string_view key : {"headers", "header_env", "args", "cwd", "env_allow"}) {
-            (void)table.has(key); // Known, whatever it belongs to.
+            (void)table.has(key); // So that it does not count as unknown.
         }
         return;
     }
     if (table.has("url")) {
-        // With its trailing slash, on which some servers insist: they redirect otherwise.
+        // With its trailing slash: without it, some servers redirect.
         read_exact_url(table, "url", server.url);
         read_headers(table, server.headers);
         read_secret_headers(table, server.secret_headers);

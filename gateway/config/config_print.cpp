@@ -29,7 +29,7 @@ toml::array strings(const std::vector<std::string>& values) {
     return array;
 }
 
-/// Header names are shown; their values may be secrets.
+/// Only the names of headers are shown: values may be secrets.
 toml::table header_names(const header_list& headers) {
     toml::table table;
     for (const auto& [name, value] : headers) {
@@ -38,7 +38,7 @@ toml::table header_names(const header_list& headers) {
     return table;
 }
 
-/// The values of a query may be secrets; the URL is useful without them.
+/// A URL with the values of its query masked: they may be secrets.
 std::string url_names(const std::string& url) {
     std::string result = url.substr(0, url.find('?'));
     for (std::size_t at = result.size(); at < url.size();) {
@@ -60,7 +60,7 @@ void put_secret(toml::table& table, const std::string& prefix, const secret& val
     }
 }
 
-/// Values may be secrets as well; of an object inside only the member names are shown.
+/// Only the names of members are shown, at any depth: values may be secrets.
 toml::table member_names(const boost::json::object& object) {
     toml::table table;
     for (const auto& member : object) {
@@ -249,7 +249,7 @@ toml::table mcp_server_table(const mcp_server_config& server) {
         table.insert("header_env", variable_names(server.secret_headers));
         return table;
     }
-    // People pass tokens as arguments.
+    // Masked: people pass tokens as arguments.
     const std::vector<std::string> args(server.args.size(), std::string(masked));
     table.insert("command", server.command);
     table.insert("args", strings(args));

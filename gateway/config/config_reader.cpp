@@ -35,7 +35,7 @@ boost::json::value to_json(const toml::node& node) {
     if (const auto number = node.value_exact<double>()) {
         return boost::json::value(*number);
     }
-    // In JSON, dates and times can only be text.
+    // JSON has dates and times as text only.
     std::ostringstream text;
     node.visit([&text](const auto& value) {
         if constexpr (toml::is_chronological<decltype(value)>) {
@@ -49,7 +49,7 @@ boost::json::value to_json(const toml::node& node) {
 
 std::string position_of(const toml::source_region& source) {
     const std::string file = source.path ? *source.path : std::string("config");
-    // An override is one line, so its text says more than a position.
+    // An override is one line, in which a position does not help.
     if (source.begin.line == 0 || file.starts_with("--")) {
         return file + ": ";
     }

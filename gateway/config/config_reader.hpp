@@ -17,9 +17,9 @@
 
 namespace agui::gateway {
 
-/// One table of a TOML document while it is read: typed access by key; every problem is recorded
-/// with its key and position. A key that is never read is unknown; report_unknown() reports it.
-/// Readers of one document share the list of problems.
+/// One table of a TOML document while it is read: typed access by key. Problems are recorded with
+/// their key and position, in one list for all readers of a document. A key that nothing has asked
+/// for is unknown. The arguments must outlive it.
 class config_reader {
 public:
     config_reader(const toml::table& table, std::string path, std::vector<std::string>& problems)
@@ -27,7 +27,9 @@ public:
 
     [[nodiscard]] bool has(std::string_view key);
 
-    /// Each leaves `value` unchanged if the key is absent or wrong, and returns whether it was set.
+    // These set `value` and return true. If the key is absent, or wrong, which is a problem, they
+    // leave it unchanged and return false.
+
     bool read(std::string_view key, std::string& value);
     bool read(std::string_view key, bool& value);
     bool read(std::string_view key, double& value, double lowest, double highest);
@@ -53,7 +55,7 @@ public:
         return number.has_value();
     }
 
-    /// One of the names; its value is stored.
+    /// The key must have one of the names; `value` becomes what it stands for.
     template <class Value>
     bool read_choice(
         std::string_view key, Value& value,
@@ -75,21 +77,24 @@ public:
         return false;
     }
 
-    /// A table of strings.
+    /// A table of strings, which are added to `value`.
     bool read(std::string_view key, std::map<std::string, std::string>& value);
-    /// A table as JSON.
+    /// A table as JSON; nullopt: it is absent or wrong.
     [[nodiscard]] std::optional<boost::json::value> json(std::string_view key);
 
+    /// An inner table; null: it is absent or wrong.
     [[nodiscard]] const toml::table* table(std::string_view key);
-    /// The tables of an array of tables, or none.
+    /// The tables of an array of tables; empty: it is absent or wrong.
     [[nodiscard]] std::vector<const toml::table*> tables(std::string_view key);
     [[nodiscard]] std::vector<std::string> keys() const;
+    /// A reader of an inner table, which has that name in problems.
     [[nodiscard]] config_reader sub(const toml::table& table, std::string_view name) const;
 
     /// Records a problem with a key, at the table's position if the key is absent.
     void problem(std::string_view key, std::string_view text);
-    /// The key belongs to a later version: setting it would have no effect.
+    /// For a key of a later version: it is a problem if it is set, because it would have no effect.
     void unsupported(std::string_view key);
+    /// Records each unknown key as a problem. To be called last.
     void report_unknown();
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -105,7 +110,7 @@ private:
     std::set<std::string, std::less<>> known_;
 };
 
-/// `file:line:column: `, or `file: ` if the position is meaningless.
+/// `file:line:column: `, or `file: ` if there is no useful position.
 [[nodiscard]] std::string position_of(const toml::source_region& source);
 
 } // namespace agui::gateway

@@ -8,7 +8,7 @@
 namespace agui::gateway {
 namespace {
 
-// A space around a secret is a mistake: HTTP drops it, and the secret would never match.
+// Spaces around a secret are a mistake: HTTP drops them, so that the secret would never match.
 bool has_spaces_around(std::string_view text) {
     return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
            text.ends_with('\t');
@@ -86,7 +86,7 @@ secret from_environment(config_reader& table, std::string_view key, const std::s
     found.environment = name;
     const char* value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0' || !is_printable(value)) {
-        table.problem(key, "the environment variable " + name + " is not set");
+        table.problem(key, "the environment variable " + name + " must be set to one line of text");
     } else if (has_spaces_around(value)) {
         table.problem(key, "the environment variable " + name + " has spaces around its value");
     } else {

@@ -17,7 +17,7 @@ asio::awaitable<handler_reply>
 start_run(run_service& runs, input_parser& parser, http_request& request) {
     const std::size_t body_bytes = request.body.size();
     auto input = co_await parser.read(std::move(request.body));
-    request.memory.shrink_to(0); // The largest part of the request is freed before it waits.
+    request.memory.shrink_to(0); // The body is freed before anything waits.
     if (!input) {
         co_return to_reply(input.error());
     }
@@ -50,9 +50,10 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     }
     what.idempotency_key = request.header("idempotency-key");
     if (!is_sound_id(what.idempotency_key)) {
-        co_return to_reply(
-            failure{errc::invalid_input, "must be at most 512 bytes", "Idempotency-Key"}
-        );
+        co_return to_reply(failure{
+            errc::invalid_input, "must be at most 512 bytes, without control characters",
+            "Idempotency-Key"
+        });
     }
     run_stream_request stream;
     stream.projection = input->input.projection;

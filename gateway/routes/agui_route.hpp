@@ -8,9 +8,10 @@
 namespace agui::gateway {
 
 /// POST /agui and POST /agui/agents/{agentId}: starts a run, or attaches to the one that the
-/// request repeats, and answers with its events. The header X-On-Disconnect (`continue`, `cancel`,
-/// `grace:SECONDS`) chooses what happens to the run when its last reader leaves; Idempotency-Key is
-/// a second name of the request besides its runId. `runs` and `parser` must outlive the handler.
+/// request repeats, and answers with its events. Headers: X-On-Disconnect (`continue`, `cancel`,
+/// `grace:SECONDS`) chooses what happens to the run when its last reader leaves; X-Client-History
+/// (`auto`, `full`, `delta`) says what the client sends; Idempotency-Key is a second name of the
+/// request besides its runId. `runs` and `parser` must outlive the handler.
 [[nodiscard]] http_handler make_agui_route(run_service& runs, input_parser& parser);
 
 } // namespace agui::gateway

@@ -7,8 +7,9 @@
 
 namespace agui::gateway {
 
-/// POST /agui/cancel `{"threadId","runId"?}`: stops the thread's run and answers `{"cancelled":…}`
-/// once the thread is free. `runs` must outlive the handler.
+/// POST /agui/cancel `{"threadId","runId"?}`: stops the thread's run, or the one with that id, and
+/// answers `{"cancelled":…}` once it has ended (run_service::cancel). `runs` must outlive the
+/// handler.
 [[nodiscard]] http_handler make_cancel_route(run_service& runs, std::size_t max_json_depth);
 
 } // namespace agui::gateway

@@ -5,12 +5,12 @@
 
 namespace agui::gateway {
 
-/// GET /agui/threads/{threadId}/runs/{runId}/events: a run's stored events after a cursor, then the
-/// live ones (P8). The cursor is the sequence number of the last event seen, 0 for all: `?after=`
-/// or the header Last-Event-ID. If both are given the header counts, because reconnecting browsers
-/// repeat the query. `?protocolVersion=` chooses the projection (empty: that of an undeclared
-/// peer); without it the projection is that of the request that began the run. `runs` must outlive
-/// the handler.
+/// GET /agui/threads/{threadId}/runs/{runId}/events: the events of a run after a cursor and, while
+/// it is active, those to come (P8). The cursor is the number of the last event that the reader
+/// has, 0 for all: `?after=` or the header Last-Event-ID. If both are given the header counts,
+/// because a browser that reconnects repeats the query. `?protocolVersion=` chooses the projection
+/// (empty: that of an undeclared peer); without it, it is that of the request that began the run.
+/// `runs` must outlive the handler.
 [[nodiscard]] http_handler make_events_route(run_service& runs);
 
 } // namespace agui::gateway

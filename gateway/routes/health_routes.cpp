@@ -7,7 +7,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A handler is a coroutine by its type, also where nothing is waited for.
+// A handler must return an awaitable, even if it waits for nothing.
 asio::awaitable<handler_reply> answer(int status, std::string body) {
     http_reply reply;
     reply.status = status;

@@ -9,7 +9,7 @@ namespace agui::gateway {
 /// GET /healthz: 200 as long as the process can answer.
 [[nodiscard]] http_handler make_health_route();
 
-/// GET /readyz: 200, or 503 once `draining` returns true, so that a load balancer sends no new
+/// GET /readyz: 200, or 503 once `draining` returns true, so that a load balancer sends no more
 /// requests.
 [[nodiscard]] http_handler make_ready_route(std::function<bool()> draining);
 

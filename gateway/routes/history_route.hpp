@@ -7,8 +7,8 @@
 
 namespace agui::gateway {
 
-/// POST /agui/history: the thread as an event stream, from a RunAgentInput whose messages are
-/// ignored. With forwardedProps.follow the stream continues with the active run.
+/// POST /agui/history: the thread as an event stream. The body is a RunAgentInput, whose messages
+/// are ignored. With forwardedProps.follow, the stream continues with the events of the active run.
 /// `runs` and `parser` must outlive the handler.
 [[nodiscard]] http_handler make_history_route(run_service& runs, input_parser& parser);
 

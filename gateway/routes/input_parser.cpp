@@ -16,15 +16,15 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A body that is parsed in a few milliseconds.
+// Up to this size a body is parsed in a few milliseconds.
 constexpr std::size_t small_bytes_max = 256U << 10U;
-// A body that is parsed in some tens of milliseconds: most photos, which are sent as base64.
+// Up to this size it takes some tens of milliseconds: most photos, which are sent as base64.
 constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 
 using outcome = result<input_parser::parsed>;
 using text_outcome = result<input_parser::parsed_text>;
 
-// The request, the change and the store's write each hold the texts.
+// The texts are in the request, in the change, and in what the store writes.
 constexpr std::size_t copies_of_text = 3;
 
 // Small bodies may use the memory reserve.
@@ -70,7 +70,7 @@ parse_text(std::string_view body, const translator::input_limits& limits, memory
     }
 }
 
-// co_spawn needs a default constructor, which result lacks.
+// An optional, because co_spawn needs a default constructor, which `result` does not have.
 template <class Outcome>
 asio::awaitable<std::optional<Outcome>> parse_there(
     Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
@@ -78,7 +78,7 @@ asio::awaitable<std::optional<Outcome>> parse_there(
 ) {
     pass_failpoint("input.parse");
     Outcome read = what(body, limits, budget);
-    std::string().swap(body); // Freeing so much takes milliseconds, too.
+    std::string().swap(body); // Here, because freeing so much takes milliseconds, too.
     co_return std::move(read);
 }
 

@@ -12,16 +12,16 @@
 
 namespace agui::gateway {
 
-/// Reads request bodies: small ones where it is called; those above 256 KB on one thread and those
-/// above 4 MB on another, each one at a time, so that no I/O thread is blocked, several large
-/// bodies never take memory at once, and a photo does not wait for them. Safe to call from any
-/// thread; must outlive its callers.
+/// Reads request bodies: those of up to 256 KB on the caller's thread, those of up to 4 MB on a
+/// second thread, and larger ones on a third, each of which reads one body at a time. So no I/O
+/// thread is blocked, memory is taken for one large body at a time, and a photo does not wait for
+/// one. Safe to call from any thread; must outlive the awaits.
 class input_parser {
 public:
     /// `budget` may be null.
     input_parser(translator::input_limits limits, memory_budget* budget)
         : limits_(limits), budget_(budget) {}
-    /// Waits until the bodies being read are done.
+    /// Waits for bodies that are being read.
     ~input_parser() {
         mid_size_.join();
         large_.join();
@@ -31,19 +31,17 @@ public:
 
     struct parsed {
         translator::run_input input; ///< Without its canonical form.
-        std::string digest;          ///< Digest of the canonical form.
-        memory_share
-            memory; ///< The memory of a large input until its run has begun, copies included.
+        std::string digest;          ///< Of the canonical form (input_digest).
+        memory_share memory;         ///< What the input and its copies take until its run begins.
     };
-    /// As translator::read_run_input; errc::overloaded if the budget has no room. Consumes the
-    /// body.
+    /// As translator::read_run_input(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
 
     struct parsed_text {
         json_text text;
-        memory_share memory; ///< The memory of a large text until it is stored, copies included.
+        memory_share memory; ///< What the text and its copies take until it is stored.
     };
-    /// As translator::read_body_text; otherwise as read().
+    /// As translator::read_body_text(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
 
 private:
@@ -55,7 +53,7 @@ private:
     boost::asio::thread_pool large_{1};
 };
 
-/// The input as part of a request.
+/// Makes the input a part of a request.
 void move_into(requested_run& what, input_parser::parsed input);
 
 } // namespace agui::gateway

@@ -9,10 +9,10 @@
 
 namespace agui::gateway {
 
-/// PATCH /agui/threads/{id}/state: the body, any JSON, becomes the state document of the thread;
-/// `null` and `{}` clear it. Answers 200 with the state as GET does; 404 if the principal has no
-/// such thread; 413 if the thread would exceed `max_thread_bytes`, unless the new state is smaller
-/// than the old one. An active run keeps the state with which it began. `store`, `time` and
+/// PATCH /agui/threads/{threadId}/state: the body, any JSON value, replaces the state document of
+/// the thread; `null` removes it. Answers 200 with the state, as GET does; 404 if the principal has
+/// no such thread; 413 if the thread would exceed `max_thread_bytes`, unless the new state is no
+/// longer than the old one. An active run keeps the state with which it began. `store`, `time` and
 /// `parser` must outlive the handler.
 [[nodiscard]] route make_state_route(
     session::store& store, const clock& time, input_parser& parser, std::uint64_t max_thread_bytes

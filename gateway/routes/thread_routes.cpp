@@ -28,7 +28,7 @@ constexpr std::size_t page_default = 50;
 constexpr std::size_t page_max = 200;
 constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
-// For a PATCH: metadata and a title, fully escaped (six bytes for one).
+// The body of a PATCH: metadata and a title, with escapes for all characters (six bytes for one).
 constexpr std::size_t patch_bytes_max = 524'288;
 
 http_reply json_reply(const json::value& body) {
@@ -41,8 +41,7 @@ session::thread_key key_of(const http_request& request) {
     return {request.principal, request.path_parameters.at(0)};
 }
 
-/// Reads a number of the query within its limits; `value` does not change if the parameter is
-/// absent.
+/// Reads a number from the query; `value` does not change if the parameter is absent.
 result<void> read_number(
     const query_parameters& query, std::string_view name, std::uint64_t highest,
     std::uint64_t& value
@@ -207,13 +206,13 @@ asio::awaitable<handler_reply> change_thread(
 }
 
 asio::awaitable<handler_reply> delete_thread(session::store& store, http_request& request) {
-    // Held as by a run, so that no run begins or resumes in the meantime.
+    // The thread is held as by a run, so that no run begins in the meantime.
     const session::thread_key key = key_of(request);
     const auto taken = co_await store.acquire(key, {});
     if (!taken) {
         co_return to_reply(taken.error());
     }
-    // Released in every case: otherwise nobody could use the thread again.
+    // Released in any case: otherwise nobody could use a thread of that name again.
     struct held {
         ~held() { of.release(key, {}); }
         session::store& of;
@@ -291,8 +290,7 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
         co_return to_reply(known.error());
     }
     if (!known->has_value()) {
-        co_return to_reply(session::no_such_thread()
-        ); // A thread exists only from its first run on.
+        co_return to_reply(session::no_such_thread()); // Every thread has a run.
     }
     const auto page = co_await store.events(key_of(request), after, *limit);
     if (!page) {

@@ -477,7 +477,8 @@ TEST(Config, ReadsMemoryAndProxies) {
 TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
     EXPECT_EQ(
         problem_of(minimal, {"models.main.api_key_env=AGUI_TEST_ABSENT"}),
-        "--set: models.main.api_key_env: the environment variable AGUI_TEST_ABSENT is not set"
+        "--set: models.main.api_key_env: the environment variable AGUI_TEST_ABSENT must be set to "
+        "one line of text"
     );
     EXPECT_EQ(
         problem_of(minimal, {"models.main.api_key_file=no/such/file"}),
