@@ -58,7 +58,7 @@ void deadline_sweep::schedule(clock::time_point when) {
     }
     next_ = when;
     timer_->expires_at(when);
-    // The timer's owner outlives its handlers: a service's context destroys them first.
+    // No handler outlives this service: the context destroys handlers before services.
     timer_->async_wait([this](const boost::system::error_code& ec) {
         if (!ec) {
             sweep();

@@ -11,9 +11,9 @@
 
 namespace agui::runner {
 
-/// Timeouts for waits that are renewed very often, such as the wait for each token of a stream:
-/// setting a deadline is an assignment. One timer per execution context checks all deadlines every
-/// 250 ms, or earlier if one is due sooner. It runs only while there are watches, so it never keeps
+/// Deadlines for waits that are renewed very often, such as the wait for each token of a stream:
+/// setting one is an assignment. One timer per execution context checks all deadlines every 250 ms,
+/// and earlier when one is due. It runs only while there are watches, so that it does not keep
 /// run() from returning.
 ///
 /// One per execution context, owned by it. Everything here is used on the one thread that runs the
@@ -26,10 +26,10 @@ public:
 
     explicit deadline_sweep(boost::asio::execution_context& context) : service(context) {}
 
-    /// The one that belongs to the executor's context.
+    /// The one of the executor's context.
     [[nodiscard]] static deadline_sweep& of(const boost::asio::any_io_executor& executor);
 
-    /// One deadline at a time, and the action when it passes. Neither copied nor moved.
+    /// One deadline at a time, and what to do when it has passed.
     class watch {
     public:
         explicit watch(const boost::asio::any_io_executor& executor);
@@ -37,18 +37,19 @@ public:
         watch(const watch&) = delete;
         watch& operator=(const watch&) = delete;
 
-        /// Until disarm() or the next arm(), `expired` is called once `deadline` has passed.
+        /// expired() is called once `deadline` has passed, unless disarm() or another arm() comes
+        /// first.
         void arm(clock::time_point deadline);
         void disarm() noexcept { deadline_ = clock::time_point::max(); }
 
     private:
         friend class deadline_sweep;
 
-        /// Called once per deadline, disarmed. Must not create or destroy watches.
+        /// Called once per deadline, after it was disarmed. Must not create or destroy watches.
         virtual void expired() noexcept = 0;
 
         deadline_sweep& sweep_;
-        std::size_t place_; ///< In the sweep's list.
+        std::size_t place_; ///< Its index in the sweep's list.
         clock::time_point deadline_ = clock::time_point::max();
     };
 

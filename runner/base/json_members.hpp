@@ -13,8 +13,8 @@ namespace agui::runner {
 
 // Members of objects from outside: a member of the wrong type counts as absent.
 
-/// The members of these names, each null if it is absent: one pass over the object instead of a
-/// search for each, which is the largest cost of a token here.
+/// The members with these names; null: absent. One pass over the object instead of a search for
+/// each name, which would be the largest cost of a token here.
 template <std::size_t Count>
 [[nodiscard]] std::array<const boost::json::value*, Count> members_of(
     const boost::json::object& object, const std::array<std::string_view, Count>& names
@@ -32,7 +32,7 @@ template <std::size_t Count>
     return found;
 }
 
-/// The text of a string; an empty view for anything else.
+/// The text of a string; empty for anything else, null included.
 [[nodiscard]] inline std::string_view text_of(const boost::json::value* value) noexcept {
     const boost::json::string* const text = value == nullptr ? nullptr : value->if_string();
     return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());

@@ -15,8 +15,8 @@ namespace agui::runner {
 
 namespace {
 
-// A chunk from a model server is a few hundred bytes and takes about three times that when parsed;
-// what does not fit is allocated, and freed before the next parse.
+// A chunk from a model server has a few hundred bytes and takes about three times as much when
+// parsed. What does not fit is allocated, and freed before the next parse.
 constexpr std::size_t scratch_bytes = 16U << 10U;
 
 // Deeper than any answer of any dialect, and shallow enough for recursive functions.
@@ -79,8 +79,8 @@ std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcep
 bool is_high(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
 
-/// The text with each escaped unpaired surrogate, which no parser accepts, as the bytes of its
-/// number.
+/// The text with the escape of each unpaired surrogate, which no parser accepts, replaced by the
+/// three bytes of its number.
 std::string with_halves_as_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size());

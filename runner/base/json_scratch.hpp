@@ -10,8 +10,8 @@ namespace agui::runner {
 struct parsed_json {
     /// Null: the text is not JSON, or nested deeper than 64 levels.
     const boost::json::value* value = nullptr;
-    /// Some strings are not UTF-8: a server has split a character, or a surrogate pair of `\u`
-    /// escapes, whose halves are three bytes each then (WTF-8). See utf8_joiner.
+    /// Some strings are not UTF-8, because a server has cut a character in two, or a surrogate pair
+    /// of `\u` escapes, whose halves are then three bytes each (WTF-8). utf8_joiner joins them.
     bool torn = false;
 };
 
@@ -20,7 +20,7 @@ struct parsed_json {
 /// call on the same thread: use it before any call that may parse and before any await.
 [[nodiscard]] parsed_json parse_json_scratch(std::string_view text);
 
-/// Frees the memory of the last text beyond the kept part. Its value becomes invalid.
+/// Frees what the last value has taken beyond the memory that is kept. The value becomes invalid.
 void drop_json_scratch();
 
 } // namespace agui::runner

@@ -46,44 +46,44 @@ struct model_parameters {
 struct model_request {
     model_parameters parameters;
     std::string_view instructions; ///< System text; empty: none.
-    /// From session::model_history. A provider empties it once it has written the request: so that
-    /// a long history is not held while the model streams.
+    /// From session::model_history(). The provider empties it once it has written the request, so
+    /// that a long history takes no memory while the model answers.
     std::vector<session::message>* messages = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
 };
 
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
-/// Views live for the call only. No empty deltas are delivered. Text, reasoning and calls may
+/// Views are valid during the call only. No delta is empty. Text, reasoning and calls may
 /// alternate.
 class model_sink {
 public:
     virtual ~model_sink() = default;
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
-    /// A new call. The previous one was passed on completely: a client may treat a call as complete
-    /// when the next begins. `call` counts from 0 in this answer; `id` may be empty (the server
-    /// sent none).
+    /// A new call. Usually the previous one is complete: a client may take a call for complete when
+    /// the next one begins. `call` counts from 0 in this answer; `id` is empty if the server sent
+    /// none.
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
 
-    /// Calls between the two come from one read of the network; the sink publishes them together,
-    /// at the end.
+    /// What comes between these two is from one read of the network; the sink may publish it
+    /// together, at the end.
     virtual void begin_batch() {}
     virtual void end_batch() {}
 
-    /// False: more was delivered than has been stored or passed on. The provider awaits room()
-    /// before it reads more of the answer; it may deliver what it has already read.
+    /// False: too much was delivered that is not stored or passed on yet. The provider awaits
+    /// room() before it reads more of the answer; it may deliver what it has already read.
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }
-    /// Completes when there is room again. Cancellable (terminal).
+    /// Completes when there is room again. May be cancelled (terminal).
     [[nodiscard]] virtual boost::asio::awaitable<void> room();
 
-    /// Data that the server wants sent back in later requests, of the answer or of one of its
-    /// calls. It is opaque to the sink. A later value of a key replaces the earlier one.
+    /// Data that the server wants sent back in later requests, with the answer or with one of its
+    /// calls. The sink does not look at it. A later value of a key replaces an earlier one.
     virtual void on_turn_data(std::string_view key, const boost::json::value& value);
     virtual void on_call_data(std::size_t call, const boost::json::value& value);
 };
 
-/// Tokens of one or several calls of one model; absent is not zero.
+/// The tokens of one or several calls of one model. An absent count is unknown, not zero.
 struct token_usage {
     std::string provider;
     std::string model;
@@ -94,8 +94,8 @@ struct token_usage {
     std::optional<std::int64_t> cache_write_input_tokens;
 };
 
-/// Adds it to what the same model of the same provider has used; a count that no call reported
-/// stays absent.
+/// Adds `more` to the entry of the same provider and model in `all`, or as a new entry. A count
+/// that no call reported stays absent.
 void add_usage(std::vector<token_usage>& all, const token_usage& more);
 
 enum class finish_reason { stop, tool_calls, length, content_filter };
@@ -104,31 +104,32 @@ enum class finish_reason { stop, tool_calls, length, content_filter };
 struct model_answer {
     finish_reason reason = finish_reason::stop;
     std::optional<token_usage> usage;
-    /// For the log at debug level: the server's finish reason if it is in no table; keys cut out.
+    /// For the log at debug level: the server's finish reason, if it is not a known one; keys cut
+    /// out.
     std::string unknown_reason = {};
 };
 
-/// Why there is no complete answer. Parts already delivered to the sink stay delivered.
+/// Why there is no complete answer. What was delivered to the sink stays delivered.
 struct model_failure {
     enum class kind {
         /// No connection, 408, 429, 5xx, an error in the stream, or a body that is not an answer.
         unavailable,
-        lost,      ///< The stream ended or broke without its end marker after its first byte.
+        lost,      ///< The answer had begun, but ended or broke without its end mark.
         rejected,  ///< Any other 4xx: the request is at fault.
-        timeout,   ///< Connect, first byte or idle.
+        timeout,   ///< Of connecting, of the first byte, or between two events.
         cancelled, ///< The coroutine was cancelled.
     };
     kind what = kind::unavailable;
-    int status = 0;     ///< HTTP status, 0: none was received.
+    int status = 0;     ///< The HTTP status; 0: none was received.
     std::string detail; ///< For the log only: what happened, in our words.
     /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
     std::string upstream = {};
-    /// The server asks to be asked again after this time; nothing: it does not say.
+    /// After this time the server may be asked again; nullopt: it does not say.
     std::optional<std::chrono::seconds> retry_after = {};
 };
 
-/// Of what a server says about an error: more than is kept of it (2 KiB), so that no key is cut in
-/// two before keys are cut out.
+/// How much is read of what a server says about an error. It is more than is kept (2 KiB), so that
+/// no key is cut in two before keys are cut out.
 inline constexpr std::size_t error_text_max = 4096;
 
 [[noreturn]] void
@@ -141,12 +142,13 @@ class model_provider {
 public:
     virtual ~model_provider() = default;
 
-    /// Its name among the configured models: what it wants sent back is sent to it alone. Empty: it
-    /// wants nothing back.
+    /// Its name among the configured models: what it wants sent back is sent to the provider of
+    /// that name alone. Empty: it wants nothing sent back.
     [[nodiscard]] virtual std::string_view name() const noexcept { return {}; }
 
-    /// Asks once. Reacts to cancellation (terminal) by closing the upstream connection and
-    /// returning `cancelled`; never throws because of the network or the server.
+    /// Asks once. On cancellation (terminal) it closes the connection to the model server and
+    /// returns `cancelled`. Never throws because of the network or the server. What the arguments
+    /// refer to must outlive the await.
     [[nodiscard]] virtual boost::asio::awaitable<model_outcome>
     ask(const model_request& request, model_sink& sink) = 0;
 };

@@ -8,8 +8,8 @@
 
 namespace agui::runner {
 
-// The events of a run, in order, for display. The views are valid during the call that passes the
-// event.
+// The events of a run, in order, for display. Views and pointers are valid during the call that
+// passes the event.
 
 struct text_delta {
     std::string_view message_id; ///< One per model turn.
@@ -17,7 +17,7 @@ struct text_delta {
 };
 
 struct reasoning_delta {
-    std::string_view message_id; ///< Id of the reasoning message, different from the turn's.
+    std::string_view message_id; ///< Of the reasoning message; another one than the turn's.
     std::string_view text;
 };
 
@@ -36,7 +36,7 @@ struct call_arguments {
 /// The model's answer is complete: nothing of this turn is open.
 struct turn_ended {};
 
-/// A server call has its result, already stored.
+/// A server call has its result, which is stored already.
 struct call_result {
     std::string_view message_id;
     std::string_view call_id;

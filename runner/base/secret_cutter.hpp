@@ -9,8 +9,8 @@ namespace agui::runner {
 /// Removes secrets from a server's text, which may repeat what it was sent.
 class secret_cutter {
 public:
-    /// `secrets` are header values and the like; of `Bearer KEY`, the key alone counts too. Values
-    /// of less than four bytes are ignored.
+    /// `secrets` are values of headers and the like. Of a value with spaces (`Bearer KEY`), the
+    /// last word alone counts as well. Values of less than four bytes are ignored.
     explicit secret_cutter(const std::vector<std::string>& secrets);
 
     /// At most `bytes_max` bytes of `text`, valid UTF-8, with "[secret]" in place of each secret.

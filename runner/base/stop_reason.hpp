@@ -8,20 +8,20 @@
 
 namespace agui::runner {
 
-/// Why a run ended. `error_code` gives the wire name of each that is not a success.
+/// Why a run ended. error_code() gives the name that clients see of each that is not a success.
 enum class stop_reason {
     completed,
-    external_tool,   ///< Calls are left to the caller: not an error.
-    partial_answers, ///< Answers were stored, other calls are still pending; no model call.
+    external_tool,   ///< Calls are left to the caller.
+    partial_answers, ///< Answers were stored, but other calls are pending: no model was asked.
     nothing_new,     ///< The request held nothing to continue with.
     // Stopped on purpose (P9).
-    cancelled,  ///< By its user: `user_stop`.
+    cancelled,  ///< By the user: `user_stop`.
     superseded, ///< A new user message took over the thread.
     run_timeout,
     max_rounds, ///< `max_rounds_exceeded`
     tool_loop,  ///< `tool_loop_detected`
     token_limit,
-    max_output_tokens, ///< The text was cut off by length.
+    max_output_tokens, ///< The text was cut off at its maximum length.
     // Failures.
     truncated, ///< A call was cut off: `model_output_truncated`.
     content_filtered,
@@ -40,16 +40,16 @@ enum class stop_class { success, stopped, failed };
 /// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR; empty for successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
-/// A sentence for people, without any text from the upstream.
+/// A sentence for people. It is fixed: it holds nothing that a model server has said.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 
-/// The end of a run, as translated into its terminal event.
+/// The end of a run, from which its terminal event is made.
 struct run_end {
     stop_reason reason = stop_reason::completed;
     std::vector<token_usage> usage;
     /// external_tool: calls of this run left open, in order.
     std::vector<std::string> pending_call_ids;
-    /// A stopped or failed run leaves an external call unanswered.
+    /// True: a stopped or failed run leaves an external call unanswered.
     bool external_call_open = false;
 };
 

@@ -26,15 +26,14 @@ struct stop_source::shared {
         try {
             signal.emit(boost::asio::cancellation_type::terminal);
         } catch (const std::exception&) {
-            // What a tool does about its cancellation is its own affair: the run ends without it
-            // (P9).
+            // From a tool's handler of its cancellation. The run ends all the same (P9).
         }
     }
 
     boost::asio::any_io_executor executor;
     boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
-    bool gone = false;            ///< The run no longer exists, nor anything waiting in it.
-    std::atomic<int> state{open}; ///< Or a stop_reason.
+    bool gone = false;            ///< The stop_source, and what was bound to its slot, are gone.
+    std::atomic<int> state{open}; ///< `open`, `closed` or a stop_reason.
 };
 
 stop_source::stop_source(boost::asio::any_io_executor executor)
@@ -48,10 +47,10 @@ bool stop_source::request(stop_reason reason) noexcept {
         return before != closed;
     }
     try {
-        // Never inline: the caller may be inside the operation to be cancelled.
+        // Posted, never called here: the caller may be inside the operation to be cancelled.
         boost::asio::post(shared_->executor, [shared = shared_] { shared->cancel(); });
     } catch (const std::exception&) {
-        // If there is no memory, the run sees the request at its next check.
+        // No memory: the run sees the request at its next check.
     }
     return true;
 }

@@ -21,15 +21,15 @@ namespace agui::runner {
 /// its executor, soon after. After close() the run is over and a stop comes too late.
 class stop_source {
 public:
-    /// `executor`: the run's.
+    /// `executor` is the run's.
     explicit stop_source(boost::asio::any_io_executor executor);
-    /// On the executor. A request not carried out yet is dropped.
+    /// On the executor. A request whose cancellation is still to come is dropped.
     ~stop_source();
     stop_source(const stop_source&) = delete;
     stop_source& operator=(const stop_source&) = delete;
 
-    /// Any thread, even from code that the run calls. The first reason counts. False: too late.
-    /// Calls no foreign code, so nothing can throw.
+    /// Any thread, even from code that the run calls. The first reason counts. False: it came too
+    /// late. Nothing is cancelled during this call.
     bool request(stop_reason reason) noexcept;
 
     /// Any thread.
@@ -37,17 +37,18 @@ public:
     /// The reason of the first request; `cancelled` if there was none. Any thread.
     [[nodiscard]] stop_reason reason() const noexcept;
 
-    /// For the run, any number of times: refuses requests from here on. Returns the reason
-    /// requested before, if any.
+    /// For the run, any number of times: refuses requests from here on. Returns the reason of an
+    /// earlier request, if there was one.
     [[nodiscard]] std::optional<stop_reason> close() noexcept;
 
-    /// For the run, on its executor: the slot for its current wait. Commits are never bound to it.
+    /// For the run, on its executor: the slot for its current wait. A commit must not be bound to
+    /// it.
     [[nodiscard]] boost::asio::cancellation_slot slot() noexcept;
 
-    /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). Only `what`:
-    /// the caller goes on, and what it awaits next is not cancelled. Returns nullopt if a
-    /// stop came before `what` began, which is then not started, or while it ran; its result is
-    /// then dropped. What it throws is passed on. Not while something else is bound to slot().
+    /// For the run, on its executor: awaits `what`, which a stop cancels (terminal). The caller
+    /// itself is not cancelled, nor what it awaits next. Returns nullopt if a stop came before
+    /// `what` began, which is then not started, or while it ran; its result is then dropped. What
+    /// it throws is passed on. Nothing else may be bound to slot() at the same time.
     template <class T>
     [[nodiscard]] boost::asio::awaitable<std::optional<T>> run(boost::asio::awaitable<T> what);
 

@@ -36,17 +36,17 @@ boost::asio::awaitable<ended<T>> end_of(boost::asio::awaitable<T> operation) {
 
 } // namespace detail
 
-/// Awaits `operation`, at most until `deadline`: then cancels it (terminal), waits for it to end
-/// and returns nullopt. What the operation throws is thrown. Cancelling the caller cancels the
-/// operation; the result is then the operation's own end (value or exception), so it can be told
-/// from the deadline.
+/// Awaits `operation` until `deadline`: then cancels it (terminal), waits until it has ended, and
+/// returns nullopt. What the operation throws is thrown. Cancelling the caller cancels the
+/// operation; the result is then that of the operation (a value or an exception), so that it can be
+/// told from the deadline.
 template <class T>
 [[nodiscard]] boost::asio::awaitable<std::optional<T>>
 with_deadline(boost::asio::awaitable<T> operation, std::chrono::steady_clock::time_point deadline) {
     namespace asio = boost::asio;
     const auto executor = co_await asio::this_coro::executor;
     asio::steady_timer timer(executor, deadline);
-    // A group, not co_spawn with our own signal, because the group passes on the caller's
+    // A group instead of co_spawn with a signal of our own, because it passes on the caller's
     // cancellation.
     auto [order, thrown, end, ec] =
         co_await asio::experimental::make_parallel_group(

@@ -6,8 +6,8 @@ namespace agui::runner {
 
 namespace {
 
-// Limits of what one answer may make the process hold and store. Models emit a handful of calls and
-// a few kilobytes; a server that never stops must not exhaust the process.
+// Limits of what one answer may make the process hold and store. Models make a few calls with a few
+// kilobytes; a server that never stops must not use up the process's memory.
 constexpr std::size_t calls_max = 128;
 constexpr std::size_t argument_bytes_max = 8U << 20U;
 
@@ -101,7 +101,7 @@ bool tool_call_assembler::is_placeholder(std::string_view arguments) noexcept {
 void tool_call_assembler::hold(call& which, std::string_view arguments) {
     const bool is_blank = arguments.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (is_blank && (which.blank || which.brackets.closed())) {
-        return; // Around the arguments, not part of them.
+        return; // White space around the arguments is not part of them.
     }
     if (is_placeholder(which.held) && arguments.starts_with('{')) {
         which.held.clear();
@@ -112,12 +112,13 @@ void tool_call_assembler::hold(call& which, std::string_view arguments) {
     which.held.append(arguments);
 }
 
-// True if the arguments are a whole object and the sink has it.
+// True if the arguments are a whole object, and the sink has all of it.
 bool tool_call_assembler::complete(const call& which) noexcept {
     return which.held.empty() && which.brackets.closed();
 }
 
-// Real arguments: no server sends those of one call before those of the previous call are complete.
+// True if a later call has arguments. A `{}` before them was then no placeholder: servers that send
+// one complete a call before the next.
 bool tool_call_assembler::followed_by_arguments(std::size_t place) const {
     for (std::size_t later = place + 1; later < named_.size(); ++later) {
         const call& each = calls_[named_[later]];
@@ -140,7 +141,7 @@ void tool_call_assembler::pass(call& which) {
 }
 
 void tool_call_assembler::pass_in_order() {
-    // Arguments for a call that the sink has already left: its text was not complete.
+    // Late arguments of calls before the current one.
     for (std::size_t place = 0; place < current_; ++place) {
         pass(calls_[named_[place]]);
     }
@@ -173,7 +174,7 @@ void tool_call_assembler::settle() {
 
 tool_call_assembler::status tool_call_assembler::finish(bool whole) {
     for (const call& each : calls_) {
-        // An entry of empty members is noise; anything more is a call that cannot be executed.
+        // A call with neither a name nor anything else means nothing; any other cannot be executed.
         if (!each.place && (!each.id.empty() || !each.held.empty())) {
             return status::nameless;
         }
@@ -257,8 +258,8 @@ bool tool_call_assembler::begins_anew(const call& known, const call_fragment& fr
     if (fragment.name != known.name) {
         return true;
     }
-    // The same name without an id: a server that always repeats the name, unless the call is
-    // complete and this starts another object.
+    // The same name, and no ids to compare: some servers repeat the name in every fragment. It is
+    // another call only if the known one is complete and another object begins.
     return known.brackets.closed() && fragment.arguments.starts_with('{');
 }
 

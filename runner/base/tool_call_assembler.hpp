@@ -27,10 +27,10 @@ struct call_fragment {
 };
 
 /// Assigns the fragments of a streamed answer to their calls and passes them on. Servers that
-/// follow the dialect number their calls. Also accepted: no index, -1, the same index for every
-/// call, a new index for every fragment of one call, ids that are missing, late or new in every
-/// fragment, names that are late or repeated, `{}` as a placeholder before the arguments, fragments
-/// of several calls in any order.
+/// follow the dialect number their calls. Also accepted are: no index or -1, the same index for
+/// every call, a new index for every fragment of one call; ids that are missing, late or new in
+/// every fragment; names that are late or repeated; `{}` as a placeholder before the arguments;
+/// fragments of several calls in any order.
 ///
 /// The sink gets one call after the other, each completed before the next: if a server interleaves
 /// several, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
@@ -39,21 +39,22 @@ public:
     enum class status {
         ok,
         too_many_calls,
-        too_many_bytes, ///< Of arguments, or of data to be sent back.
-        /// Arguments of a call after its `{}` had already been taken for them.
+        too_many_bytes, ///< Of arguments, and of data to be sent back.
+        /// Arguments have come for a call whose `{}` was already taken for its arguments.
         too_late,
-        nameless, ///< finish() only: a call has no name.
+        nameless, ///< Of finish() only: a call has no name.
     };
 
     explicit tool_call_assembler(model_sink& sink) : sink_(sink) {}
 
     [[nodiscard]] status add(const call_fragment& fragment);
 
-    /// Passes on what was held back, because something other than a call follows and order matters.
+    /// Passes on what was held back. To be called before anything but a call is delivered, to keep
+    /// the order.
     void settle();
 
-    /// Passes on what was held back; if the answer is complete, also `{}` for calls without
-    /// arguments. Called once, after the last fragment.
+    /// Passes on what was held back; if the answer is complete (`whole`), also `{}` for calls
+    /// without arguments. Called once, after the last fragment.
     [[nodiscard]] status finish(bool whole);
 
     /// The number of calls that have a name.
@@ -62,7 +63,7 @@ public:
 
     /// True if every call's arguments are empty or an object whose brackets are closed.
     [[nodiscard]] bool all_closed() const noexcept;
-    /// The same, but empty arguments do not count: nothing can be missing.
+    /// True if every call's arguments are an object whose brackets are closed.
     [[nodiscard]] bool all_whole() const noexcept;
 
 private:
@@ -84,11 +85,11 @@ private:
         std::optional<std::int64_t> index;
         std::string id;
         std::string name;
-        std::string held;                 ///< Arguments that the sink has not received yet.
-        std::optional<std::size_t> place; ///< In named_, once it has a name.
-        bool announced = false;           ///< The sink knows it by its place.
+        std::string held;                 ///< Arguments that the sink has not got yet.
+        std::optional<std::size_t> place; ///< Its index in named_, once it has a name.
+        bool announced = false;           ///< The sink knows the call.
         bool blank = true;                ///< So far its arguments are only white space.
-        bool emptied = false;             ///< The sink got the placeholder for its arguments.
+        bool emptied = false;             ///< The sink has got the placeholder as its arguments.
         bracket_counter brackets;
         utf8_joiner half;
         boost::json::object extra_content;
@@ -105,9 +106,9 @@ private:
     void pass_in_order();
 
     model_sink& sink_;
-    std::vector<call> calls_;        ///< In order of their first fragments.
+    std::vector<call> calls_;        ///< In the order of their first fragments.
     std::vector<std::size_t> named_; ///< Indexes of calls_, in the order in which they got a name.
-    std::size_t current_ = 0;        ///< Place of the call that the sink is getting.
+    std::size_t current_ = 0;        ///< The place of the call that the sink is getting.
     std::size_t argument_bytes_ = 0;
 };
 

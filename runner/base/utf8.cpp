@@ -16,8 +16,7 @@ struct sequence {
         bad,
     };
     kind what = kind::whole;
-    std::size_t length =
-        1; ///< For an invalid one: the length of its valid prefix, at least one byte.
+    std::size_t length = 1; ///< Of an invalid one: that of its valid prefix, but at least one.
 };
 
 unsigned char byte_at(std::string_view text, std::size_t at) noexcept {

@@ -13,17 +13,17 @@ namespace agui::runner {
 /// The text with U+FFFD in place of invalid UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
-/// The first `limit` bytes of UTF-8, or up to three fewer: no character is cut in two.
+/// The first `limit` bytes of UTF-8 text, or up to three fewer, so that no character is cut in two.
 [[nodiscard]] std::string_view utf8_head(std::string_view text, std::size_t limit) noexcept;
 
-/// Joins characters that a stream cuts in two: bytes of one UTF-8 sequence, or the surrogates of
-/// one pair, each written as the three bytes that UTF-8 would give it (WTF-8), as
-/// parse_json_scratch delivers them.
+/// Joins characters that a stream has cut in two: the bytes of one UTF-8 sequence, or the
+/// surrogates of one pair, each as the three bytes that UTF-8 would give it (WTF-8), which is how
+/// parse_json_scratch() delivers them.
 class utf8_joiner {
 public:
-    /// Appends the complete characters so far to `out`, as UTF-8: bytes that can never become a
-    /// character are U+FFFD. The start of a character at the end of `delta` is held back, at most
-    /// five bytes.
+    /// Appends to `out`, as UTF-8, all characters that are complete; bytes that can no longer
+    /// become a character give U+FFFD. The start of a character at the end of `delta` is held back:
+    /// at most five bytes.
     void join(std::string_view delta, std::string& out);
 
     /// The text has ended: what is held back becomes U+FFFD.

@@ -47,7 +47,7 @@ struct race {
         over = true;
         for (const std::unique_ptr<tcp::socket>& each : sockets) {
             if (each) {
-                error_code ignored; // Closed even if close(2) fails.
+                error_code ignored; // The socket is closed even if close(2) fails.
                 each->close(ignored);
             }
         }

@@ -11,7 +11,7 @@
 
 namespace agui::runner {
 
-/// Why a transport failed.
+/// Why a request has no response.
 struct transport_failure {
     enum class kind { connect, tls, timeout, lost, protocol, cancelled };
     kind what = kind::connect;
@@ -31,23 +31,24 @@ enum class http_method { get, post, put, patch, delete_ };
 struct transport_request {
     http_method method = http_method::post;
     std::string target; ///< Appended to the base URL's path, e.g. "/chat/completions".
-    /// In addition to Host, lengths and Content-Type.
+    /// In addition to Host, Content-Length and Content-Type.
     std::vector<std::pair<std::string, std::string>> headers;
-    /// JSON. An empty one of a GET or DELETE is none: without Content-Type and Content-Length.
+    /// JSON. A GET or DELETE with an empty body has none: no Content-Type and no Content-Length.
     std::string body;
 };
 
-/// One answer. Destroying it before its end closes the connection; after its end the connection
-/// returns to the pool. Used from one coroutine.
+/// One answer. If it is destroyed before its end, its connection is closed; otherwise the
+/// connection goes back to the pool. Used by one coroutine.
 class transport_response {
 public:
     virtual ~transport_response() = default;
     [[nodiscard]] virtual int status() const noexcept = 0;
-    /// Value of a header, empty if there is none. `name` in lower case.
+    /// The value of a header, whose name is in lower case; empty: there is none.
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
-    /// The last read brought only a sign of life: the idle time continues as if it had not come.
+    /// To be called if the last read brought only a sign of life: the idle time then goes on as if
+    /// nothing had come.
     virtual void was_idle() noexcept {}
 };
 

@@ -37,7 +37,7 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
     const std::string& host = origin_->url.host;
     boost::system::error_code ec;
     asio::ip::make_address(host, ec);
-    // RFC 6066, 3: addresses are not sent as a server name.
+    // An address is not sent as a server name (RFC 6066, 3).
     const bool is_name = bool(ec);
     if (is_name && SSL_set_tlsext_host_name(tls_->native_handle(), host.c_str()) != 1) {
         co_return boost::system::error_code(
@@ -50,8 +50,7 @@ asio::awaitable<std::tuple<boost::system::error_code>> http_connection::handshak
 }
 
 asio::awaitable<http_connection::io_result> http_connection::read_some(asio::mutable_buffer to) {
-    // Not coroutines themselves: there is a read for every token, and each saved coroutine frame
-    // counts.
+    // Not a coroutine itself: there is a read for every token, and a coroutine frame costs.
     return tls_ ? tls_->async_read_some(to, as_result) : socket_.async_read_some(to, as_result);
 }
 

@@ -26,10 +26,10 @@
 
 namespace agui::runner {
 
-/// The completion token for calls whose error the caller checks.
+/// The completion token for operations whose error the caller checks.
 inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
 
-/// A server for http_transport: immutable, shared by the transport and its connections.
+/// A server that http_transport sends requests to. Immutable; shared with its connections.
 struct http_origin {
     http_url url;
     http_endpoint settings;
@@ -38,7 +38,7 @@ struct http_origin {
     std::uint64_t id = 0;                         ///< Unique in this process.
 };
 
-/// A TCP or TLS connection. Used only on the thread of its executor. Not movable: TLS refers to the
+/// A TCP or TLS connection. Used on its executor only. Not movable, because TLS refers to the
 /// socket.
 class http_connection {
 public:
@@ -52,8 +52,8 @@ public:
 
     [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
 
-    /// Starts TLS over the connected socket: sends the host's name, verifies chain and name. Does
-    /// nothing for plain http.
+    /// Begins TLS over the connected socket: sends the host's name, verifies the certificate chain
+    /// and the name. Does nothing for plain http.
     [[nodiscard]] boost::asio::awaitable<std::tuple<boost::system::error_code>> handshake();
 
     [[nodiscard]] boost::asio::awaitable<io_result> read_some(boost::asio::mutable_buffer to);
@@ -67,10 +67,11 @@ public:
     /// Reads what has arrived; would_block if nothing has.
     [[nodiscard]] io_result receive(boost::asio::mutable_buffer to);
 
-    /// Waits on the connection end as aborted.
+    /// Operations that wait on the connection end with operation_aborted.
     void close() noexcept;
 
-    /// False if the peer has closed or has sent unrequested bytes: not usable for a request.
+    /// False if the peer has closed the connection or has sent bytes that nobody asked for: it is
+    /// not usable for a request.
     [[nodiscard]] bool idle_and_open() noexcept;
 
 private:
@@ -79,12 +80,12 @@ private:
     std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
 };
 
-/// The idle connections of one execution context, at most 32 for each origin, none older than a
-/// minute. Old ones are dropped when the pool is next used: a timer would keep run() from
+/// The idle connections of one execution context: at most 32 for each origin, each for at most a
+/// minute. Old ones are dropped when the pool is used next: a timer would keep run() from
 /// returning. Used on the one thread that runs the context.
 class connection_pool final : public boost::asio::execution_context::service {
 public:
-    /// Not above the idle limits of common servers and load balancers (60 to 75 s and more).
+    /// No longer than common servers and load balancers keep idle connections (60 s and more).
     static constexpr std::chrono::seconds idle_time_max{60};
 
     using key_type = connection_pool;
@@ -95,7 +96,7 @@ public:
     /// The one of the executor's context.
     [[nodiscard]] static connection_pool& of(const boost::asio::any_io_executor& executor);
 
-    /// The connection used last, if one is still open; null: none.
+    /// The connection that was used last and is still open; null: there is none.
     [[nodiscard]] std::unique_ptr<http_connection> take(std::uint64_t origin);
     /// Keeps the connection for at most `keep`.
     void give_back(

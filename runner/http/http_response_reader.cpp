@@ -19,10 +19,10 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
-// Twice what common servers and proxies allow; limits how much a bad server can make us hold.
+// Twice what common servers and proxies allow. Limits how much memory a bad server can take.
 constexpr std::uint32_t header_bytes_max = 64U << 10U;
 
-// A server may send a few (100, 103) while it works; endless ones are an error.
+// A server may send a few of them (100, 103) while it works; endless ones are an error.
 constexpr int informational_max = 16;
 
 constexpr int switching_protocols = 101;
@@ -70,8 +70,9 @@ private:
 
     void on_finish_impl(error_code&) override {}
 
-    // The pieces of a read are joined in place, so that a read gives one piece, however many chunks
-    // it held. `out` never overtakes the parser, because framing bytes are removed.
+    // The pieces of the body are joined in place, so that a read gives one piece, however many
+    // chunks it held. `out` never overtakes the parser, because the framing between them is left
+    // out.
     std::size_t keep(beast::string_view body) {
         if (out != body.data()) {
             std::memmove(out, body.data(), body.size());

@@ -11,7 +11,7 @@ namespace agui::runner {
 /// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere; no I/O. Informational responses
 /// (1xx) before it are skipped, chunk extensions and trailers ignored.
 ///
-/// The caller keeps the bytes and passes those that a step has not consumed again, with more after
+/// The caller keeps the bytes that a step has not consumed, and passes them again with more after
 /// them. A step that consumes nothing needs more bytes.
 class http_response_reader {
 public:
@@ -22,8 +22,8 @@ public:
 
     struct step {
         std::size_t consumed = 0;
-        std::size_t body = 0; ///< Body bytes, moved to the start of the bytes given.
-        bool failed = false;  ///< Not HTTP, or not acceptable HTTP; error() says why.
+        std::size_t body = 0; ///< How many bytes of the body were moved to the start of the bytes.
+        bool failed = false;  ///< This is no acceptable HTTP; error() says why.
     };
 
     /// Steps of the header, until header_done().
@@ -32,7 +32,8 @@ public:
     /// Steps of the body, after the header and until done(). Bytes after the body are not consumed.
     [[nodiscard]] step read_body(std::span<char> bytes);
 
-    /// The connection has ended. True if that also ends the response, because it gave no length.
+    /// To be called when the connection has ended. True: this ends the response too, because it
+    /// gave no length.
     [[nodiscard]] bool end_of_connection();
 
     [[nodiscard]] bool header_done() const noexcept;
@@ -40,7 +41,7 @@ public:
     /// After the end: true if another request may follow on the connection.
     [[nodiscard]] bool keep_alive() const noexcept;
     [[nodiscard]] int status() const noexcept;
-    /// The value of a field, empty if there is none; of several, the first. `name` in lower case.
+    /// The value of the first field with that name, which is in lower case; empty: there is none.
     [[nodiscard]] std::string_view field(std::string_view name) const noexcept;
     [[nodiscard]] const std::string& error() const noexcept;
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 
-/// A field name of RFC 9110, 5.1, that does not belong to the framing or the routing.
+/// True for a field name (RFC 9110, 5.1) that does not belong to the framing or the routing.
 bool usable_name(std::string_view name) noexcept {
     static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
     if (name.empty()) {
@@ -96,7 +96,7 @@ public:
         try {
             co_return co_await exchange(request);
         } catch (const boost::system::system_error& error) {
-            // Awaits throw this by themselves once the coroutine has been cancelled.
+            // Awaits throw this once the coroutine has been cancelled.
             if (error.code() != asio::error::operation_aborted) {
                 throw;
             }
@@ -118,7 +118,7 @@ private:
 
 asio::awaitable<http_transport::outcome> http_transport::exchange(const transport_request& request
 ) {
-    // For callers that do not let cancelled awaits throw.
+    // For callers whose awaits do not throw when they are cancelled.
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
         co_return transport_failure{
@@ -142,7 +142,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
             if (done) {
                 co_return checked(std::move(exchange));
             }
-            // The server closed it while it was idle. Retry once, on a new connection.
+            // If the server had closed it while it was idle, a new connection is used.
             if (!exchange->stale()) {
                 co_return done.error();
             }
@@ -160,7 +160,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
     co_return checked(std::move(exchange));
 }
 
-/// A compressed answer would look like a broken one.
+/// Refuses a compressed answer, which would look like a broken one.
 http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> exchange) {
     const std::string_view encoding = exchange->header("content-encoding");
     if (!encoding.empty() && !equal_ignoring_case(encoding, "identity")) {
@@ -259,12 +259,12 @@ result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint) {
     }
     std::vector<std::pair<std::string, std::string>>& headers = origin->settings.headers;
     for (const auto& [name, value] : headers) {
-        // Only the name: values are secrets.
+        // The text has only the name: values are secrets.
         if (!usable_name(name) || !usable_value(value)) {
             return invalid("headers: " + name + " cannot be set, or not to this value");
         }
     }
-    // Given two with the same name, servers refuse the request or pick either one.
+    // Of two with the same name a server takes either one, or it refuses the request.
     for (auto each = headers.begin(); each != headers.end();) {
         const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
             return equal_ignoring_case(other.first, each->first);

@@ -11,9 +11,9 @@ namespace agui::runner {
 /// The parts of an http or https URL that a client needs.
 struct http_url {
     bool tls = false;
-    std::string host; ///< Name or address, an IPv6 address without its brackets.
+    std::string host; ///< A name or an address; an IPv6 address is without its brackets.
     std::uint16_t port = 0;
-    /// Value of the Host field: brackets kept, the scheme's default port left out.
+    /// The value of the Host header: with brackets, without the scheme's default port.
     std::string authority;
     std::string path;  ///< As written, still percent-encoded; empty or beginning with a slash.
     std::string query; ///< With its question mark; empty if there is none.

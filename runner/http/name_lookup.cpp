@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Names come from the configuration: if there are more than this, the oldest are no longer in use.
+// Names come from the configuration. Above this many, results that are no longer valid are dropped.
 constexpr std::size_t kept_names_max = 256;
 
 boost::system::error_code error_of(int code) {
@@ -89,7 +89,7 @@ struct name_lookup::state : std::enable_shared_from_this<state> {
         looked_up result{asio::error::timed_out, {}};
     };
     struct name {
-        bool asked = false; ///< A thread looks it up or will do so.
+        bool asked = false; ///< A thread looks the name up or will do so.
         looked_up result;
         clock::time_point until = clock::time_point::min();
         std::vector<std::shared_ptr<waiter>> waiters;
@@ -139,11 +139,11 @@ void name_lookup::state::leave(const std::string& host, const std::shared_ptr<wa
 void name_lookup::state::start_threads() {
     while (threads < threads_max && !queue.empty()) {
         try {
-            // Detached, because it may take minutes to return. It shares ownership of what it uses.
+            // Detached, because it may take minutes. It shares the ownership of what it uses.
             std::thread([self = shared_from_this(), host = queue.front()] { self->work(host); }
             ).detach();
         } catch (const std::system_error&) {
-            return; // No thread could be started: the next request tries again.
+            return; // There is no thread to be had: the next call tries again.
         }
         queue.pop_front();
         ++threads;
@@ -157,8 +157,8 @@ void name_lookup::state::work(const std::string& host) {
     entry.asked = false;
     entry.until = now() + (result.ec ? not_found_time : found_time);
     entry.result = std::move(result);
-    // With the mutex held: a waiter that leaves locks it too, so the executors of those in the list
-    // exist.
+    // With the mutex held, which a waiter that leaves needs too: so the executors of those in the
+    // list still exist.
     for (const std::shared_ptr<waiter>& who : entry.waiters) {
         asio::post(who->wake.get_executor(), [who, found = entry.result] {
             who->result = found;
@@ -198,7 +198,7 @@ asio::awaitable<looked_up> name_lookup::find(std::string host, clock::time_point
     if (!shared->wait(host, who)) {
         co_return who->result;
     }
-    // However this coroutine ends, nothing is posted to a destroyed executor.
+    // However this coroutine ends, nothing is posted to its executor after that.
     struct leaving {
         state& from;
         const std::string& host;

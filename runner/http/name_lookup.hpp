@@ -18,17 +18,18 @@ struct looked_up {
     std::vector<boost::asio::ip::address> addresses;
 };
 
-/// Finds the addresses of names. A system look-up cannot be interrupted and may take minutes, so
-/// each name has its own thread, however many wait for it; at most sixteen run, the others wait
-/// their turn. A look-up that hangs delays only those who ask for that name. A thread for which
-/// nobody waits any more is left alone; neither the end of an execution context nor that of the
-/// process waits for it.
+/// Finds the addresses of names. The system's resolver cannot be interrupted and may take minutes,
+/// so each name is looked up on a thread of its own, however many callers wait for it. At most
+/// sixteen threads run; other names wait for one. Unless all of them hang, a look-up that hangs
+/// delays only those who ask for that name. A thread for which nobody waits any more is left alone:
+/// neither the end of an execution context nor that of the process waits for it.
 ///
 /// Found addresses are kept for 30 s, a failure for 1 s.
 class name_lookup {
 public:
     using clock = std::chrono::steady_clock;
-    /// Blocks; called on any thread, also after the name_lookup is gone. Must not throw.
+    /// May block. Called on threads of this class, also after the name_lookup is gone. Must not
+    /// throw.
     using function = std::function<looked_up(const std::string& host)>;
 
     static constexpr std::chrono::seconds found_time{30};
@@ -38,7 +39,7 @@ public:
     /// `now` is for tests.
     explicit name_lookup(function look_up, std::function<clock::time_point()> now = clock::now);
 
-    /// The process-wide one, with the system's resolver.
+    /// The one that the whole process shares, with the system's resolver.
     [[nodiscard]] static const std::shared_ptr<name_lookup>& system();
 
     /// Safe to call from any thread; completes on the caller's executor. At `deadline` the result

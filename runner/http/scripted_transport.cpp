@@ -25,7 +25,7 @@ asio::awaitable<bool> pause(std::chrono::milliseconds duration) {
         asio::cancellation_type::none;
 }
 
-/// Cuts a body after the empty lines that end its frames; what comes after the last is a frame
+/// Cuts a body after the empty lines that end its frames. What comes after the last one is a frame,
 /// too.
 std::vector<std::string_view> frames_of(std::string_view body) {
     std::vector<std::string_view> frames;

@@ -40,8 +40,8 @@ bool sse_parser::feed(std::string_view bytes) {
         }
     }
     std::size_t start = 0;
-    // Both positions are kept until passed, so that a body with only one kind of line end is
-    // searched for the other kind only once.
+    // Both positions are kept until they are passed: bytes with only one kind of line end are then
+    // searched only once for the other kind.
     std::size_t lf = find(bytes, 0, '\n');
     std::size_t cr = find(bytes, 0, '\r');
     while (start < bytes.size()) {
@@ -66,7 +66,7 @@ bool sse_parser::feed(std::string_view bytes) {
 
         if (!partial_.empty()) {
             partial_.append(text);
-            // Moved out first, because line() must not read from what it clears.
+            // Moved out, because line() must not read from what it may clear.
             std::string whole;
             whole.swap(partial_);
             line(whole);

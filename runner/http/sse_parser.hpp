@@ -6,9 +6,9 @@
 
 namespace agui::runner {
 
-/// Incremental parser of text/event-stream (WHATWG HTML, 9.2.6), bytes cut anywhere. Only `event`
-/// and `data` matter here; comments, `id` and `retry` are skipped. Lines end with LF, CR LF or CR.
-/// A block of one `data:` line that lies whole in one feed() is delivered without a copy.
+/// An incremental parser of text/event-stream (WHATWG HTML, 9.2.6), from bytes cut anywhere. Only
+/// `event` and `data` are used; comments, `id` and `retry` are skipped. Lines end with LF, CR LF or
+/// CR. An event with one `data:` line that comes whole in one feed() is delivered without a copy.
 class sse_parser {
 public:
     /// Receives one event; the views are valid during the call. `event` is empty if the block names
@@ -19,14 +19,14 @@ public:
         virtual void on_sse(std::string_view event, std::string_view data) = 0;
     };
 
-    /// `max_event_bytes` bounds an unfinished event.
+    /// `max_event_bytes` limits an event that is not complete. `out` must outlive this object.
     explicit sse_parser(handler& out, std::size_t max_event_bytes = 16U << 20U);
 
-    /// False if an event exceeded the limit: the parser is then unusable.
+    /// False: an event has exceeded the limit, and the parser is unusable.
     [[nodiscard]] bool feed(std::string_view bytes);
 
-    /// Delivers an event that lacks its empty line at the end of the body: some servers end with a
-    /// single newline.
+    /// To be called at the end of the body. Delivers an event that lacks its empty line: some
+    /// servers end with a single newline.
     void finish();
 
 private:

@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// SIGKILL is not refused; only a process that hangs in the kernel is still there then.
+/// After SIGKILL only a process that hangs in the kernel is still there.
 constexpr std::chrono::seconds after_kill{2};
 constexpr std::chrono::milliseconds look_again_max{50};
 
@@ -74,7 +74,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// 0, or why not.
+/// Returns 0 or an error number.
 int spawn(pid_t& id, const child_command& what, int input, int output, int errors) {
     spawn_actions actions;
     const std::array<int, 3> wanted{input, output, errors};
@@ -84,8 +84,8 @@ int spawn(pid_t& id, const child_command& what, int input, int output, int error
             &actions.value, wanted[static_cast<std::size_t>(target)], target
         );
     }
-    // Asio's sockets have no O_CLOEXEC: the connection of a client that we close must not stay open
-    // in a child.
+    // Asio's sockets lack O_CLOEXEC: a client's connection that we close must not stay open in a
+    // child.
     if (failed == 0) {
         failed = ::posix_spawn_file_actions_addclosefrom_np(&actions.value, 3);
     }
@@ -153,7 +153,7 @@ child_process::~child_process() {
 }
 
 asio::awaitable<void> child_process::end(std::chrono::milliseconds grace) {
-    // The caller may be cancelled; the child is ended all the same.
+    // The child is ended even if the caller is cancelled.
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     boost::system::error_code ignored;
     input_.close(ignored);
@@ -165,7 +165,7 @@ asio::awaitable<void> child_process::end(std::chrono::milliseconds grace) {
         signal_group(SIGTERM);
         gone = co_await gone_within(grace);
     }
-    // Also what it has left behind.
+    // Also the processes that it has left behind.
     signal_group(SIGKILL);
     if (!gone) {
         gone = co_await gone_within(after_kill);
@@ -193,11 +193,11 @@ asio::awaitable<bool> child_process::gone_within(std::chrono::milliseconds time)
     }
 }
 
-/// It stays a zombie, so that its id, which is its group's as well, is not given to another one.
+/// Leaves it a zombie, so that its id, which is also that of its group, is not used again.
 bool child_process::has_ended() const noexcept {
     siginfo_t info{};
     const int failed = ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
-    // Where SIGCHLD is ignored, children leave nothing behind.
+    // If the program ignores SIGCHLD, an ended child leaves nothing to wait for.
     return failed != 0 ? errno == ECHILD : info.si_pid == id_;
 }
 

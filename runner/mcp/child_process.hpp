@@ -20,20 +20,20 @@ namespace agui::runner {
 struct child_command {
     std::string command; ///< A path, or a name that is looked up in PATH.
     std::vector<std::string> args;
-    std::string cwd; ///< Empty: ours.
+    std::string cwd; ///< Empty: that of this process.
     /// The whole environment of the child.
     std::vector<std::pair<std::string, std::string>> environment;
 };
 
-/// A child process with pipes to it: in a process group of its own, with no other descriptor of
-/// ours, with the default signal handling. Used on one executor.
+/// A child process with pipes to it. It has a process group of its own, none of our other
+/// descriptors, and default signal handling. Used on one executor.
 class child_process {
 public:
-    /// errc::not_found if it cannot be started; the detail says why, without the command line.
+    /// errc::not_found: it cannot be started; the detail says why, without the command line.
     [[nodiscard]] static result<std::unique_ptr<child_process>>
     start(const boost::asio::any_io_executor& executor, const child_command& what);
 
-    /// Kills the process group, if end() has not ended it.
+    /// Kills the process group, unless end() has ended it.
     ~child_process();
     child_process(const child_process&) = delete;
     child_process& operator=(const child_process&) = delete;
@@ -44,8 +44,9 @@ public:
     [[nodiscard]] boost::asio::posix::stream_descriptor& errors() noexcept { return errors_; }
     [[nodiscard]] pid_t id() const noexcept { return id_; }
 
-    /// Closes its standard input; if it is still there after `grace`, SIGTERM; after as long again,
-    /// SIGKILL. What it started in its process group is killed with it. Returns once it is gone.
+    /// Closes its standard input. If it has not ended after `grace`, it gets SIGTERM, and after as
+    /// long again SIGKILL. What it has started in its process group is killed with it. Returns once
+    /// it is gone.
     [[nodiscard]] boost::asio::awaitable<void> end(std::chrono::milliseconds grace);
 
 private:

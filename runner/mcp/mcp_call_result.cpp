@@ -65,7 +65,7 @@ std::optional<std::string> text_of_block(const json::value& value) {
         return text != nullptr && text->is_string() ? std::string(text_of(text))
                                                     : note("resource", string_in(*resource, "uri"));
     }
-    // Of a later revision: the model should know that there was something.
+    // A kind from a later revision: the model should know that there was something.
     return type.empty() ? std::nullopt : std::optional(note("content of an unknown type", {}));
 }
 

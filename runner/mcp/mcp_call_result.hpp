@@ -7,13 +7,13 @@
 
 namespace agui::runner {
 
-/// What the model is told of an answer to tools/call: its texts, with a line between two; a short
+/// What the model is told of an answer to tools/call: its texts, each on lines of its own; a short
 /// note in place of an image, a sound or a file, which tool messages cannot carry; the structured
 /// content if there is no text. `isError` makes it an error.
 [[nodiscard]] tool_outcome read_mcp_call_result(const boost::json::object& result);
 
-/// What the model is told if there is no answer. The server's words of a JSON-RPC error are passed
-/// on, as those of a result are; addresses and details are for the log.
+/// What the model is told if there is no result. The text of a JSON-RPC error is passed on, like
+/// that of a result; addresses and details are for the log only.
 [[nodiscard]] tool_outcome mcp_call_failure(const mcp_failure& why);
 
 } // namespace agui::runner

@@ -17,19 +17,20 @@ namespace agui::runner {
 struct mcp_failure {
     enum class kind {
         unavailable, ///< It cannot be reached.
-        refused,     ///< An HTTP status in place of an answer.
+        refused,     ///< It answered with an HTTP error status.
         lost,        ///< The connection or the process ended before the answer.
         timeout,
-        protocol,  ///< What it sent is not MCP, or too long.
+        protocol,  ///< It sent something that is not MCP, or too long.
         error,     ///< It answered with a JSON-RPC error.
         cancelled, ///< Nobody waits for the answer any more.
-        closed,    ///< The session was ended by us.
+        closed,    ///< We have ended the session.
     };
     kind what = kind::lost;
-    std::string detail;        ///< For the log: our own words.
-    std::string upstream = {}; ///< error: the server's words, for the model.
-    bool not_taken = false; ///< For certain: the request was not sent, or is said to be at fault.
-    bool session_over = false; ///< refused: the server does not know the session.
+    std::string detail;        ///< For the log, in our own words.
+    std::string upstream = {}; ///< error: the server's text, for the model.
+    /// The server has certainly not executed the request: it was not sent, or was refused.
+    bool not_taken = false;
+    bool session_over = false; ///< refused: the server does not know the session any more.
 };
 
 [[nodiscard]] std::string_view to_string(mcp_failure::kind kind) noexcept;
@@ -40,39 +41,41 @@ throw_exception_from_error(const mcp_failure& error, const boost::source_locatio
 template <class T>
 using mcp_result = boost::system::result<T, mcp_failure>;
 
-/// How the messages of one MCP session travel. Everything is used, and calls back, on one executor
-/// that one thread runs. Owned by shared_ptr: what it has under way keeps it alive.
+/// Carries the messages of one MCP session. All calls, and the calls of its receiver, are made on
+/// one executor that one thread runs. Owned by shared_ptr: operations under way keep it alive.
 class mcp_channel {
 public:
-    /// Who gets what the server sends. Never called from inside send(), forget() or listen().
+    /// Gets what the server sends. Never called during send(), forget() or listen().
     class receiver {
     public:
         virtual ~receiver() = default;
-        /// A JSON-RPC message, or something else: nothing is checked but its length.
+        /// A text from the server, of which only the length was checked.
         virtual void on_message(std::string_view text) = 0;
-        /// This request will not be answered; the channel may still work.
+        /// This request will not be answered, but the channel may still work.
         virtual void on_unanswered(std::int64_t request, mcp_failure why) = 0;
-        /// Nothing travels any more. At most once, nothing follows.
+        /// The channel does not work any more. Called at most once, and last.
         virtual void on_closed(mcp_failure why) = 0;
     };
 
     virtual ~mcp_channel() = default;
 
-    /// First, once. `to` must live until close() was called. A failure: close() all the same.
+    /// To be called first, once. `to` must live until close() is called, which is also needed after
+    /// a failure. nullopt: the channel is open.
     [[nodiscard]] virtual std::optional<mcp_failure> open(receiver& to) = 0;
-    /// `request`: the id, if the text is a request.
+    /// Sends a message. `request` is the id, if the text is a request.
     virtual void send(std::string text, std::optional<std::int64_t> request) = 0;
     /// Sends a notification and returns once the server has it, as far as the channel can tell.
     [[nodiscard]] virtual boost::asio::awaitable<std::optional<mcp_failure>>
     deliver(std::string text) = 0;
-    /// The answer to this request is not, or no longer, waited for.
+    /// To be called when nobody waits for the answer to this request.
     virtual void forget(std::int64_t request) = 0;
-    /// The revision of the protocol that both sides speak from here on.
+    /// Sets the revision of the protocol that both sides speak from here on.
     virtual void use_version(std::string_view version) = 0;
-    /// The session is ready: the server may now send on its own.
+    /// To be called when the session is ready: from here on the server may send messages on its
+    /// own.
     virtual void listen() = 0;
-    /// Ends everything; the receiver hears nothing more from the moment of the call. Returns once
-    /// the server was told, within a few seconds.
+    /// Ends everything. From the moment of the call nothing more is passed to the receiver. Returns
+    /// once the server was told, or after a few seconds.
     [[nodiscard]] virtual boost::asio::awaitable<void> close() = 0;
 };
 

@@ -23,7 +23,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view offered_version = "2025-06-18";
-/// What tools need is the same in all of them.
+/// The revisions that we speak. What tools need is the same in all of them.
 constexpr std::array<std::string_view, 3> known_versions{
     offered_version, "2025-03-26", "2024-11-05"
 };
@@ -151,7 +151,7 @@ asio::awaitable<bool> mcp_client::check() {
     const auto self = shared_from_this();
     const wait_limits limits{.timeout = settings_.ping_timeout, .probe = true};
     const mcp_result<json::object> answer = co_await request("ping", {}, limits);
-    // An error is a sign of life, too. A check that was cancelled has shown nothing.
+    // An error is a sign of life, too. A check that was cancelled shows nothing.
     const bool alive = answer || answer.error().what == mcp_failure::kind::error ||
                        answer.error().what == mcp_failure::kind::cancelled;
     if (!alive) {
@@ -305,7 +305,7 @@ void mcp_client::notice(const mcp_message& told) {
         const std::int64_t* const id = token == nullptr ? nullptr : token->if_int64();
         const auto found = id == nullptr ? pending_.end() : pending_.find(*id);
         if (found != pending_.end() && found->second->progresses) {
-            // Its wait looks again when the old deadline passes.
+            // wait_for() checks the new deadline when the old one has passed.
             found->second->deadline = clock::now() + settings_.call_timeout;
         }
     }
@@ -314,7 +314,7 @@ void mcp_client::notice(const mcp_message& told) {
 void mcp_client::settle(std::int64_t id, mcp_result<json::object> answer) {
     const auto found = pending_.find(id);
     if (found == pending_.end() || found->second->answer) {
-        return; // The server's mistake, or nobody waits any more.
+        return; // A mistake of the server, or nobody waits any more.
     }
     found->second->answer.emplace(std::move(answer));
     found->second->timer.cancel();
@@ -364,7 +364,7 @@ void mcp_client::end(mcp_failure why) {
     for (const auto& [id, entry] : pending_) {
         if (!entry->answer) {
             mcp_failure lost = *closed_;
-            // They were sent, so they may have been executed.
+            // They were sent, so that the server may have executed them.
             if (lost.what != mcp_failure::kind::closed && !version_.empty()) {
                 lost.what = mcp_failure::kind::lost;
                 lost.not_taken = false;

@@ -25,54 +25,56 @@ namespace agui::runner {
 
 struct mcp_client_settings {
     std::string server;         ///< Its name in the configuration, for the log.
-    std::string client_version; ///< Of the gateway, which the server is told.
+    std::string client_version; ///< The version of the gateway, which the server is told.
     std::chrono::milliseconds connect_timeout{10'000}; ///< For each step of the handshake.
-    std::chrono::milliseconds call_timeout{30'000};    ///< Without an answer or progress.
-    /// However much progress there is. The call timeout if that is longer.
+    std::chrono::milliseconds call_timeout{30'000};    ///< For an answer, or a note of progress.
+    /// For an answer, however much progress there is; at least call_timeout.
     std::chrono::milliseconds call_max{600'000};
     std::chrono::milliseconds ping_timeout{10'000};
 };
 
-/// One MCP session: requests and their answers, over one channel. It never comes back: after its
-/// end another client, with another channel, begins a new session.
+/// One MCP session: requests and their answers, over one channel. Once it is over, another client
+/// with another channel is needed for a new session.
 ///
-/// Lives on one executor, run by one thread. Owned by shared_ptr; close() must be called before the
-/// last owner leaves. What the server asks of us is refused, except for ping.
+/// Used on one executor, which one thread runs. Owned by shared_ptr; close() must be called before
+/// the last owner lets go. Requests of the server are refused, except for ping.
 class mcp_client final : public std::enable_shared_from_this<mcp_client>,
                          private mcp_channel::receiver {
 public:
-    /// `changed` is called when the session is over, or the server says that its tools are others
-    /// now; not after close(). `log` outlives the client.
+    /// `changed` is called when the session is over, and when the server says that its tools have
+    /// changed; not after close(). `log` must outlive the client.
     mcp_client(
         boost::asio::any_io_executor executor, std::shared_ptr<mcp_channel> channel,
         mcp_client_settings settings, logger& log, std::function<void()> changed
     );
 
-    /// First, once: opens the channel and shakes hands. Nothing: the session is ready.
+    /// To be called first, once: opens the channel and makes the handshake. nullopt: the session is
+    /// ready.
     [[nodiscard]] boost::asio::awaitable<std::optional<mcp_failure>> connect();
 
     struct tool_list {
         std::vector<mcp_tool> tools;
-        std::size_t left_out = 0; ///< Tools that cannot be offered.
+        std::size_t left_out = 0; ///< How many tools cannot be offered.
     };
-    /// All pages. No tools if the server has none.
+    /// The tools on all pages of the server's list.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
-    /// Calls a tool. Cancelled (terminal), it tells the server and returns `cancelled` at once.
+    /// Calls a tool. If it is cancelled (terminal), it tells the server and returns `cancelled` at
+    /// once.
     [[nodiscard]] boost::asio::awaitable<mcp_result<boost::json::object>>
     call_tool(std::string_view name, boost::json::object arguments);
 
-    /// Asks for a sign of life. False: there is none, the session is over.
+    /// Asks for a sign of life (ping). False: there is none, and the session is over.
     [[nodiscard]] boost::asio::awaitable<bool> check();
 
     /// Why the session is over; null: it is not.
     [[nodiscard]] const mcp_failure* closed() const noexcept {
         return closed_ ? &*closed_ : nullptr;
     }
-    /// Whether the server has said so since this was last asked.
+    /// True: since the last call, the server has said that its tools have changed.
     [[nodiscard]] bool take_tools_changed() noexcept;
 
-    /// Ends the session: what is under way ends as `closed`. Any number of times.
+    /// Ends the session: requests under way end as `closed`. May be called any number of times.
     [[nodiscard]] boost::asio::awaitable<void> close();
 
 private:
@@ -83,8 +85,8 @@ private:
         boost::asio::steady_timer timer;
         clock::time_point deadline;
         std::optional<mcp_result<boost::json::object>> answer;
-        bool progresses = false; ///< The server may say that it is at work.
-        bool probe = false;      ///< It asks for a sign of life itself.
+        bool progresses = false; ///< The server may send notes of progress.
+        bool probe = false;      ///< The request only asks for a sign of life.
     };
     struct wait_limits {
         std::chrono::milliseconds timeout{};

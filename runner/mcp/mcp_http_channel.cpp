@@ -28,8 +28,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A call may take as long as its client waits for it, and a stream of the server's own messages
-/// may be silent for ever: whoever waits has a deadline.
+/// A call may take as long as its client waits for it, and the stream of the server's own messages
+/// may be silent for ever: those who wait have deadlines of their own.
 constexpr std::chrono::hours no_timeout{24};
 constexpr std::chrono::seconds notification_timeout{30};
 constexpr std::chrono::seconds farewell_timeout{2};
@@ -77,7 +77,7 @@ mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
-/// What a header can carry as a session id (MCP: visible ASCII).
+/// True for a session id that a header can carry (MCP: visible ASCII).
 bool is_session_id(std::string_view text) noexcept {
     return text.size() <= mcp_session_id_bytes_max &&
            std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
@@ -171,7 +171,7 @@ private:
     receiver* receiver_ = nullptr; ///< Null once closed.
     std::string version_;
     std::string session_;
-    /// By request; what no request waits for has keys below zero.
+    /// By the id of the request; what belongs to no request has keys below zero.
     std::map<std::int64_t, std::shared_ptr<asio::cancellation_signal>> under_way_;
     std::int64_t last_unasked_ = 0;
     std::size_t replies_ = 0;
@@ -223,7 +223,7 @@ mcp_failure mcp_http_channel::refusal(int status) const {
     return {
         .what = mcp_failure::kind::refused,
         .detail = "it answered with status " + std::to_string(status),
-        .not_taken = status >= 400 && status < 500, // After others it may have been executed.
+        .not_taken = status >= 400 && status < 500, // After another, it may have been executed.
         .session_over = status == 404 && !session_.empty()
     };
 }
@@ -231,11 +231,12 @@ mcp_failure mcp_http_channel::refusal(int status) const {
 asio::awaitable<void> mcp_http_channel::ask(std::string text, std::int64_t id) {
     mcp_failure end = co_await exchange(std::move(text));
     if (receiver_ != nullptr) {
-        receiver_->on_unanswered(id, std::move(end)); // Which counts only if there was no answer.
+        receiver_->on_unanswered(id, std::move(end)); // It counts only if there was no answer.
     }
 }
 
-/// One request and everything that the server sends for it. Returns why nothing more comes.
+/// Sends one request and reads everything that the server sends for it. Returns why nothing more
+/// comes.
 asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
     const transport_request request =
         make_request(http_method::post, "application/json, text/event-stream", std::move(text));
@@ -305,7 +306,7 @@ asio::awaitable<mcp_failure> mcp_http_channel::read_document(transport_response&
     co_return protocol_failure("its answer does not belong to the request");
 }
 
-// What it leads to does not matter: the server missed an answer or a notification.
+// A failure does not matter: the server then lacks an answer or a notification.
 asio::awaitable<void> mcp_http_channel::reply(std::string text) {
     (void)co_await post_unasked(std::move(text));
     --replies_;
@@ -339,7 +340,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_http_channel::deliver(std::strin
     co_return failed;
 }
 
-/// The stream on which a server sends what belongs to no request, for as long as it offers one.
+/// Reads the stream on which the server sends what belongs to no request, as long as it offers one.
 asio::awaitable<void> mcp_http_channel::hear() {
     asio::steady_timer pause(executor_);
     std::chrono::milliseconds wait = endpoint_->settings.reopen_min;
@@ -353,8 +354,8 @@ asio::awaitable<void> mcp_http_channel::hear() {
         if (receiver_ == nullptr) {
             break;
         }
-        // Gone, or started again: it knows nothing of us any more. A server that never offered the
-        // stream may refuse it in any way.
+        // The server is gone, or was started again and does not know the session. One that has
+        // never offered the stream may refuse it in any way.
         if (failed && ever_heard) {
             receiver* const to = receiver_;
             receiver_ = nullptr;
@@ -383,7 +384,7 @@ mcp_http_channel::hear_once(bool& heard, bool& offered) {
     const response got = std::move(*answered);
     const int status = got->status();
     if (!is_success(status)) {
-        // 405 says that there is no such stream; servers use others of 4xx for that, too.
+        // 405 says that there is no such stream; some servers say so with another 4xx.
         offered = status >= 500;
         co_return status == 400 || status == 404 ? std::optional(refusal(status)) : std::nullopt;
     }
@@ -399,7 +400,7 @@ mcp_http_channel::hear_once(bool& heard, bool& offered) {
 asio::awaitable<void> mcp_http_channel::close() {
     const auto self = shared_from_this();
     receiver_ = nullptr;
-    const auto under_way = under_way_; // Each removes itself.
+    const auto under_way = under_way_; // A copy, because each one removes itself.
     for (const auto& [key, signal] : under_way) {
         signal->emit(asio::cancellation_type::terminal);
     }
@@ -422,7 +423,7 @@ result<mcp_http_endpoint> mcp_http_endpoint::make(mcp_http_settings settings) {
     endpoint.connect_timeout = settings.connect_timeout;
     endpoint.first_byte_timeout = no_timeout;
     endpoint.idle_timeout = no_timeout;
-    // A tool that has been started is never started again: no request is sent a second time.
+    // No request is sent a second time: it may have started a tool.
     endpoint.reuse_connections = false;
     result<std::shared_ptr<http_client>> client = make_http_client(std::move(endpoint));
     if (!client) {

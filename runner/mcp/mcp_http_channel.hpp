@@ -14,22 +14,22 @@
 namespace agui::runner {
 
 struct mcp_http_settings {
-    std::string url; ///< Of the one endpoint; may have a query.
+    std::string url; ///< Of the server's endpoint; may have a query.
     std::vector<std::pair<std::string, std::string>> headers; ///< Sent with every request.
     std::chrono::milliseconds connect_timeout{10'000};
-    /// Between attempts to open the stream for what the server sends on its own; doubled up to
-    /// the second value.
+    /// The pause between two attempts to open the stream for messages that the server sends on its
+    /// own; it doubles up to reopen_max.
     std::chrono::milliseconds reopen_min{1'000};
     std::chrono::milliseconds reopen_max{30'000};
 };
 
-/// Makes channels to one server over streamable HTTP. errc::invalid_input if the URL or the headers
-/// are not usable.
+/// Makes channels to one server over streamable HTTP. make() fails with errc::invalid_input if the
+/// URL or the headers are not usable.
 class mcp_http_endpoint {
 public:
     [[nodiscard]] static result<mcp_http_endpoint> make(mcp_http_settings settings);
 
-    /// Each for a session of its own.
+    /// A new channel, for one session.
     [[nodiscard]] std::shared_ptr<mcp_channel> channel(boost::asio::any_io_executor executor) const;
 
 private:

@@ -27,7 +27,7 @@ tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
 }
 
-/// A call between the run that waits for it, on one executor, and the server's link on another.
+/// A call, shared by the run that waits for it, on one executor, and the server's link, on another.
 struct crossing {
     crossing(const asio::any_io_executor& run, asio::any_io_executor link)
         : arrived(run, never), home(std::move(link)) {}
@@ -59,7 +59,7 @@ void begin(
     );
 }
 
-/// On the run's executor. Its cancellation is passed on, and not waited for.
+/// Runs on the run's executor. A cancellation is passed on, but not waited for.
 asio::awaitable<tool_outcome> cross(
     asio::any_io_executor home, std::weak_ptr<mcp_link> to, std::string tool,
     boost::json::object arguments
@@ -102,14 +102,14 @@ mcp_link::mcp_link(
 
 void mcp_link::tell() { news_.cancel(); }
 
-/// Returns after tell(), or at `until`, or for no reason: callers look again.
+/// Returns after tell(), at `until`, or for no reason: callers check again what they wait for.
 asio::awaitable<void> mcp_link::news(clock_point until) {
     asio::steady_timer alarm(executor_, until);
     if (until == never) {
         co_await news_.async_wait(as_result);
         co_return;
     }
-    // One timer has one deadline, and several wait here: the alarm of this one wakes all of them.
+    // Several wait for one timer, which has one deadline: the alarm for this caller wakes all.
     alarm.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
         if (const auto self = weak.lock(); self && !ec) {
             self->tell();
@@ -124,7 +124,7 @@ asio::awaitable<void> mcp_link::run() {
     while (!stopping_) {
         const clock_point begun = std::chrono::steady_clock::now();
         mcp_failure why;
-        wanted_ = false; // Whoever still waits after this attempt says so again.
+        wanted_ = false; // A call that still waits after this attempt sets it again.
         try {
             why = co_await session();
         } catch (const std::exception& error) {
@@ -235,7 +235,7 @@ tool_function mcp_link::function_of(std::string tool) {
     };
 }
 
-/// A dead server is one line, however often it is tried.
+/// One line for a dead server, however often it is tried.
 void mcp_link::report(const mcp_failure& why) {
     const bool known = why.detail == reported_;
     reported_ = why.detail;
@@ -283,7 +283,7 @@ asio::awaitable<void> mcp_link::stop() {
     }
 }
 
-/// The session that is ready, or the next one. Null: there is none until then.
+/// The session that is ready, or the next one; null: there is none until `deadline`.
 asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point deadline) {
     for (;;) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -294,7 +294,7 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
             std::chrono::steady_clock::now() >= deadline) {
             co_return nullptr;
         }
-        if (!wanted_) { // Once: several calls that wait would wake each other without end.
+        if (!wanted_) { // Only then: otherwise calls that wait would wake each other without end.
             wanted_ = true;
             tell();
         }
@@ -309,7 +309,7 @@ asio::awaitable<tool_outcome> mcp_link::call(std::string tool, boost::json::obje
     mcp_failure why{
         .what = mcp_failure::kind::unavailable, .detail = "there is no session with the server"
     };
-    // Twice if the first session has turned out to be over before the server took the call.
+    // A second time only if the first session was over before the server took the call.
     for (int attempt = 0; attempt < 2; ++attempt) {
         const std::shared_ptr<mcp_client> client =
             co_await session_until(begun + settings_.reconnect_wait);

@@ -12,7 +12,7 @@
 namespace agui::runner {
 
 /// One MCP server of mcp_tools: its sessions, one after the other, and its tools in the registry.
-/// Used on its executor, except for the tools.
+/// Used on its executor; the tools may be called on any.
 class mcp_link : public std::enable_shared_from_this<mcp_link> {
 public:
     using clock_point = std::chrono::steady_clock::time_point;
@@ -22,14 +22,14 @@ public:
         logger& log
     );
 
-    /// Sessions until stop(). Once.
+    /// Keeps up a session until stop(). To be called once.
     [[nodiscard]] boost::asio::awaitable<void> run();
-    /// Returns when the first attempt has ended, or at `deadline`.
+    /// Returns once the first attempt to begin a session has succeeded or failed, or at `deadline`.
     [[nodiscard]] boost::asio::awaitable<void> wait_tried(clock_point deadline);
-    /// Returns when run() has.
+    /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
-    /// A call of one of the server's tools.
+    /// Calls one of the server's tools.
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
     call(std::string tool, boost::json::object arguments);
 
@@ -49,11 +49,11 @@ private:
     mcp_server_settings settings_;
     tool_registry& tools_;
     logger& log_;
-    boost::asio::steady_timer news_;     ///< Cancelled whenever something below changes.
+    boost::asio::steady_timer news_;     ///< Cancelled when something below changes.
     std::shared_ptr<mcp_client> client_; ///< Of the session that is ready; null: there is none.
-    std::shared_ptr<mcp_client> latest_; ///< Also while it shakes hands.
-    std::chrono::milliseconds pause_;    ///< Before the next session.
-    std::string reported_;               ///< The last warning.
+    std::shared_ptr<mcp_client> latest_; ///< The same, also during the handshake.
+    std::chrono::milliseconds pause_;    ///< How long to wait before the next session.
+    std::string reported_;               ///< The last warning, which is not repeated.
     bool wanted_ = false;                ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;

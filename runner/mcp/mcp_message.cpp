@@ -22,7 +22,7 @@ bool is_id(const json::value& value) noexcept {
     return value.is_string() || value.is_int64() || value.is_uint64();
 }
 
-// MCP has named members everywhere: params by position do not exist.
+// In MCP, params and results always have named members.
 std::optional<json::object> params_of(json::object& message) {
     json::value* const params = message.if_contains("params");
     if (params == nullptr) {

@@ -12,38 +12,37 @@
 
 namespace agui::runner {
 
-/// A message from an MCP server (JSON-RPC 2.0, as MCP narrows it down).
+/// A message from an MCP server (JSON-RPC 2.0, as MCP restricts it).
 struct mcp_message {
     enum class kind {
         request,
         notification,
         result,    ///< An answer.
         error,     ///< An answer that says why there is no result.
-        malformed, ///< An answer with an id, but with neither a result nor an error that MCP
-                   ///< allows.
+        malformed, ///< An answer with an id, but without a result or an error that MCP allows.
     };
     kind what = kind::notification;
-    boost::json::value id; ///< request: a string or an integer, sent back as it is.
-    /// result, error, malformed: the id of our request. Nothing: an id that we never send.
+    boost::json::value id; ///< request: a string or an integer, which is sent back as it is.
+    /// result, error, malformed: the id of our request. nullopt: it is not an id of ours.
     std::optional<std::int64_t> answered;
     std::string method;
     boost::json::object body; ///< The params (empty if there are none) or the result.
-    std::int64_t code = 0;    ///< error
-    std::string text;         ///< error: the server's words.
+    std::int64_t code = 0;    ///< error: its code.
+    std::string text;         ///< error: its text.
 };
 
 struct mcp_messages {
     std::vector<mcp_message> messages;
-    std::size_t ignored = 0; ///< Parts that are no message.
+    std::size_t ignored = 0; ///< How many parts are no messages.
 };
 
-/// Reads one message, or a batch of them. What is no message is counted, never an error: a server
+/// Reads one message, or a batch of them. What is no message is counted, but is no error: a server
 /// may print anything.
 [[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
 
 [[nodiscard]] std::string
 write_mcp_request(std::int64_t id, std::string_view method, const boost::json::object& params);
-/// Without params if they are empty.
+/// The message has no params if they are empty.
 [[nodiscard]] std::string
 write_mcp_notification(std::string_view method, const boost::json::object& params);
 [[nodiscard]] std::string

@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// Forgets the line that is too long, and what else there was.
+    /// Drops what it holds.
     void clear() { partial_.clear(); }
 
 private:
@@ -109,7 +109,7 @@ public:
 
     asio::awaitable<std::optional<mcp_failure>> deliver(std::string text) override {
         send(std::move(text), std::nullopt);
-        co_return std::nullopt; // What follows comes after it.
+        co_return std::nullopt; // The child reads messages in this order.
     }
 
     void forget(std::int64_t) override {}
@@ -166,7 +166,7 @@ private:
         }
     }
 
-    /// Until the child has closed it, or is gone: a full pipe would stop it.
+    /// Reads until the child has closed it or is gone: a full pipe would stop the child.
     asio::awaitable<void> read_errors() {
         line_splitter lines(mcp_stderr_line_max);
         std::vector<char> buffer(mcp_stderr_line_max);

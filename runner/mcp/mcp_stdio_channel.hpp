@@ -17,12 +17,13 @@ struct mcp_stdio_settings {
     std::string server; ///< Its name, for the log.
     child_command command;
     std::vector<std::string> secrets; ///< Cut out of what the child says on standard error.
-    /// To end by itself once its standard input is closed, and again after SIGTERM.
+    /// How long the child has to end by itself once its standard input is closed, and after
+    /// SIGTERM.
     std::chrono::milliseconds grace{2'000};
 };
 
-/// A channel to a process that open() starts: a message a line. Its standard error goes to the log
-/// at debug level. `log` outlives the channel.
+/// A channel to a process, which open() starts, with one message per line. The process's standard
+/// error goes to the log at debug level. `log` must outlive the channel.
 [[nodiscard]] std::shared_ptr<mcp_channel> make_mcp_stdio_channel(
     boost::asio::any_io_executor executor, mcp_stdio_settings settings, logger& log
 );

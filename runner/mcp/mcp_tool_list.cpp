@@ -26,7 +26,7 @@ bool is_name_character(char c) noexcept {
            c == '-';
 }
 
-/// At most that many bytes, whole characters. `text` is UTF-8.
+/// The start of `text` (UTF-8): at most that many bytes, only whole characters.
 std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
     if (text.size() <= bytes_max) {
         return text;
@@ -68,7 +68,7 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     return read;
 }
 
-/// FNV-1a, which stays the same for ever: a name that a conversation holds must not change.
+/// FNV-1a, which is the same in every version: a name that a conversation holds must not change.
 std::string hash_of(std::string_view text) {
     std::uint32_t hash = 2'166'136'261U;
     for (const char c : text) {
@@ -142,7 +142,7 @@ mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools) {
         }
         while (!taken.insert(name).second) {
             name = with_hash(name, hashed);
-            hashed += ' '; // Another hash, if that one is taken as well.
+            hashed += ' '; // To get another hash, because that name is taken as well.
         }
     }
     return names;

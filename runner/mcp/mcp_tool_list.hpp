@@ -14,19 +14,19 @@ namespace agui::runner {
 struct mcp_tool {
     std::string name;
     std::string description;
-    boost::json::object schema; ///< Of its arguments.
-    std::size_t bytes = 0;      ///< Of all three, the schema as text.
+    boost::json::object schema; ///< The schema of its arguments.
+    std::size_t bytes = 0;      ///< The size of all three, the schema as text.
 };
 
 /// One page of an answer to tools/list.
 struct mcp_tool_page {
     std::vector<mcp_tool> tools;
-    std::size_t left_out = 0; ///< Tools that break the schema of MCP or a limit.
+    std::size_t left_out = 0; ///< How many tools do not fit MCP's schema, or break a limit.
     std::string next_cursor;
     bool more = false; ///< There is a next page; its cursor may be empty.
 };
 
-/// nullopt: not an answer to tools/list.
+/// nullopt: this is no answer to tools/list.
 [[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
 
 /// The names under which a server's tools are offered to models, in their order:
@@ -36,8 +36,8 @@ struct mcp_tool_page {
 [[nodiscard]] std::vector<std::string>
 mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools);
 
-/// What the name of a server may be: 1 to 32 of A-Z a-z 0-9 _ -, without `__` and without an
-/// underscore at its ends, so that tools of two servers never have the same name.
+/// True for 1 to 32 of A-Z a-z 0-9 _ -, without `__` and without an underscore at its ends: then
+/// the tools of two servers never have the same name.
 [[nodiscard]] bool is_mcp_server_name(std::string_view name) noexcept;
 
 } // namespace agui::runner

@@ -20,24 +20,26 @@ class mcp_link;
 /// One MCP server: how its sessions are made and how long things may take.
 struct mcp_server_settings {
     mcp_client_settings client; ///< `client.server` is also part of the names of its tools.
-    /// A new channel, for each session.
+    /// Makes a new channel for each session.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor)> channel;
-    /// Between two attempts to begin a session; doubled up to the second value.
+    /// The pause between two attempts to begin a session; it doubles up to reconnect_max.
     std::chrono::milliseconds reconnect_min{1'000};
     std::chrono::milliseconds reconnect_max{60'000};
     /// How long a call waits for a session that is about to begin again.
     std::chrono::milliseconds reconnect_wait{5'000};
-    /// Between two lists of a server that says all the time that its tools are others.
+    /// The least time between two requests for the list of tools, if a server keeps saying that it
+    /// has changed.
     std::chrono::milliseconds list_pause{1'000};
 };
 
 /// Keeps the tools of MCP servers in a registry: begins a session with each, lists its tools, lists
-/// them again when they change, and begins another session, with a growing pause, when one is over.
-/// The tools of a server that is gone stay, and their calls give error results, until a new list
-/// replaces them. Runs never fail because of a server, and nothing here throws because of one.
+/// them again when they change, and begins another session, after a growing pause, when one is
+/// over. The tools of a server that is gone stay registered, and their calls give error results,
+/// until a new list replaces them. Runs never fail because of a server, and nothing here throws
+/// because of one.
 ///
-/// Lives on one executor, run by one thread; the tools may be called on any. `tools` and `log`
-/// outlive it, and what stop() has left under way.
+/// Used on one executor, which one thread runs; the tools may be called on any. `tools` and `log`
+/// must outlive it, and whatever is still under way after stop().
 class mcp_tools {
 public:
     mcp_tools(
@@ -48,11 +50,11 @@ public:
     mcp_tools(const mcp_tools&) = delete;
     mcp_tools& operator=(const mcp_tools&) = delete;
 
-    /// Begins. Returns when each server was tried once, or after `wait` if that comes first: the
-    /// others are tried on. On the executor, once.
+    /// To be called once, on the executor. Returns once each server was tried, or after `wait`;
+    /// then the others are tried further.
     [[nodiscard]] boost::asio::awaitable<void> start(std::chrono::milliseconds wait);
 
-    /// Ends all sessions; calls under way get error results. Returns within a few seconds, when the
+    /// Ends all sessions; calls under way get error results. Returns within a few seconds, once the
     /// servers that are processes are gone. On the executor, any number of times.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 

@@ -25,14 +25,13 @@ namespace {
 
 constexpr std::size_t error_body_bytes_max = 2048;
 
-// After the answer's end mark only the end of the body is missing. Waiting for it a moment lets the
-// connection be used again, which over TLS saves round trips; a server that holds it back must not
-// hold the run back.
+// After the answer's end mark only the end of the body is missing. With it, the connection can be
+// used again, which over TLS saves round trips. A server that holds it back must not delay the run.
 constexpr std::chrono::milliseconds body_end_wait{100};
 constexpr std::size_t body_end_bytes_max = 4096;
 constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
-/// `begun`: a byte of the body was received, so the server had begun to answer.
+/// `begun`: the server had begun to answer.
 model_failure from_transport(const transport_failure& error, bool begun) {
     model_failure result;
     result.detail = error.detail;
@@ -60,7 +59,8 @@ model_failure::kind kind_of_status(int status) noexcept {
     return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
 }
 
-/// RFC 9110, 10.2.3, as a number of seconds. Model servers send no dates.
+/// The Retry-After header (RFC 9110, 10.2.3), if it is a number of seconds. Model servers send no
+/// dates.
 std::optional<std::chrono::seconds> retry_after_of(const transport_response& response) {
     const std::string_view text = response.header("retry-after");
     std::uint32_t seconds = 0;
@@ -71,8 +71,8 @@ std::optional<std::chrono::seconds> retry_after_of(const transport_response& res
     return std::chrono::seconds(seconds);
 }
 
-/// For the log: the start of what the server said about its error. Nothing if it cannot be read.
-/// More of it than is kept, so that no secret is cut in two where the kept part ends.
+/// For the log: the start of what the server said about its error; empty if it cannot be read. It
+/// is more than is kept (error_text_max).
 asio::awaitable<std::string> read_error_body(transport_response& response) {
     std::string text;
     while (text.size() < error_text_max) {
@@ -110,14 +110,14 @@ read_rest(transport_response& response, answer_decoder& decoder, std::size_t byt
     }
 }
 
-/// What one read has brought is shown together. False: the decoder takes no more.
+/// Lets the decoder deliver what one read has brought as one batch. False: it takes no more.
 bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view bytes) {
     bool more = false;
     sink.begin_batch();
     try {
         more = decoder.feed(bytes);
     } catch (...) {
-        sink.end_batch(); // What was delivered before is shown.
+        sink.end_batch(); // What was delivered before the exception is published.
         throw;
     }
     sink.end_batch();
@@ -142,7 +142,7 @@ public:
         try {
             co_return co_await exchange(request, sink);
         } catch (const boost::system::system_error& error) {
-            // What awaits throw of themselves once the coroutine has been cancelled.
+            // Awaits throw this once the coroutine has been cancelled.
             if (error.code() != asio::error::operation_aborted) {
                 throw;
             }
@@ -175,7 +175,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     }
     pass_failpoint("model.ask");
     auto answered = co_await client_->send(question);
-    std::string().swap(question.body); // Assigning an empty one would keep the memory.
+    std::string().swap(question.body); // An assignment would keep the memory.
     if (!answered) {
         co_return from_transport(answered.error(), false);
     }
@@ -201,7 +201,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     bool begun = false;
     body_end end = co_await read_events(*response, decoder, sink, begun);
     if (!end.failed && !end.at_its_end && !decoder.failed()) {
-        // The last bytes let the connection be used again.
+        // Read to its end, so that the connection can be used again.
         const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
         co_await with_deadline(read_rest(*response, decoder, body_end_bytes_max), deadline);
     }
@@ -210,7 +210,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     if (end.failed && (cancelled || !outcome)) {
         co_return without_secrets(from_transport(*end.failed, begun), status);
     }
-    // Cut after the model's last word: nothing of the answer itself is missing.
+    // If the body broke off after the model's last word, nothing of the answer is missing.
     if (!outcome) {
         co_return without_secrets(outcome.error(), status);
     }
@@ -224,7 +224,7 @@ asio::awaitable<body_end> http_provider::read_events(
 ) {
     while (!decoder.ending()) {
         if (!sink.has_room()) {
-            // Meanwhile the server's bytes wait in the socket. No idle time runs without a read.
+            // Meanwhile the server's bytes wait in the socket. The idle time counts only in a read.
             co_await sink.room();
         }
         const transport_result<std::string_view> bytes = co_await response.read();
@@ -250,7 +250,7 @@ asio::awaitable<body_end> http_provider::read_events(
     const auto deadline = std::chrono::steady_clock::now() + settings_.end_wait;
     const std::optional<body_end> rest =
         co_await with_deadline(read_rest(response, decoder, no_bound), deadline);
-    // Too late: the read was cancelled, and its connection is closed.
+    // Without `rest` the time is up: the read was cancelled, which closed the connection.
     co_return rest ? *rest
                    : body_end{
                          .at_its_end = false,

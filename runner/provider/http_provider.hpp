@@ -11,21 +11,21 @@
 
 namespace agui::runner {
 
-/// What is configured of a model server, whatever its dialect.
+/// The configuration of a model server that does not depend on its dialect.
 struct http_provider_settings {
     std::string name; ///< model_provider::name().
     /// Cut out of what the server says about errors.
     std::vector<std::string> secrets;
-    /// After the model's last word: how long usage or the end mark are waited for.
+    /// How long usage or the end mark are waited for after the model's last word.
     std::chrono::milliseconds end_wait{2000};
 };
 
-/// A model server: a dialect over an HTTP client. Status codes become model_failure kinds: 408, 429
-/// and 5xx unavailable, other 4xx rejected. An upstream's error body reaches the failure's
-/// `upstream` (for the log), at most 2 KiB of it. Comments and signs of life do not count against
-/// the client's idle time, nor does the time in which the sink has no room. Once the decoder is
-/// `ending` the answer ends with usage, the end mark, the body or settings.end_wait, whichever is
-/// first; only a body that was read to its end leaves its connection to the next request.
+/// A model server: a dialect over an HTTP client. Status codes become kinds of model_failure: 408,
+/// 429 and 5xx are `unavailable`, other 4xx `rejected`. At most 2 KiB of the body of an error go to
+/// the failure's `upstream`, for the log. Comments and signs of life do not end the client's idle
+/// time; time in which the sink has no room does not count as idle. Once the decoder is ending(),
+/// the answer ends with usage, the end mark, the end of the body or settings.end_wait, whichever
+/// comes first. Only a connection whose body was read to its end is used for another request.
 [[nodiscard]] std::unique_ptr<model_provider> make_http_provider(
     std::shared_ptr<http_client> client, std::unique_ptr<model_dialect> dialect,
     http_provider_settings settings

@@ -11,26 +11,27 @@
 
 namespace agui::runner {
 
-/// Decodes one streamed answer (the body's bytes, cut anywhere) into a model_sink. Does no I/O; of
-/// one coroutine.
+/// Decodes one streamed answer (the bytes of a body, cut anywhere) into a model_sink. Does no I/O.
+/// Used by one coroutine.
 class answer_decoder {
 public:
     virtual ~answer_decoder() = default;
 
-    /// False: it takes no more, as the answer is whole or failed. Further bytes are ignored.
+    /// Takes more of the body. False: the answer is complete or has failed; further bytes are
+    /// ignored.
     virtual bool feed(std::string_view bytes) = 0;
 
-    /// All that the model says has come; usage or an end mark may follow, and is waited for only
-    /// briefly.
+    /// True: all that the model says has come. Usage or an end mark may follow, and is waited for
+    /// only briefly.
     [[nodiscard]] virtual bool ending() const noexcept = 0;
-    /// Usage or the end mark has come as well: nothing more is read.
+    /// True: usage or the end mark has come as well, and nothing more needs to be read.
     [[nodiscard]] virtual bool complete() const noexcept = 0;
-    /// The answer cannot become whole any more.
+    /// True: the answer cannot become complete any more.
     [[nodiscard]] virtual bool failed() const noexcept = 0;
-    /// The body is one document: it has no events that could be counted.
+    /// True: the body is one document, without events that could be counted.
     [[nodiscard]] virtual bool whole() const noexcept = 0;
-    /// Events of the dialect so far. Comments, pings and signs of life are none: a server that
-    /// sends nothing else is idle.
+    /// How many events of the dialect have come. Comments, pings and signs of life are none: a
+    /// server that sends nothing else is idle.
     [[nodiscard]] virtual std::size_t chunks() const noexcept = 0;
 
     /// The outcome, once the body has ended. Called once, last.
@@ -57,7 +58,7 @@ public:
     [[nodiscard]] virtual std::pair<std::string, std::string> key_header(std::string_view key
     ) const = 0;
 
-    /// For the answer to one call. `sink` must outlive the decoder.
+    /// A decoder for the answer to one call. `sink` must outlive it.
     [[nodiscard]] virtual std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters& asked, model_sink& sink) const = 0;
 };

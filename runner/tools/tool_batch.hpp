@@ -40,10 +40,10 @@ public:
         tool_outcome outcome;
     };
 
-    /// A call; without a tool it ends as "not registered". Arguments are parsed here: text that is
-    /// not a JSON object, or that does not fit the tool's schema, gives an error result without
-    /// calling the tool. `executor`, if any, executes the call if there is no tool, or if the tool
-    /// says that it is unavailable. Both must live until cancel() or done().
+    /// Adds a call. `executor` (may be null) executes it if there is no tool (null), or if the tool
+    /// says that it is unavailable; with neither, the call gets an error result. Arguments are
+    /// parsed here: text that is not a JSON object, or does not fit the tool's schema, gives an
+    /// error result without a call of the tool. Both must live until cancel() or done().
     void
     add(const registered_tool* tool, tool_invocation call, const tool_function* executor = nullptr);
     void start();

@@ -19,9 +19,10 @@ struct webhook_settings {
     std::size_t max_result_bytes = 1U << 20U;  ///< A longer answer is an error result.
 };
 
-/// A tool that POSTs `{name, arguments, toolCallId, threadId, runId, agentId}` and whose result is
-/// the answer's body; any status but 2xx, a timeout and a lost connection give error results that
-/// name the problem but not the URL. errc::invalid_input if the URL is not usable.
+/// A tool that sends `{name, arguments, toolCallId, threadId, runId, agentId}` by POST; its result
+/// is the body of the answer. Any status but 2xx, a timeout or a lost connection gives an error
+/// result, which names the problem but not the URL. No call is sent twice. errc::invalid_input: the
+/// URL or a header is not usable.
 [[nodiscard]] result<tool_function> make_webhook_tool(webhook_settings settings);
 
 } // namespace agui::runner
