@@ -14,8 +14,9 @@ namespace agui::gateway {
 
 /// Stops whose request has not been read yet. A stop with a runId applies to the request with that
 /// runId, if it comes within `life`. A stop of a whole thread applies to requests whose first byte
-/// had come before it, not to later ones. Limited per principal and in total, so that one principal
-/// alone cannot push out the stops of others; the oldest are dropped first. Not synchronised.
+/// had come before it, not to later ones. Limited in total and, to a quarter of that, per
+/// principal, so that no single principal can take all places; the oldest are dropped first. Not
+/// synchronised.
 class early_stops {
 public:
     using time_point = std::chrono::steady_clock::time_point;

@@ -60,7 +60,7 @@ struct run_opening {
 /// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
 /// RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for user_stop, superseded
 /// and max_output_tokens, and RUN_ERROR with the reason as code for the others, and for all of them
-/// if an external call is open. A failure gives RUN_ERROR. `usage` is on all of them (S12).
+/// if an external call is open. A failure gives RUN_ERROR. Each terminal has `usage` (S12).
 class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
