@@ -62,3 +62,50 @@ describe('the command-line client', () => {
 
     it('left only valid requests to the model server', () => model.checkRequests());
 });
+
+describe('the chat-loop example', () => {
+    let model;
+
+    before(async () => {
+        model = await ModelServer.start();
+    });
+    after(() => stopAll(model));
+
+    async function chat(message) {
+        const run = spawn(path.join(binFolder, 'chat-loop'), [model.url, 'test-model', message]);
+        let output = '';
+        run.stdout.on('data', (chunk) => (output += chunk));
+        run.stderr.on('data', (chunk) => (output += chunk));
+        const code = await new Promise((resolve, reject) => {
+            run.on('error', reject);
+            run.on('close', resolve);
+        });
+        return { code, output };
+    }
+
+    it('executes both tools and goes on with their results', async () => {
+        const calls = [
+            { name: 'add', arguments: '{"a":17,"b":25}', id: 'call_add' },
+            { name: 'get_time', arguments: '{}', id: 'call_time' },
+        ];
+        model.script('add and tell the time', [{ toolCalls: calls }, { content: 'It is 42.' }]);
+
+        const { code, output } = await chat('add and tell the time');
+
+        assert.equal(code, 0, output);
+        assert.match(output, /\[add {"a":17,"b":25}\]\n\[get_time {}\]/);
+        assert.match(output, /It is 42\.\n\(1 rounds, 2 calls\)\n$/);
+        const sent = outline((await model.request('add and tell the time', 2)).conversation);
+        assert.match(sent[2], /^tool call_add: 42\.0+$/);
+        assert.match(sent[3], /^tool call_time: \d{4}-\d\d-\d\dT/);
+    });
+
+    it('says what went wrong with a model server', async () => {
+        model.script('fail', [{ status: 500, error: { message: 'out of order' } }]);
+
+        const { code, output } = await chat('fail');
+
+        assert.equal(code, 1, output);
+        assert.match(output, /model/);
+    });
+});
