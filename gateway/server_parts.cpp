@@ -121,6 +121,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.settings.max_rounds = agent.max_rounds;
     entry.settings.max_parallel_tools = agent.max_parallel_tools;
     entry.settings.limits = agent.limits;
+    entry.settings.window = agent.window;
     if (!agent.detects_loops) {
         entry.settings.limits.loop_threshold = 0;
     }

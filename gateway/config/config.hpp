@@ -165,6 +165,7 @@ struct agent_config {
     std::uint32_t max_parallel_tools = 8;
     bool detects_loops = true;  ///< False: `loop_detection = "off"`.
     runner::turn_limits limits; ///< loop_threshold counts only if detects_loops.
+    session::history_window window;
     std::vector<std::string> overridable;
     std::optional<session::client_history> client_history; ///< nullopt: session.client_history.
     context_place context = context_place::user;

@@ -86,8 +86,8 @@ void read_agent(config_reader& table, agent_config& agent) {
         }
     }
     read_limits(table, agent);
-    table.unsupported("max_history_messages");
-    table.unsupported("max_history_tokens");
+    table.read_number("max_history_messages", agent.window.max_messages, 0, 1'000'000);
+    table.read_number("max_history_tokens", agent.window.max_tokens, 0, std::int64_t{1} << 53);
 }
 
 } // namespace agui::gateway

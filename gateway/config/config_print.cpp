@@ -363,6 +363,8 @@ toml::table agent_table(const agent_config& agent, const session_config& session
         {"max_calls", static_cast<std::int64_t>(agent.limits.max_calls)},
         {"max_turn_rounds", static_cast<std::int64_t>(agent.limits.max_turn_rounds)},
         {"max_tokens", static_cast<std::int64_t>(agent.limits.max_tokens)},
+        {"max_history_messages", static_cast<std::int64_t>(agent.window.max_messages)},
+        {"max_history_tokens", static_cast<std::int64_t>(agent.window.max_tokens)},
         {"loop_detection",
          agent.detects_loops ? loop_action_name(agent.limits.on_loop) : std::string_view("off")},
         {"loop_threshold", static_cast<std::int64_t>(agent.limits.loop_threshold)},

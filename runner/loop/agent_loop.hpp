@@ -12,6 +12,7 @@
 #include "session/base/log.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/history_plan.hpp"
+#include "session/history/history_window.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -83,6 +84,7 @@ struct agent_settings {
     /// changed; may be null.
     std::shared_ptr<const tool_executors> executors = {};
     turn_limits limits;
+    session::history_window window; ///< How much of the conversation the model is sent.
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };

@@ -118,7 +118,7 @@ boost::asio::awaitable<model_round::attempt> model_round::ask_model(std::size_t 
     }
     // Built anew for each model: a provider empties it.
     std::vector<session::message> history =
-        session::model_history(run_.thread.thread(), run_.thread.tip());
+        session::model_history(run_.thread.thread(), run_.thread.tip(), run_.request.agent.window);
     run_.thread.unload(); // Not in memory while the model streams.
     put_context(history, run_.request.agent.context);
     model_request ask;

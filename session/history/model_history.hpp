@@ -1,17 +1,20 @@
 #pragma once
 
 #include "session/conversation/thread.hpp"
+#include "session/history/history_window.hpp"
 
 #include <vector>
 
 namespace agui::session {
 
 /// The conversation of the branch that ends in `tip`, as a model gets it: select_history(), then
-/// repair_history(). Whatever shortens or edits a history does so between these two, so that its
-/// result is repaired as well; its settings come from the agent, through model_round.
+/// within_window(), then repair_history(). Whatever shortens or edits a history does so between
+/// these two, so that its result is repaired as well; its settings come from the agent, through
+/// model_round.
 ///
 /// Pure, and stable: a stored history that only grows yields output that only grows, byte for byte,
-/// except for calls that were answered meanwhile.
-[[nodiscard]] std::vector<message> model_history(const thread_record& thread, node_index tip);
+/// except for calls that were answered meanwhile, and where a block leaves the window.
+[[nodiscard]] std::vector<message>
+model_history(const thread_record& thread, node_index tip, const history_window& window = {});
 
 } // namespace agui::session

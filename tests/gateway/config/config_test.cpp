@@ -159,6 +159,8 @@ loop_threshold = 5
 max_calls = 7
 max_turn_rounds = 8
 max_tokens = 9000
+max_history_messages = 40
+max_history_tokens = 5000
 )")
                            .value();
 
@@ -198,6 +200,8 @@ max_tokens = 9000
     EXPECT_EQ(all.agents[0].limits.max_calls, 7U);
     EXPECT_EQ(all.agents[0].limits.max_turn_rounds, 8U);
     EXPECT_EQ(all.agents[0].limits.max_tokens, 9000U);
+    EXPECT_EQ(all.agents[0].window.max_messages, 40U);
+    EXPECT_EQ(all.agents[0].window.max_tokens, 5000U);
 }
 
 TEST_F(ConfigFile, NamesFileLineColumnAndKeyOfAProblem) {
@@ -266,13 +270,6 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
         const std::string problem = problem_of(minimal, {text});
         EXPECT_NE(problem.find(expected), std::string::npos) << problem;
         EXPECT_NE(problem.find(text.substr(0, text.find_first_of(".="))), std::string::npos);
-    }
-    const std::string agent =
-        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
-    for (const char* key : {"max_history_messages = 5", "max_history_tokens = 5"}) {
-        SCOPED_TRACE(key);
-        const std::string problem = problem_of(agent + key + "\n");
-        EXPECT_NE(problem.find("supported by this version"), std::string::npos) << problem;
     }
 }
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace agui::session {
+
+/// How much of a conversation a model is sent; 0: no limit.
+struct history_window {
+    std::size_t max_messages = 0;
+    std::uint64_t max_tokens = 0; ///< As estimated_tokens() counts them.
+
+    [[nodiscard]] bool limited() const noexcept { return max_messages > 0 || max_tokens > 0; }
+};
+
+/// Four bytes of text, arguments and names are a token; a message has 4 more, a media part counts
+/// as 1000. Model servers count differently: leave room.
+[[nodiscard]] std::uint64_t estimated_tokens(const message& value);
+
+/// Drops the oldest turns, so that the rest is within the window. A turn begins with a user message
+/// and is dropped or kept as a whole: no call is separated from its result. Turns are dropped in
+/// blocks of half the window, counted from the start of the conversation, so that successive
+/// requests begin alike until a whole block goes, and a provider's prompt cache remains of use.
+/// What comes before the first user message is always kept, and so is the last turn, even if it
+/// alone is more than the window.
+///
+/// Pure. For a selection (history_selection), before it is repaired.
+[[nodiscard]] std::vector<message>
+within_window(std::vector<message> messages, const history_window& window);
+
+} // namespace agui::session
