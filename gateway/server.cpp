@@ -178,7 +178,7 @@ server::impl::impl(config what, server_options given)
 }
 
 std::vector<route> server::impl::make_routes() {
-    const http_handler run = make_agui_route(runs, parser);
+    const http_handler run = make_agui_route(runs, parser, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
         {.method = "POST", .pattern = "/agui", .handler = run, .streams = true, .json = true},

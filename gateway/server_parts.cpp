@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -250,6 +251,9 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger&
         runner::webhook_settings settings;
         settings.url = tool.url;
         settings.headers = all_headers(tool.headers, tool.secret_headers);
+        settings.method = tool.get ? runner::http_method::get : runner::http_method::post;
+        settings.idempotent = tool.idempotent;
+        settings.pass_headers = tool.pass_headers;
         settings.timeout = tool.timeout;
         settings.max_result_bytes = tools.max_result_bytes;
         auto function = runner::make_webhook_tool(std::move(settings));
@@ -290,6 +294,14 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& to
         };
     }
     return servers;
+}
+
+std::vector<std::string> passed_headers(const tools_config& tools) {
+    std::set<std::string> names{std::string(runner::trace_header)};
+    for (const webhook_config& tool : tools.webhooks) {
+        names.insert(tool.pass_headers.begin(), tool.pass_headers.end());
+    }
+    return {names.begin(), names.end()};
 }
 
 run_settings make_run_settings(

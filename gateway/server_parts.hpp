@@ -37,6 +37,8 @@ secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
 const runner::tool_registry&
 add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger& log);
+/// Which headers of a run's request its webhooks may be passed, in lower case.
+[[nodiscard]] std::vector<std::string> passed_headers(const tools_config& tools);
 /// `log` outlives them.
 [[nodiscard]] std::vector<runner::mcp_server_settings>
 make_mcp_servers(const tools_config& tools, logger& log);

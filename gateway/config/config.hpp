@@ -111,6 +111,9 @@ struct webhook_config {
     std::string url;
     header_list headers;                          ///< Values are treated as secrets.
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
+    bool get = false;                             ///< `method = "GET"`.
+    bool idempotent = false;                      ///< A call may be sent again.
+    std::vector<std::string> pass_headers;        ///< Of the run's request; in lower case.
     std::chrono::seconds timeout{30};
 };
 

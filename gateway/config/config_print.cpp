@@ -233,6 +233,9 @@ toml::table tools_table(const tools_config& tools, const session::history_policy
         entry.insert("url", url_names(tool.url));
         entry.insert("headers", header_names(tool.headers));
         entry.insert("header_env", variable_names(tool.secret_headers));
+        entry.insert("method", tool.get ? "GET" : "POST");
+        entry.insert("idempotent", tool.idempotent);
+        entry.insert("pass_headers", strings(tool.pass_headers));
         entry.insert("timeout_seconds", seconds(tool.timeout));
         webhooks.push_back(std::move(entry));
     }

@@ -2,7 +2,15 @@
 
 #include "gateway/config/config_values.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace agui::gateway {
 namespace {
@@ -33,6 +41,35 @@ void read_external(config_reader table, tools_config& tools) {
     tools.external.push_back(std::move(tool));
 }
 
+// What belongs to one connection or one body says nothing about another.
+bool may_be_passed(std::string_view name) {
+    static constexpr std::array<std::string_view, 12> own = {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "te",
+        "transfer-encoding",
+        "upgrade"
+    };
+    return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
+}
+
+void read_passed_headers(config_reader& table, std::vector<std::string>& names) {
+    table.read("pass_headers", names);
+    for (std::string& name : names) {
+        name = to_lower(name);
+        if (!may_be_passed(name)) {
+            table.problem("pass_headers", "holds a name that cannot be passed on");
+        }
+    }
+}
+
 void read_webhook(config_reader table, tools_config& tools) {
     webhook_config tool;
     read_definition(table, tool.definition);
@@ -43,10 +80,9 @@ void read_webhook(config_reader table, tools_config& tools) {
     read_headers(table, tool.headers);
     read_secret_headers(table, tool.secret_headers);
     table.read_seconds("timeout_seconds", tool.timeout, 1, 3600);
-    bool idempotent = false;
-    if (table.read("idempotent", idempotent) && idempotent) {
-        table.problem("idempotent", "not supported by this version");
-    }
+    table.read_choice("method", tool.get, {{"POST", false}, {"GET", true}});
+    table.read("idempotent", tool.idempotent);
+    read_passed_headers(table, tool.pass_headers);
     table.report_unknown();
     tools.webhooks.push_back(std::move(tool));
 }

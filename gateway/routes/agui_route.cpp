@@ -13,8 +13,25 @@ namespace asio = boost::asio;
 
 namespace {
 
-asio::awaitable<handler_reply>
-start_run(run_service& runs, input_parser& parser, http_request& request) {
+/// A longer value is not passed on: it would be kept, and sent, with each call of the run.
+constexpr std::size_t max_passed_header = 4'096;
+
+std::vector<std::pair<std::string, std::string>>
+headers_of(const http_request& request, const std::vector<std::string>& names) {
+    std::vector<std::pair<std::string, std::string>> headers;
+    for (const std::string& name : names) {
+        const std::string_view value = request.header(name);
+        if (!value.empty() && value.size() <= max_passed_header) {
+            headers.emplace_back(name, value);
+        }
+    }
+    return headers;
+}
+
+asio::awaitable<handler_reply> start_run(
+    run_service& runs, input_parser& parser,
+    std::shared_ptr<const std::vector<std::string>> passed_headers, http_request& request
+) {
     const std::size_t body_bytes = request.body.size();
     auto input = co_await parser.read(std::move(request.body));
     request.memory.shrink_to(0); // The body is freed before anything waits.
@@ -60,6 +77,7 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
     move_into(what, std::move(*input));
     what.body_bytes = body_bytes;
     what.received = request.received;
+    what.headers = headers_of(request, *passed_headers);
     auto accepted = co_await runs.accept(std::move(what));
     if (!accepted) {
         co_return to_reply(accepted.error());
@@ -74,9 +92,12 @@ start_run(run_service& runs, input_parser& parser, http_request& request) {
 
 } // namespace
 
-http_handler make_agui_route(run_service& runs, input_parser& parser) {
-    return [&runs, &parser](http_request& request) {
-        return start_run(runs, parser, request);
+http_handler
+make_agui_route(run_service& runs, input_parser& parser, std::vector<std::string> passed_headers) {
+    return [&runs, &parser,
+            headers = std::make_shared<const std::vector<std::string>>(std::move(passed_headers)
+            )](http_request& request) {
+        return start_run(runs, parser, headers, request);
     };
 }
 

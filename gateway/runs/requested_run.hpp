@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -22,6 +24,8 @@ struct requested_run {
     memory_share memory;        ///< The input's memory; held until the run has begun.
     std::optional<disconnect_policy> on_disconnect;        ///< From the header X-On-Disconnect.
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
+    /// Headers that tools may be passed; names in lower case.
+    std::vector<std::pair<std::string, std::string>> headers;
     std::string idempotency_key; ///< From the header Idempotency-Key; empty: none.
     /// When its first byte arrived: a stop of the whole thread that comes later applies to it.
     std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();

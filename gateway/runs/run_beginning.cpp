@@ -191,6 +191,7 @@ private:
         run.snapshot = plan_.snapshot;
         run.new_user_turn = plan_.new_user_turn;
         run.external_tools = std::move(tools_);
+        run.headers = std::move(request_.what.headers);
         run.thread = std::move(thread_);
         launch_run(request_, std::move(log_), std::move(record), std::move(run), *agent.model);
     }

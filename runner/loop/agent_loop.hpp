@@ -108,6 +108,8 @@ struct run_request {
     /// before it has said anything. Within a user turn the one that answered is asked first.
     std::vector<model_choice> fallbacks = {};
     std::vector<tool_definition> external_tools; ///< Offered in addition to the server's.
+    /// For tool_invocation::headers.
+    std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 /// What the loop needs. What the references name must outlive every run.

@@ -123,12 +123,17 @@ session::message tool_round::result_message(tool_batch::finished& one) {
     result.id = run_.services.ids.next("msg");
     result.role = session::role::tool;
     result.tool_call_id = one.call_id;
-    result.content = std::move(one.outcome.content);
     if (const auto warning = warnings_.extract(one.call_id)) {
-        prepend(result.content, warning.mapped());
+        prepend(one.outcome.content, warning.mapped());
     }
     if (one.outcome.what == tool_outcome::kind::error) {
-        result.error = session::text_of(result.content);
+        result.error = session::text_of(one.outcome.content);
+    }
+    if (one.outcome.shown) {
+        result.for_model = std::make_shared<const session::content>(std::move(one.outcome.content));
+        result.content = *std::move(one.outcome.shown);
+    } else {
+        result.content = std::move(one.outcome.content);
     }
     return result;
 }
@@ -148,6 +153,8 @@ tool_invocation tool_round::invocation(const session::tool_call& call) const {
     made.thread_id = run_.request.key.thread_id;
     made.run_id = run_.request.run_id;
     made.agent_id = run_.request.agent.id;
+    made.principal = run_.request.key.principal;
+    made.headers = run_.request.headers;
     return made;
 }
 

@@ -57,6 +57,14 @@ tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     return outcome;
 }
 
+bool may_be_shown(const session::content& shown, std::size_t max_bytes) {
+    const auto* text = std::get_if<std::string>(&shown);
+    const std::string parts =
+        text != nullptr ? "" : boost::json::serialize(std::get<boost::json::array>(shown));
+    const std::string& all = text != nullptr ? *text : parts;
+    return all.size() <= max_bytes && is_utf8(all);
+}
+
 /// An exception's text comes from the tool's author.
 std::string describe(const std::exception_ptr& thrown) {
     try {
@@ -217,6 +225,10 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
         return;
     }
     outcome = bounded(std::move(outcome), max_result_bytes_);
+    if (outcome.shown && !may_be_shown(*outcome.shown, max_result_bytes_)) {
+        outcome.shown.reset();
+        log_failure(ended, log_level::warning, "What it shows is too large, or not UTF-8.");
+    }
     if (outcome.what == tool_outcome::kind::error) {
         log_failure(ended, level, outcome.log_detail);
     }

@@ -13,8 +13,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -28,6 +30,9 @@ struct tool_invocation {
     std::string thread_id;
     std::string run_id;
     std::string agent_id;
+    std::string principal = {}; ///< Empty if the server knows only one.
+    /// Of the request that began the run, those that may be passed on; names in lower case.
+    std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
 struct tool_outcome {
@@ -43,6 +48,8 @@ struct tool_outcome {
     session::content content;
     /// For the log only: a reason for an error that the model is not told. Holds no content.
     std::string log_detail = {};
+    /// What clients are shown in place of `content`, which is the model's; nothing: the same.
+    std::optional<session::content> shown = {};
 };
 
 /// A server tool. Runs on the run's executor; an exception becomes an error result whose text says

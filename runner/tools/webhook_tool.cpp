@@ -3,14 +3,20 @@
 #include "runner/base/timeout.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/http/http_url.hpp"
+#include "session/base/ascii.hpp"
 
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/serialize.hpp>
-#include <boost/system/system_error.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace agui::runner {
 
@@ -18,11 +24,13 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr int max_attempts = 3;
+constexpr std::chrono::seconds longest_pause{10};
+
 struct webhook {
     std::shared_ptr<http_client> transport;
     std::string target;
-    std::chrono::milliseconds timeout;
-    std::size_t max_result_bytes;
+    webhook_settings settings;
 };
 
 /// `detail`: for the log, if the model is not told everything.
@@ -55,62 +63,197 @@ std::string_view describe(transport_failure::kind kind) noexcept {
     return "The tool failed.";
 }
 
-tool_outcome error_of(const transport_failure& failed) {
-    return error_result(
+// How one attempt ended.
+struct attempt {
+    tool_outcome outcome;
+    bool may_help = false; ///< To try again.
+    std::optional<std::chrono::seconds> pause = {};
+};
+
+attempt attempt_of(const transport_failure& failed) {
+    attempt made{error_result(
         std::string(describe(failed.what)),
         std::string(to_string(failed.what)) + ": " + failed.detail
-    );
+    )};
+    const bool not_begun = failed.what == transport_failure::kind::connect ||
+                           failed.what == transport_failure::kind::tls;
+    if (not_begun) {
+        made.outcome.what = tool_outcome::kind::unavailable;
+    }
+    made.may_help = not_begun || failed.what == transport_failure::kind::lost;
+    return made;
+}
+
+/// RFC 9110, 10.2.3, as a number of seconds.
+std::optional<std::chrono::seconds> retry_after_of(const transport_response& response) {
+    const std::string_view text = response.header("retry-after");
+    std::uint32_t seconds = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return std::chrono::seconds(seconds);
+}
+
+attempt attempt_of(const transport_response& response) {
+    const int status = response.status();
+    return {
+        error_result("The tool answered with status " + std::to_string(status) + "."),
+        status == 429 || status == 502 || status == 503 || status == 504, retry_after_of(response)
+    };
 }
 
 std::string write_body(const tool_invocation& call) {
-    const boost::json::object body{{"name", call.name},          {"arguments", call.arguments},
-                                   {"toolCallId", call.call_id}, {"threadId", call.thread_id},
-                                   {"runId", call.run_id},       {"agentId", call.agent_id}};
+    boost::json::object body{{"name", call.name},          {"arguments", call.arguments},
+                             {"toolCallId", call.call_id}, {"threadId", call.thread_id},
+                             {"runId", call.run_id},       {"agentId", call.agent_id}};
+    if (!call.principal.empty()) {
+        body["principal"] = call.principal;
+    }
     return boost::json::serialize(body);
 }
 
-asio::awaitable<tool_outcome> exchange(std::shared_ptr<const webhook> hook, std::string body) {
+template <class Predicate>
+std::string percent_encoded(std::string_view text, Predicate stays) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string result;
+    for (const char c : text) {
+        if (stays(c)) {
+            result += c;
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        result += '%';
+        result += digits[byte >> 4U];
+        result += digits[byte & 15U];
+    }
+    return result;
+}
+
+std::string as_query(std::string_view text) {
+    return percent_encoded(text, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '.' || c == '_' || c == '~';
+    });
+}
+
+std::string as_header(std::string_view text) {
+    return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%'; });
+}
+
+std::string write_target(const webhook& hook, const tool_invocation& call) {
+    std::string target = hook.target;
+    char separator = target.find('?') == std::string::npos ? '?' : '&';
+    for (const auto& member : call.arguments) {
+        const auto* text = member.value().if_string();
+        target += std::exchange(separator, '&') + as_query(member.key()) + "=";
+        target +=
+            text != nullptr ? as_query(*text) : as_query(boost::json::serialize(member.value()));
+    }
+    return target;
+}
+
+bool is_in(std::string_view name, const std::vector<std::pair<std::string, std::string>>& headers) {
+    return std::ranges::any_of(headers, [name](const auto& each) {
+        return equal_ignoring_case(each.first, name);
+    });
+}
+
+bool may_repeat(const webhook_settings& settings) noexcept {
+    return settings.idempotent || settings.method == http_method::get;
+}
+
+transport_request write_request(const webhook& hook, const tool_invocation& call) {
+    const webhook_settings& settings = hook.settings;
     transport_request request;
-    request.target = hook->target;
-    request.body = std::move(body);
-    auto answered = co_await hook->transport->send(request);
+    request.method = settings.method;
+    request.target = hook.target;
+    if (settings.method == http_method::get) {
+        request.target = write_target(hook, call);
+        request.headers = {
+            {"X-Agui-Tool-Call-Id", as_header(call.call_id)},
+            {"X-Agui-Thread-Id", as_header(call.thread_id)},
+            {"X-Agui-Run-Id", as_header(call.run_id)},
+            {"X-Agui-Agent-Id", as_header(call.agent_id)}
+        };
+        if (!call.principal.empty()) {
+            request.headers.emplace_back("X-Agui-Principal", as_header(call.principal));
+        }
+    } else {
+        request.body = write_body(call);
+    }
+    if (may_repeat(settings)) {
+        const std::string owner = call.principal.empty() ? "" : as_header(call.principal) + "/";
+        request.headers.emplace_back(
+            "Idempotency-Key", owner + as_header(call.thread_id) + "/" + as_header(call.call_id)
+        );
+    }
+    for (const auto& [name, value] : call.headers) {
+        const bool wanted =
+            name == trace_header ||
+            std::ranges::find(settings.pass_headers, name) != settings.pass_headers.end();
+        if (wanted && !is_in(name, settings.headers)) {
+            request.headers.emplace_back(name, value);
+        }
+    }
+    return request;
+}
+
+// A text that is too long keeps a few bytes more than it may have: whoever stores it sees that.
+asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& request) {
+    auto answered = co_await hook.transport->send(request);
     if (!answered) {
-        co_return error_of(answered.error());
+        co_return attempt_of(answered.error());
     }
     const std::unique_ptr<transport_response> response = std::move(*answered);
     if (response->status() < 200 || response->status() >= 300) {
-        co_return error_result(
-            "The tool answered with status " + std::to_string(response->status()) + "."
-        );
+        co_return attempt_of(*response);
     }
+    const std::size_t kept = hook.settings.max_result_bytes + 4;
     std::string text;
-    for (;;) {
+    while (text.size() <= kept) {
         const transport_result<std::string_view> bytes = co_await response->read();
         if (!bytes) {
-            co_return error_of(bytes.error());
+            co_return attempt_of(bytes.error());
         }
         if (bytes->empty()) {
             break;
         }
-        if (bytes->size() > hook->max_result_bytes - text.size()) {
-            co_return error_result(
-                "The tool's answer is longer than " + std::to_string(hook->max_result_bytes) +
-                " bytes."
-            );
-        }
-        text.append(*bytes);
+        text.append(bytes->substr(0, kept + 1 - text.size()));
     }
+    text.resize(utf8_head(text, kept).size());
     if (!is_utf8(text)) {
-        co_return error_result("The tool's answer is not text in UTF-8.");
+        co_return attempt{error_result("The tool's answer is not text in UTF-8.")};
     }
-    co_return tool_outcome{.what = tool_outcome::kind::result, .content = std::move(text)};
+    co_return attempt{{tool_outcome::kind::result, std::move(text)}};
+}
+
+asio::awaitable<tool_outcome>
+attempts(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
+    const transport_request request = write_request(*hook, invocation);
+    bool begun = false;
+    for (int number = 1;; ++number) {
+        attempt made = co_await exchange(*hook, request);
+        begun = begun || made.outcome.what != tool_outcome::kind::unavailable;
+        const auto pause = made.pause ? std::chrono::milliseconds(*made.pause)
+                                      : hook->settings.retry_pause * number;
+        if (!made.may_help || !may_repeat(hook->settings) || number == max_attempts ||
+            pause > longest_pause) {
+            if (begun && made.outcome.what == tool_outcome::kind::unavailable) {
+                made.outcome.what = tool_outcome::kind::error;
+            }
+            co_return std::move(made.outcome);
+        }
+        asio::steady_timer timer(co_await asio::this_coro::executor, pause);
+        co_await timer.async_wait(asio::use_awaitable);
+    }
 }
 
 asio::awaitable<tool_outcome>
 call(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
-    const auto deadline = std::chrono::steady_clock::now() + hook->timeout;
+    const auto deadline = std::chrono::steady_clock::now() + hook->settings.timeout;
     std::optional<tool_outcome> outcome =
-        co_await with_deadline(exchange(hook, write_body(invocation)), deadline);
+        co_await with_deadline(attempts(hook, std::move(invocation)), deadline);
     co_return outcome ? *std::move(outcome)
                       : error_result(std::string(describe(transport_failure::kind::timeout)));
 }
@@ -124,12 +267,13 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     }
     http_endpoint endpoint;
     endpoint.base_url = (url->tls ? "https://" : "http://") + url->authority;
-    endpoint.headers = std::move(settings.headers);
+    endpoint.headers = settings.headers;
     // The deadline of the whole call covers this.
     endpoint.connect_timeout = settings.timeout;
     endpoint.first_byte_timeout = settings.timeout;
     endpoint.idle_timeout = settings.timeout;
-    // A tool that has been started is never started again: no request is sent a second time.
+    // A tool that has been started is never started again, unless it says that it may be: the
+    // transport sends no request a second time.
     endpoint.reuse_connections = false;
     result<std::shared_ptr<http_client>> transport = make_http_client(std::move(endpoint));
     if (!transport) {
@@ -138,8 +282,7 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     auto hook = std::make_shared<webhook>();
     hook->transport = *std::move(transport);
     hook->target = (url->path.empty() ? "/" : url->path) + url->query;
-    hook->timeout = settings.timeout;
-    hook->max_result_bytes = settings.max_result_bytes;
+    hook->settings = std::move(settings);
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
     return tool_function([hook = std::shared_ptr<const webhook>(std::move(hook))](
                              tool_invocation invocation

@@ -46,6 +46,15 @@ std::optional<role> role_from_string(std::string_view name) noexcept {
     return std::nullopt;
 }
 
+namespace {
+
+template <class T>
+bool same_value(const std::shared_ptr<const T>& left, const std::shared_ptr<const T>& right) {
+    return left == right || (left && right && *left == *right);
+}
+
+} // namespace
+
 bool operator==(const message& left, const message& right) {
     const auto members = [](const message& of) {
         return std::tie(
@@ -54,9 +63,8 @@ bool operator==(const message& left, const message& right) {
             of.encrypted_value_type, of.metadata
         );
     };
-    const bool same_origin = left.origin == right.origin ||
-                             (left.origin && right.origin && *left.origin == *right.origin);
-    return same_origin && members(left) == members(right);
+    return same_value(left.origin, right.origin) && same_value(left.for_model, right.for_model) &&
+           members(left) == members(right);
 }
 
 std::string text_of(const content& value) {

@@ -239,6 +239,13 @@ json::object to_stored_json(const message& value) {
     if (value.origin) {
         object.emplace("origin", to_json(*value.origin));
     }
+    if (value.for_model) {
+        const auto* text = std::get_if<std::string>(value.for_model.get());
+        object.emplace(
+            "forModel", text != nullptr ? json::value(*text)
+                                        : json::value(std::get<json::array>(*value.for_model))
+        );
+    }
     return object;
 }
 
@@ -249,6 +256,15 @@ result<message> message_from_stored_json(const json::value& value) {
     if (read && origin != nullptr && read->role == role::assistant) {
         if (std::optional<turn_origin> known = turn_origin_from_json(*origin)) {
             read->origin = std::make_shared<const turn_origin>(*std::move(known));
+        }
+    }
+    const json::value* const model = object == nullptr ? nullptr : object->if_contains("forModel");
+    if (read && model != nullptr && read->role == role::tool) {
+        std::optional<failure> error;
+        member_reader reader(*object, {}, error);
+        content told = read_content(model, reader, error);
+        if (!error) {
+            read->for_model = std::make_shared<const content>(std::move(told));
         }
     }
     return read;

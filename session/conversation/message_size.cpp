@@ -113,6 +113,9 @@ std::size_t stored_size(const message& value, std::size_t most) {
     }
     sum.add(value.encrypted_value);
     sum.add(value.metadata);
+    if (value.for_model) {
+        sum.add(*value.for_model);
+    }
     if (value.origin) {
         sum.add(value.origin->data);
         for (const turn_block& block : value.origin->blocks) {

@@ -119,6 +119,10 @@ private:
         if (stored != results_.end()) {
             message& result = messages_[stored->second];
             result.name = call.name;
+            if (result.for_model) {
+                result.content = *result.for_model;
+                result.for_model = nullptr;
+            }
             return std::move(result);
         }
         message result;

@@ -133,6 +133,9 @@ when = "advertised"
 name = "get_weather"
 url = "http://127.0.0.1:9000/weather"
 timeout_seconds = 5
+method = "GET"
+idempotent = true
+pass_headers = ["Authorization", "x-tenant"]
 [models.main]
 provider = "openai"
 base_url = "http://127.0.0.1:4010/v1/"
@@ -182,6 +185,11 @@ max_history_tokens = 5000
     EXPECT_EQ(all.tools.external[0].definition.parameters.at("type").as_string(), "object");
     ASSERT_EQ(all.tools.webhooks.size(), 1U);
     EXPECT_EQ(all.tools.webhooks[0].timeout, std::chrono::seconds(5));
+    EXPECT_TRUE(all.tools.webhooks[0].get);
+    EXPECT_TRUE(all.tools.webhooks[0].idempotent);
+    EXPECT_EQ(
+        all.tools.webhooks[0].pass_headers, (std::vector<std::string>{"authorization", "x-tenant"})
+    );
     ASSERT_EQ(all.models.size(), 2U);
     const model_config& model = all.models[0];
     EXPECT_EQ(model.base_url, "http://127.0.0.1:4010/v1");
@@ -270,6 +278,21 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
         const std::string problem = problem_of(minimal, {text});
         EXPECT_NE(problem.find(expected), std::string::npos) << problem;
         EXPECT_NE(problem.find(text.substr(0, text.find_first_of(".="))), std::string::npos);
+    }
+}
+
+TEST(Config, RefusesHeadersThatCannotBePassedOn) {
+    const std::string hook = std::string(minimal) +
+                             "[[tools.webhook]]\nname = \"w\"\nurl = \"http://h/\"\n"
+                             "pass_headers = [\"X-Tenant\", \"";
+    EXPECT_TRUE(load(hook + "cookie\"]\n"));
+    for (const std::string name :
+         {"Host", "content-length", "Transfer-Encoding", "idempotency-key", "connection", "", "a b",
+          "a:b", "*"}) {
+        EXPECT_NE(
+            problem_of(hook + name + "\"]\n").find("holds a name that cannot be passed on"),
+            std::string::npos
+        ) << name;
     }
 }
 

@@ -816,6 +816,25 @@ TEST_F(AgentLoop, AResultThatWaitsForAnotherIsStoredWhenTheRunIsStopped) {
     EXPECT_THAT(sink.steps, ::testing::Contains("result c2 paid"));
 }
 
+TEST_F(AgentLoop, AToolMayShowClientsSomethingElseThanTheModel) {
+    tools.add({"chart", "Draws", {}}, [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        tool_outcome outcome{tool_outcome::kind::result, std::string("rising")};
+        outcome.shown = std::string("<svg/>");
+        co_return outcome;
+    });
+    model.turns = {calls({{"c1", "chart", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 <svg/>"));
+    const session::thread_record thread = stored();
+    const session::message& kept = thread.nodes.at(2).message;
+    EXPECT_EQ(session::text_of(kept.content), "<svg/>");
+    ASSERT_NE(kept.for_model, nullptr);
+    EXPECT_EQ(session::text_of(*kept.for_model), "rising");
+    EXPECT_EQ(session::text_of(model.histories.at(1).back().content), "rising");
+}
+
 TEST_F(AgentLoop, AnExecutorOfTheAgentAnswersForAToolThatIsNotRegistered) {
     request.agent.executors =
         std::make_shared<tool_executors>(tool_executors{{"imagined", returns("real ")}});

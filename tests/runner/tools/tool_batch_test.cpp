@@ -155,6 +155,29 @@ TEST_F(ToolBatch, PartsThatAreTooLongAreAnError) {
     EXPECT_EQ(ended(&tool), list{"c1 error The result is larger than the server allows."});
 }
 
+TEST_F(ToolBatch, WhatCannotBeShownIsLeftOut) {
+    const std::vector<std::pair<std::string, bool>> cases = {
+        {"<svg/>", true}, {std::string(1001, 'x'), false}, {"\xFF", false}
+    };
+    for (const auto& [shown, fits] : cases) {
+        const registered_tool tool{
+            [text = shown](tool_invocation) -> asio::awaitable<tool_outcome> {
+                tool_outcome outcome{tool_outcome::kind::result, std::string("told")};
+                outcome.shown = text;
+                co_return outcome;
+            }
+        };
+        const auto batch = make();
+        batch->add(&tool, call("1"));
+        batch->start();
+        go();
+        const auto ended = batch->take_finished();
+        ASSERT_EQ(texts(ended), list{"1 told"});
+        EXPECT_EQ(ended[0].outcome.shown.has_value(), fits);
+    }
+    EXPECT_EQ(log.lines().size(), 2U);
+}
+
 TEST_F(ToolBatch, ATimeoutEndsTheCallAndCancelsTheTool) {
     registered_tool slow{gated("slow")};
     slow.options.timeout = std::chrono::milliseconds(1);

@@ -6,9 +6,11 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace agui::runner {
 namespace {
@@ -50,8 +52,10 @@ protected:
     /// "result: …" or "error: …".
     std::string call(const tool_function& tool) {
         const tool_outcome outcome = run(tool(invocation()));
-        return (outcome.what == tool_outcome::kind::error ? "error: " : "result: ") +
-               std::get<std::string>(outcome.content);
+        const std::string kind = outcome.what == tool_outcome::kind::result  ? "result: "
+                                 : outcome.what == tool_outcome::kind::error ? "error: "
+                                                                             : "unavailable: ";
+        return kind + std::get<std::string>(outcome.content);
     }
 
     /// What the log is told of a call that fails.
@@ -114,7 +118,7 @@ TEST_F(WebhookTool, ReportsAToolThatCannotBeReached) {
     const tool_function tool = make(settings_for(*server));
     server.reset();
 
-    EXPECT_EQ(call(tool), "error: The tool could not be reached.");
+    EXPECT_EQ(call(tool), "unavailable: The tool could not be reached.");
 }
 
 TEST_F(WebhookTool, TellsTheLogWhyItFailedWithoutUrlAndBody) {
@@ -164,7 +168,166 @@ TEST_F(WebhookTool, BoundsTheAnswer) {
     EXPECT_EQ(call(make(settings)), "result: 1234567890");
 
     settings.max_result_bytes = 9;
-    EXPECT_EQ(call(make(settings)), "error: The tool's answer is longer than 9 bytes.");
+    EXPECT_EQ(call(make(settings)), "result: 1234567890") << "to be cut where it is stored";
+}
+
+TEST_F(WebhookTool, KeepsLittleOfAnAnswerThatIsTooLong) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(chunked_header + chunk("1234567\u20ac") + chunk("\u20ac\u20ac"));
+        co_await peer.wait_for_close(); // It does not wait for the end.
+    });
+    webhook_settings settings = settings_for(server);
+    settings.max_result_bytes = 8;
+
+    EXPECT_EQ(call(make(settings)), "result: 1234567\u20ac");
+}
+
+TEST_F(WebhookTool, SaysForWhomItIsCalled) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("sunny"));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.headers = {{"X-Key", "k"}};
+    settings.pass_headers = {"authorization", "x-key"};
+    tool_invocation made = invocation();
+    made.principal = "ann";
+    made.headers = {
+        {"traceparent", "00-1-2-01"},
+        {"authorization", "Bearer hers"},
+        {"cookie", "not listed"},
+        {"x-key", "forged"}
+    };
+    const tool_function tool = make(settings);
+
+    run(tool(made));
+
+    EXPECT_NE(seen.find(R"("agentId":"default","principal":"ann"})"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\r\ntraceparent: 00-1-2-01\r\n"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\r\nauthorization: Bearer hers\r\n"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\r\nX-Key: k\r\n"), std::string::npos) << seen;
+    EXPECT_EQ(seen.find("not listed"), std::string::npos) << seen;
+    EXPECT_EQ(seen.find("forged"), std::string::npos) << seen;
+    EXPECT_EQ(seen.find("Idempotency-Key"), std::string::npos) << seen;
+}
+
+TEST_F(WebhookTool, AGetHasTheArgumentsInItsQuery) {
+    std::string seen;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        seen = co_await peer.read_request();
+        co_await peer.send(response("sunny"));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.method = http_method::get;
+    tool_invocation made = invocation();
+    made.arguments = {{"city", "K\u00f6ln & more"}, {"days", 2}, {"in", {"C", true}}};
+    made.principal = "ann b";
+    made.call_id = "call\r\nX-Forged: 1";
+    const tool_function tool = make(settings);
+
+    run(tool(made));
+
+    EXPECT_TRUE(seen.starts_with(
+        "GET /weather?key=secret&city=K%C3%B6ln%20%26%20more&days=2&in=%5B%22C%22%2Ctrue%5D "
+        "HTTP/1.1\r\n"
+    )) << seen;
+    for (const std::string line :
+         {"X-Agui-Tool-Call-Id: call%0D%0AX-Forged:%201", "X-Agui-Thread-Id: thread_1",
+          "X-Agui-Run-Id: run_1", "X-Agui-Agent-Id: default", "X-Agui-Principal: ann%20b",
+          "Idempotency-Key: ann%20b/thread_1/call%0D%0AX-Forged:%201"}) {
+        EXPECT_NE(seen.find("\r\n" + line + "\r\n"), std::string::npos) << line << seen;
+    }
+    EXPECT_EQ(seen.find("Content-"), std::string::npos) << seen;
+}
+
+class WebhookRetry : public WebhookTool {
+protected:
+    // What the tool makes of these answers, one for each attempt. "": the connection is closed.
+    std::string answers(std::vector<std::string> all, webhook_settings settings) {
+        seen.clear();
+        http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+            seen.push_back(co_await peer.read_request());
+            const std::string& answer = all.at(std::min(seen.size(), all.size()) - 1);
+            if (!answer.empty()) {
+                co_await peer.send(answer);
+            }
+        });
+        settings.url = server.url("/weather");
+        settings.retry_pause = std::chrono::milliseconds(0);
+        return call(make(settings));
+    }
+
+    static std::string busy(const std::string& header = {}) {
+        return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n" + header + "\r\n";
+    }
+
+    static webhook_settings idempotent() {
+        webhook_settings settings;
+        settings.idempotent = true;
+        return settings;
+    }
+
+    std::vector<std::string> seen;
+};
+
+TEST_F(WebhookRetry, WhatMayBeRepeatedIs) {
+    webhook_settings get;
+    get.method = http_method::get;
+    for (const webhook_settings& settings : {idempotent(), get}) {
+        EXPECT_EQ(answers({busy(), "", response("sunny")}, settings), "result: sunny");
+        ASSERT_EQ(seen.size(), 3U);
+        EXPECT_EQ(seen[0].substr(0, 4), settings.idempotent ? "POST" : "GET ");
+        EXPECT_NE(seen[0].find("\r\nIdempotency-Key: thread_1/call_1\r\n"), std::string::npos);
+        EXPECT_EQ(seen[1], seen[0]);
+        EXPECT_EQ(seen[2], seen[0]);
+    }
+}
+
+TEST_F(WebhookRetry, ThreeAttemptsAreAll) {
+    EXPECT_EQ(answers({busy()}, idempotent()), "error: The tool answered with status 503.");
+    EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST_F(WebhookRetry, WhatMayNotBeRepeatedIsNot) {
+    EXPECT_EQ(
+        answers({busy(), response("sunny")}, {}), "error: The tool answered with status 503."
+    );
+    EXPECT_EQ(seen.size(), 1U);
+    EXPECT_EQ(
+        answers({"", response("sunny")}, {}),
+        "error: The connection to the tool was lost before its answer was complete."
+    );
+    EXPECT_EQ(seen.size(), 1U);
+}
+
+TEST_F(WebhookRetry, AnAnswerThatWouldBeTheSameIsNotAskedForAgain) {
+    for (const std::string status : {"400 Bad Request", "500 Internal Server Error", "302 Found"}) {
+        EXPECT_EQ(
+            answers({response("", status), response("sunny")}, idempotent()),
+            "error: The tool answered with status " + status.substr(0, 3) + "."
+        );
+        EXPECT_EQ(seen.size(), 1U);
+    }
+}
+
+TEST_F(WebhookRetry, RetryAfterIsHonouredUpToABound) {
+    EXPECT_EQ(
+        answers({busy("Retry-After: 11\r\n"), response("sunny")}, idempotent()),
+        "error: The tool answered with status 503."
+    );
+    EXPECT_EQ(seen.size(), 1U);
+    EXPECT_EQ(
+        answers({busy("Retry-After: 0\r\n"), response("sunny")}, idempotent()), "result: sunny"
+    );
+    webhook_settings short_of_time = idempotent();
+    short_of_time.timeout = std::chrono::milliseconds(200);
+    EXPECT_EQ(
+        answers({busy("Retry-After: 9\r\n"), response("sunny")}, short_of_time),
+        "error: The tool did not answer in time."
+    );
+    EXPECT_EQ(seen.size(), 1U);
 }
 
 TEST_F(WebhookTool, RefusesAnswersThatAreNoText) {

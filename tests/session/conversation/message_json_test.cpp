@@ -1,5 +1,7 @@
 #include "session/conversation/message_json.hpp"
 
+#include "session/conversation/message_size.hpp"
+
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -279,6 +281,29 @@ TEST(MessageJson, ReadsAStoredMessageWithoutOrWithADamagedOrigin) {
         EXPECT_FALSE(read->origin);
         EXPECT_EQ(text_of(read->content), "a");
     }
+}
+
+TEST(MessageJson, WhatAModelGetsInsteadIsStoredAndShownToNobody) {
+    message result;
+    result.id = "m1";
+    result.role = role::tool;
+    result.tool_call_id = "c1";
+    result.content = std::string("a chart");
+    const message plain = result;
+    for (const content& own :
+         {content("42"), content(json::array{json::object{{"type", "text"}, {"text", "42"}}})}) {
+        result.for_model = std::make_shared<const content>(own);
+
+        EXPECT_EQ(to_json(result), to_json(plain));
+        EXPECT_EQ(message_from_stored_json(to_stored_json(result)).value(), result);
+        EXPECT_NE(result, plain);
+        EXPECT_GT(stored_size(result), stored_size(plain));
+        // A client cannot set it.
+        EXPECT_EQ(message_from_json(to_stored_json(result)).value(), plain);
+    }
+    json::object damaged = to_stored_json(plain);
+    damaged["forModel"] = 5;
+    EXPECT_EQ(message_from_stored_json(damaged).value(), plain);
 }
 
 } // namespace

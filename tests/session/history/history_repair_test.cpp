@@ -51,6 +51,20 @@ TEST(HistoryRepair, AResultWhoseCallWasCutAwayIsLeftOut) {
     EXPECT_EQ(repaired({answer("c1", "done"), user("u2", "And?")}), (lines{"user u2: And?"}));
 }
 
+TEST(HistoryRepair, AModelGetsItsOwnFormOfAResult) {
+    message result = answer("c1", "a chart for people");
+    result.for_model = std::make_shared<const content>("42");
+    const std::vector<message> messages = {
+        assistant("a1", "", {call("c1", "paint", "{}")}), result
+    };
+
+    const std::vector<message> told = repair_history({messages, {}});
+
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_EQ(text_of(told[1].content), "42");
+    EXPECT_EQ(told[1].for_model, nullptr);
+}
+
 TEST(HistoryRepair, ACallWhoseResultWasRemovedSaysSo) {
     EXPECT_EQ(
         repaired(
