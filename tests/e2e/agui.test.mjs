@@ -237,8 +237,19 @@ for (const client of clients) {
             assert.deepEqual(outline((await model.request(key, 2)).conversation), [`user: ${key} hello`]);
         });
 
-        it('reports a rate limit of the model server as RUN_ERROR', async () => {
-            model.script(key, [{ error: { message: 'slow down' }, status: 429 }]);
+        // The mock says Retry-After: 1.
+        it('waits for a model server that limits its rate', async () => {
+            model.script(key, [{ error: { message: 'slow down' }, status: 429 }, { content: 'Here now.' }]);
+            agent.add(user(`${key} hello`));
+
+            const run = await agent.run();
+            expectOutcome(run);
+            assert.equal(run.text, 'Here now.');
+        });
+
+        it('reports a rate limit of the model server as RUN_ERROR after two repeats', async () => {
+            const limited = { error: { message: 'slow down' }, status: 429 };
+            model.script(key, [limited, limited, limited]);
             agent.add(user(`${key} hello`));
 
             (await agent.run()).expectError('model_unavailable');
