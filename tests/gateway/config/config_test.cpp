@@ -256,8 +256,8 @@ model = "m"
         "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
         "config:5:18: server.max_conections: unknown key",
         "config:7:11: session.on_busy: only \"reject\" is supported by this version",
-        "config:10:12: models.main.base_url: must be an http:// or https:// URL without user "
-        "and fragment",
+        ("config:10:12: models.main.base_url: must be an http:// or https:// URL without user "
+         "and fragment"),
         "config:2:10: colour: unknown key",
     };
     EXPECT_EQ(loaded.error().lines, expected);
