@@ -160,7 +160,7 @@ private:
     std::map<run_name, std::shared_ptr<completion_event>> turns_;
     std::multimap<conversation_key, std::shared_ptr<change_signal>> watches_;
     std::size_t admissions_ = 0;
-    /// Set once there are no admissions; null: nobody waits for that.
+    /// Set once there are no admissions; null: nothing is waiting for that.
     std::shared_ptr<completion_event> no_admissions_;
     bool draining_ = false;
     bool stopping_ = false;

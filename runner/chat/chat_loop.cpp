@@ -81,12 +81,13 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
             push(tool_calls_step{conversation.pending(), conversation.pending_content()});
             waiting_for_results = true;
             answered.expires_after(settings.results_timeout);
-            const auto [ec] = co_await answered.async_wait(as_result);
-            waiting_for_results = false;
+            (void)co_await answered.async_wait(as_result);
+            // Results that came as the timer expired count.
+            const bool late = std::exchange(waiting_for_results, false);
             if (cancelled) {
                 co_return stop_reason::cancelled;
             }
-            if (!ec) {
+            if (late) {
                 co_return stop_reason::run_timeout;
             }
             push(tool_results_step{results});

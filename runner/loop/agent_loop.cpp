@@ -65,7 +65,17 @@ public:
             std::optional<stop_reason> ended;
             switch (next_step(conversation_.open_calls())) {
             case run_step::ask_model:
-                ended = co_await take_answer();
+                ended = check_tokens();
+                if (!ended) { // Here, not in a coroutine between: each frame is held by each
+                              // stream.
+                    ended = co_await model_round_.ask(answers_ == 0);
+                }
+                if (!ended) {
+                    ended = check_limits();
+                }
+                if (!ended) {
+                    ended = co_await store_turn();
+                }
                 break;
             case run_step::execute_calls:
                 ended = co_await tool_round_.execute();
@@ -147,20 +157,14 @@ private:
         return conversation_.take(std::move(growing));
     }
 
-    // Asks the model, and stores its turn if the server has calls to execute.
-    boost::asio::awaitable<std::optional<stop_reason>> take_answer() {
-        const turn_limits& limits = request_.agent.limits;
-        if (limits.max_tokens > 0 && earlier_.tokens + model_round_.tokens() >= limits.max_tokens) {
-            co_return stop_reason::token_limit;
-        }
-        const std::optional<stop_reason> ended = co_await model_round_.ask(answers_ == 0);
-        if (ended) {
-            co_return ended;
-        }
-        const std::optional<stop_reason> exceeded = check_limits();
-        if (exceeded) {
-            co_return exceeded;
-        }
+    std::optional<stop_reason> check_tokens() const {
+        const std::uint64_t most = request_.agent.limits.max_tokens;
+        const bool used_up = most > 0 && earlier_.tokens + model_round_.tokens() >= most;
+        return used_up ? std::optional(stop_reason::token_limit) : std::nullopt;
+    }
+
+    // Stores the turn if the server has calls to execute.
+    boost::asio::awaitable<std::optional<stop_reason>> store_turn() {
         const bool any_for_server =
             std::ranges::any_of(model_round_.turn()->calls(), [](const model_turn::call& call) {
                 return call.owner == call_owner::server;

@@ -54,7 +54,7 @@ std::optional<found_loop> loop_detector::add(std::string_view tool, std::string_
     call += canonical(arguments);
     calls_.push_back(std::hash<std::string>()(call));
     if (calls_.size() > memory()) {
-        calls_.pop_front();
+        calls_.erase(calls_.begin());
     }
     for (std::size_t period = 1; period <= max_period; ++period) {
         const std::size_t repeats = repeats_of(period);

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::runner {
 
@@ -50,7 +50,7 @@ private:
     [[nodiscard]] std::size_t repeats_of(std::size_t period) const noexcept;
 
     const std::size_t threshold_;
-    std::deque<std::size_t> calls_; ///< Hashes; the newest last.
+    std::vector<std::size_t> calls_; ///< Hashes; the newest last. Most runs have none.
 };
 
 /// What a warned model reads in front of the result.

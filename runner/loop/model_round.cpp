@@ -22,6 +22,12 @@ namespace {
 constexpr std::chrono::seconds longest_wait{10};
 constexpr int most_repeats = 2;
 
+// The last model is waited for: there is no other one to turn to.
+bool asks_for_patience(const model_failure& failed) noexcept {
+    return failed.what == model_failure::kind::unavailable && failed.retry_after &&
+           *failed.retry_after <= longest_wait;
+}
+
 // stop_source::run() needs a value.
 boost::asio::awaitable<bool> wait_for(std::chrono::seconds time) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
@@ -50,109 +56,100 @@ const model_parameters& model_round::parameters(std::size_t index) const noexcep
 }
 
 // The preferred model, then the others as configured.
-std::vector<std::size_t> model_round::order() const {
-    std::vector<std::size_t> all{preferred_};
-    for (std::size_t i = 0; i <= run_.request.fallbacks.size(); ++i) {
-        if (i != preferred_) {
-            all.push_back(i);
-        }
+std::size_t model_round::model_at(std::size_t place) const noexcept {
+    if (place == 0) {
+        return preferred_;
     }
-    return all;
+    return place <= preferred_ ? place - 1 : place;
 }
 
+// One coroutine, whose frame is held while the model streams: whatever needs no await is done in
+// functions beside it.
 boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) {
     if (!first && run_.thread.bytes() > run_.services.max_thread_bytes) {
         co_return stop_reason::token_limit;
     }
-    const std::vector<std::size_t> models = order();
-    for (const std::size_t index : models) {
-        const bool is_last = index == models.back();
-        const attempt made =
-            is_last ? co_await ask_patiently(index, first) : co_await ask_model(index, first);
-        if (made.ended) {
-            co_return made.ended;
+    int repeats = 0;
+    for (std::size_t place = 0;;) {
+        const std::size_t index = model_at(place);
+        const bool loaded = co_await run_.thread.load();
+        if (!loaded) {
+            co_return stop_reason::store_unavailable;
         }
-        if (*made.outcome) {
+        if (run_.stop.requested()) {
+            co_return run_.stop.reason();
+        }
+        // Built anew for each model: a provider empties it.
+        std::vector<session::message> history = make_history();
+        const model_request request = make_request(index, first, history);
+        begin_turn(index);
+        check_failpoint("loop.ask_model");
+        if (run_.stop.requested()) {
+            co_return run_.stop.reason();
+        }
+        // The commits that follow must not be cancelled with it.
+        const std::optional<model_outcome> outcome =
+            co_await run_.stop.run(provider(index).ask(request, *turn_));
+        check_failpoint("loop.model_answered");
+        if (!outcome || run_.stop.requested()) {
+            co_return run_.stop.reason();
+        }
+        if (*outcome) {
             preferred_ = index;
-            co_return on_answer(**made.outcome);
+            co_return on_answer(**outcome);
         }
-        const model_failure& failed = made.outcome->error();
-        if (is_last || !turn_->empty() || failed.what == model_failure::kind::cancelled) {
+        const model_failure& failed = outcome->error();
+        log_failure(index, failed);
+        if (!turn_->empty() || failed.what == model_failure::kind::cancelled) {
             co_return reason_of(failed);
         }
-    }
-    co_return stop_reason::error; // Not reached: there is at least one model.
-}
-
-// For the last model: there is no other one to turn to.
-boost::asio::awaitable<model_round::attempt>
-model_round::ask_patiently(std::size_t index, bool first) {
-    for (int repeats = 0;; ++repeats) {
-        attempt made = co_await ask_model(index, first);
-        if (made.ended || *made.outcome || repeats == most_repeats || !turn_->empty()) {
-            co_return made;
+        if (place < run_.request.fallbacks.size()) {
+            ++place;
+            continue;
         }
-        const model_failure& failed = made.outcome->error();
-        if (failed.what != model_failure::kind::unavailable || !failed.retry_after ||
-            *failed.retry_after > longest_wait) {
-            co_return made;
+        if (repeats++ == most_repeats || !asks_for_patience(failed)) {
+            co_return reason_of(failed);
         }
         pass_failpoint("loop.wait_for_model");
         const auto waited = co_await run_.stop.run(wait_for(*failed.retry_after));
         if (!waited) {
-            co_return attempt{run_.stop.reason(), std::nullopt};
+            co_return run_.stop.reason();
         }
     }
 }
 
-boost::asio::awaitable<model_round::attempt> model_round::ask_model(std::size_t index, bool first) {
-    const auto stopped = [this] {
-        return attempt{run_.stop.reason(), std::nullopt};
-    };
-    const bool loaded = co_await run_.thread.load();
-    if (!loaded) {
-        co_return attempt{stop_reason::store_unavailable, std::nullopt};
-    }
-    if (run_.stop.requested()) {
-        co_return stopped();
-    }
-    // Built anew for each model: a provider empties it.
+std::vector<session::message> model_round::make_history() {
     std::vector<session::message> history =
         session::model_history(run_.thread.thread(), run_.thread.tip(), run_.request.agent.window);
     run_.thread.unload(); // Not in memory while the model streams.
     put_context(history, run_.request.agent.context);
-    model_request ask;
-    ask.parameters = parameters(index);
+    return history;
+}
+
+model_request model_round::make_request(
+    std::size_t index, bool first, std::vector<session::message>& history
+) const {
+    model_request request;
+    request.parameters = parameters(index);
     // A forced choice would be obeyed again after each result, endlessly.
     if (!first || !run_.request.new_user_turn || run_.tools.offered().empty()) {
-        ask.parameters.tool_choice.reset();
+        request.parameters.tool_choice.reset();
     }
-    ask.instructions = run_.request.agent.instructions;
-    ask.messages = &history;
-    ask.tools = &run_.tools.offered();
+    request.instructions = run_.request.agent.instructions;
+    request.messages = &history;
+    request.tools = &run_.tools.offered();
+    return request;
+}
+
+void model_round::begin_turn(std::size_t index) {
     turn_.emplace(
         run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
-        provider(index).name(), ask.parameters.model
+        provider(index).name(), parameters(index).model
     );
     if (!run_.request.fallbacks.empty()) {
         turn_->keep_provider();
     }
-
-    check_failpoint("loop.ask_model");
-    if (run_.stop.requested()) {
-        co_return stopped();
-    }
-    // The commits that follow must not be cancelled with it.
-    std::optional<model_outcome> outcome = co_await run_.stop.run(provider(index).ask(ask, *turn_));
-    check_failpoint("loop.model_answered");
-    if (!outcome || run_.stop.requested()) {
-        co_return stopped();
-    }
-    if (!*outcome) {
-        log_failure(index, outcome->error());
-    }
-    co_return attempt{std::nullopt, std::move(outcome)};
 }
 
 void model_round::log_failure(std::size_t index, const model_failure& failed) {

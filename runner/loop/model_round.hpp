@@ -37,14 +37,12 @@ public:
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
 
 private:
-    /// One model, asked once.
-    struct attempt {
-        std::optional<stop_reason> ended; ///< The run is over; no outcome.
-        std::optional<model_outcome> outcome;
-    };
-    [[nodiscard]] boost::asio::awaitable<attempt> ask_model(std::size_t index, bool first);
-    [[nodiscard]] boost::asio::awaitable<attempt> ask_patiently(std::size_t index, bool first);
-    [[nodiscard]] std::vector<std::size_t> order() const;
+    /// An index among the run's models; `place`: 0 is the one that is asked first.
+    [[nodiscard]] std::size_t model_at(std::size_t place) const noexcept;
+    [[nodiscard]] std::vector<session::message> make_history();
+    [[nodiscard]] model_request
+    make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
+    void begin_turn(std::size_t index);
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
     void log_failure(std::size_t index, const model_failure& failed);

@@ -67,7 +67,7 @@ public:
     /// Sends a notification and returns once the server has it, as far as the channel can tell.
     [[nodiscard]] virtual boost::asio::awaitable<std::optional<mcp_failure>>
     deliver(std::string text) = 0;
-    /// To be called when nobody waits for the answer to this request.
+    /// To be called once the answer to this request is no longer needed.
     virtual void forget(std::int64_t request) = 0;
     /// Sets the revision of the protocol that both sides speak from here on.
     virtual void use_version(std::string_view version) = 0;

@@ -107,7 +107,7 @@ TEST_F(McpServers, AProcessThatIsKilledIsStartedAgain) {
     ASSERT_GT(first, 0);
     ::kill(first, SIGKILL);
     while (lines("not available server=local reason=lost") == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the core to it.
     }
     // Its call waits for the next process.
     const raw_reply reply = ask(post("/agui", run_body("t", "r")));
@@ -138,7 +138,7 @@ TEST_F(McpServers, AStopDuringTheStartEndsIt) {
     server = std::make_unique<gateway::server>(settings, std::move(options));
     std::thread starting([this] { (void)server->start(); });
     while (child() == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Leaves the core to it.
     }
     server->request_stop();
     starting.join();
