@@ -11,8 +11,8 @@ namespace agui::gateway {
 
 /// Starts a run whose record is stored and which holds its thread. The registry keeps it until it
 /// has ended; a stop of the request becomes a stop of the run. Throws if the run cannot start: all
-/// who waited for it have then been released, and it still holds its thread. Called on the request's
-/// executor.
+/// who waited for it have then been released, and it still holds its thread. Called on the
+/// request's executor.
 void launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
     runner::run_request run, runner::model_provider& model
