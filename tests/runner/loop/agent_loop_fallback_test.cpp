@@ -1,0 +1,169 @@
+#include "tests/runner/loop/agent_loop_fixture.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+namespace agui::runner {
+namespace {
+
+scripted_turn fails_after(int seconds) {
+    return {[=](model_sink&) -> model_outcome {
+        return model_failure{
+            model_failure::kind::unavailable, 429, "busy", {}, std::chrono::seconds(seconds)
+        };
+    }};
+}
+
+class Fallback : public AgentLoop {
+protected:
+    Fallback() {
+        model.provider_name = "first";
+        second.provider_name = "second";
+        third.provider_name = "third";
+        request.fallbacks = {{&second, {}}, {&third, {}}};
+        request.fallbacks[0].parameters.model = "two";
+    }
+
+    fake_model second;
+    fake_model third;
+};
+
+TEST_F(Fallback, TheNextModelAnswersAfterAnyFailure) {
+    using kind = model_failure::kind;
+    for (const kind what : {kind::unavailable, kind::rejected, kind::timeout, kind::lost}) {
+        model.turns = {fails(what)};
+        second.turns = {says("Hi")};
+        second.histories.clear();
+        sink.steps.clear();
+        sink.commits.clear();
+
+        play();
+
+        EXPECT_EQ(sink.end.reason, stop_reason::completed);
+        EXPECT_EQ(sink.steps, (std::vector<std::string>{"text Hi", "turn ended", "finish"}));
+        ASSERT_EQ(second.histories.size(), 1U);
+        EXPECT_EQ(second.histories[0].size(), 1U) << "the request is built anew";
+    }
+    EXPECT_TRUE(third.histories.empty());
+}
+
+TEST_F(Fallback, TheLastFailureIsTheRunsEnd) {
+    model.turns = {fails(model_failure::kind::timeout)};
+    second.turns = {fails(model_failure::kind::unavailable)};
+    third.turns = {fails(model_failure::kind::rejected)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::model_rejected);
+    EXPECT_EQ(sink.steps, (std::vector<std::string>{"finish"}));
+    EXPECT_TRUE(stored().nodes.size() == 1) << "nothing was said";
+}
+
+TEST_F(Fallback, AnAnswerThatHasBegunIsNotReplaced) {
+    model.turns = {{[](model_sink& out) -> model_outcome {
+        out.on_text("He");
+        return model_failure{model_failure::kind::lost, 0, "cut"};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::model_unavailable);
+    EXPECT_TRUE(second.histories.empty());
+}
+
+TEST_F(Fallback, TheModelThatAnsweredIsAskedFirstInTheWholeTurn) {
+    model.turns = {fails(model_failure::kind::unavailable)};
+    second.turns = {calls({{"c1", "weather", "{}"}}), calls({{"c2", "change_background", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(model.histories.size(), 1U);
+    EXPECT_EQ(second.histories.size(), 2U);
+
+    // The hand-off is answered: another run of the same turn.
+    request.thread = stored();
+    request.new_user_turn = false;
+    sink.commits.clear();
+    second.turns = {fails(model_failure::kind::unavailable)};
+    model.turns = {says("Done")};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(second.histories.size(), 3U) << "asked first again";
+    EXPECT_EQ(model.histories.size(), 2U) << "then the others as configured";
+}
+
+TEST_F(Fallback, ANewTurnBeginsWithTheFirstModel) {
+    model.turns = {fails(model_failure::kind::unavailable)};
+    second.turns = {says("Hi")};
+    play();
+    request.thread = stored();
+    session::changes asked;
+    session::stored_message node;
+    node.parent = 1;
+    node.message.id = "u2";
+    node.message.content = std::string("And?");
+    asked.messages.push_back(node);
+    asked.branches.push_back({0, {2, 0}});
+    session::apply(request.thread, asked);
+    sink.commits.clear();
+    model.turns = {says("Hello")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.histories.size(), 2U);
+}
+
+TEST_F(Fallback, AStopAsksNoFurtherModel) {
+    model.turns = {{[this](model_sink&) -> model_outcome {
+        (void)stop.request(stop_reason::cancelled);
+        return model_failure{model_failure::kind::cancelled, 0, {}};
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_TRUE(second.histories.empty());
+}
+
+TEST_F(AgentLoop, TheOnlyModelIsAskedAgainWhenItSaysSo) {
+    model.turns = {fails_after(0), fails_after(0), says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_EQ(model.histories.size(), 3U);
+}
+
+TEST_F(AgentLoop, AModelIsNotAskedAgainForEverNorAfterALongTime) {
+    model.turns = {fails_after(0), fails_after(0), fails_after(0)};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::model_unavailable);
+    EXPECT_EQ(model.histories.size(), 3U);
+
+    model.turns = {fails_after(11)};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::model_unavailable);
+    EXPECT_EQ(model.histories.size(), 4U);
+}
+
+TEST_F(AgentLoop, AStopEndsTheWaitForAModel) {
+    model.turns = {{[this](model_sink&) -> model_outcome {
+        boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });
+        return model_failure{
+            model_failure::kind::unavailable, 503, "busy", {}, std::chrono::seconds(10)
+        };
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(model.histories.size(), 1U);
+}
+
+} // namespace
+} // namespace agui::runner

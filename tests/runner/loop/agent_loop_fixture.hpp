@@ -1,0 +1,234 @@
+#pragma once
+
+#include "runner/loop/agent_loop.hpp"
+#include "session/history/model_history.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <deque>
+#include <functional>
+#include <stdexcept>
+
+namespace agui::runner {
+
+/// What a model answers to one call.
+struct scripted_turn {
+    std::function<model_outcome(model_sink&)> answer;
+    bool hold = false; ///< After the answer's deltas, wait until cancelled.
+};
+
+/// Plays its turns, and keeps what it was asked.
+class fake_model final : public model_provider {
+public:
+    std::string provider_name;
+    std::deque<scripted_turn> turns;
+    std::vector<std::vector<session::message>> histories;
+    std::vector<std::optional<tool_choice>> choices;
+    std::vector<std::vector<std::string>> offered;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return provider_name; }
+
+    boost::asio::awaitable<model_outcome>
+    ask(const model_request& request, model_sink& sink) override {
+        histories.push_back(*request.messages);
+        choices.push_back(request.parameters.tool_choice);
+        offered.emplace_back();
+        for (const tool_definition& tool : *request.tools) {
+            offered.back().push_back(tool.name);
+        }
+        if (turns.empty()) {
+            throw std::logic_error("the model was asked more often than the test expects");
+        }
+        const scripted_turn turn = std::move(turns.front());
+        turns.pop_front();
+        const model_outcome outcome = turn.answer(sink);
+        if (turn.hold) {
+            boost::asio::steady_timer never(
+                co_await boost::asio::this_coro::executor,
+                boost::asio::steady_timer::time_point::max()
+            );
+            co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_return model_failure{model_failure::kind::cancelled, 0, {}};
+        }
+        co_return outcome;
+    }
+};
+
+/// Writes down what a run shows and stores, as one list: the order is what P3 is about.
+class recording_sink final : public run_sink {
+public:
+    std::vector<std::string> steps;
+    std::vector<session::changes> commits;
+    run_end end;
+    int finishes = 0;
+    int loads = 0;
+    std::function<result<session::thread_record>()> thread;
+    std::function<void()> on_load;
+    int fail_commit = -1; ///< Number of the commit that fails, from 0; -1: none.
+    std::function<void(const std::string&)> on_step;
+
+    void emit(const runner_event& event) override {
+        std::visit([this](const auto& one) { note(text(one)); }, event);
+    }
+
+    boost::asio::awaitable<result<void>> commit(session::changes change) override {
+        note("commit");
+        commits.push_back(std::move(change));
+        if (static_cast<int>(commits.size()) - 1 == fail_commit) {
+            co_return failure{errc::store_unavailable, "full", {}, {}};
+        }
+        co_return result<void>();
+    }
+
+    boost::asio::awaitable<result<session::thread_record>> load_thread() override {
+        ++loads;
+        if (on_load) {
+            on_load();
+        }
+        co_return thread();
+    }
+
+    boost::asio::awaitable<void> finish(session::changes change, run_end ended) override {
+        ++finishes;
+        end = std::move(ended);
+        note("finish");
+        commits.push_back(std::move(change));
+        co_return;
+    }
+
+private:
+    void note(std::string step) {
+        steps.push_back(step);
+        if (on_step) {
+            on_step(step);
+        }
+    }
+    static std::string text(const text_delta& e) { return "text " + std::string(e.text); }
+    static std::string text(const reasoning_delta& e) { return "reasoning " + std::string(e.text); }
+    static std::string text(const call_started& e) {
+        return "call " + std::string(e.call_id) + " " + std::string(e.name) +
+               (e.external ? " external" : " server");
+    }
+    static std::string text(const call_arguments& e) {
+        return "args " + std::string(e.call_id) + " " + std::string(e.delta);
+    }
+    static std::string text(const turn_ended&) { return "turn ended"; }
+    static std::string text(const call_result& e) {
+        return "result " + std::string(e.call_id) + (e.failed ? " failed " : " ") +
+               session::text_of(*e.content);
+    }
+    static std::string text(const messages_snapshot& e) {
+        return "snapshot " + std::to_string(e.messages->size());
+    }
+};
+
+inline scripted_turn says(std::string text, finish_reason reason = finish_reason::stop) {
+    return {[=](model_sink& sink) -> model_outcome {
+        sink.on_text(text);
+        return model_answer{reason, {}};
+    }};
+}
+
+struct made_call {
+    std::string id;
+    std::string name;
+    std::string arguments;
+};
+
+inline scripted_turn
+calls(std::vector<made_call> made, finish_reason reason = finish_reason::tool_calls) {
+    return {[=](model_sink& sink) -> model_outcome {
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            sink.on_call(i, made[i].id, made[i].name);
+            if (!made[i].arguments.empty()) {
+                sink.on_call_arguments(i, made[i].arguments);
+            }
+        }
+        return model_answer{reason, {}};
+    }};
+}
+
+inline scripted_turn fails(model_failure::kind what) {
+    return {[=](model_sink&) -> model_outcome {
+        return model_failure{what, 0, "why"};
+    }};
+}
+
+inline tool_function returns(std::string text) {
+    return [text](tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::result, text + call.arguments_text};
+    };
+}
+
+/// A thread with one user message, a model, and three tools of the server.
+class AgentLoop : public test::coroutine_test {
+protected:
+    AgentLoop() {
+        tools.add({"weather", "The weather", {}}, returns("sunny "));
+        tools.add(
+            {"screen", "Found to be the browser's", {}},
+            [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+                co_return tool_outcome{tool_outcome::kind::external, std::string()};
+            }
+        );
+        tools.add(
+            {"broken", "Throws", {}},
+            [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+                throw std::runtime_error("a secret detail");
+                co_return tool_outcome{};
+            }
+        );
+        request.key.thread_id = "t1";
+        request.run_id = "r1";
+        request.external_tools = {{"change_background", "Paints", {}}};
+        request.new_user_turn = true;
+        session::changes change;
+        session::stored_message node;
+        node.message.id = "u1";
+        node.message.content = std::string("Hello");
+        change.messages.push_back(node);
+        change.branches.push_back({0, {0, 0}});
+        session::apply(request.thread, change);
+        sink.thread = [this] {
+            return stored();
+        };
+    }
+
+    void play() {
+        const loop_services services{model, tools, ids, time, log, max_result_bytes};
+        run(run_agent(request, services, sink, stop));
+    }
+
+    // The thread after the run, as the store would hold it.
+    session::thread_record stored() {
+        session::thread_record thread = request.thread;
+        for (const session::changes& change : sink.commits) {
+            session::apply(thread, change);
+        }
+        return thread;
+    }
+
+    session::call_status status_of(std::string_view id) {
+        const session::thread_record thread = stored();
+        const session::call_record* call = thread.find_call(id);
+        if (call == nullptr) {
+            throw std::logic_error("no such call");
+        }
+        return call->status;
+    }
+
+    fake_model model;
+    tool_registry tools;
+    sequential_ids ids;
+    manual_clock time;
+    memory_logger log;
+    recording_sink sink;
+    stop_source stop{context().get_executor()};
+    run_request request;
+    std::size_t max_result_bytes = 1000;
+};
+
+} // namespace agui::runner

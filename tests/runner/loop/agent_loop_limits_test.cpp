@@ -1,0 +1,218 @@
+#include "tests/runner/loop/agent_loop_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+namespace agui::runner {
+namespace {
+
+using session::call_status;
+
+TEST_F(AgentLoop, StopsAfterMaxRoundsWithoutExecutingWhatFollows) {
+    request.agent.max_rounds = 1;
+    model.turns = {calls({{"c1", "weather", "{}"}}), calls({{"c2", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+    EXPECT_EQ(status_of("c2"), call_status::dead);
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The call was interrupted."));
+}
+
+// Each of the model's answers makes the same call.
+std::deque<scripted_turn> same_call(int times, const std::string& tool = "weather") {
+    std::deque<scripted_turn> turns;
+    for (int i = 0; i < times; ++i) {
+        turns.push_back(calls({{"c" + std::to_string(i), tool, R"({"city":"Ulm"})"}}));
+    }
+    return turns;
+}
+
+TEST_F(AgentLoop, WarnsAModelThatRepeatsItselfInFrontOfTheResult) {
+    model.turns = same_call(4);
+    model.turns.push_back(says("Sunny, then"));
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    const std::vector<session::message>& sent = model.histories.back();
+    std::vector<std::string> results;
+    for (const session::message& each : sent) {
+        if (each.role == session::role::tool) {
+            results.push_back(session::text_of(each.content));
+        }
+    }
+    ASSERT_EQ(results.size(), 4U);
+    EXPECT_EQ(results[1], R"(sunny {"city":"Ulm"})");
+    EXPECT_EQ(
+        results[2],
+        "Warning: this tool was called 3 times in a row with the same arguments. Calling it again "
+        "will not help: use the result, or try something else.\n\nsunny {\"city\":\"Ulm\"}"
+    );
+    EXPECT_THAT(results[3], ::testing::StartsWith("Warning: this tool was called 4 times"));
+}
+
+TEST_F(AgentLoop, AModelThatRepeatsItselfForEverIsWarnedAndStopped) {
+    model.turns = same_call(11);
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    const session::thread_record thread = stored();
+    EXPECT_EQ(status_of("c9"), call_status::answered);
+    EXPECT_EQ(status_of("c10"), call_status::dead);
+    const session::node_index tip = thread.branches.at(0).tip;
+    const std::vector<session::message> history = session::model_history(thread, tip);
+    EXPECT_EQ(history.size(), 1U + 2U * 11U) << "each call has its result";
+}
+
+TEST_F(AgentLoop, ALoopEndsTheRunIfTheAgentSaysSo) {
+    request.agent.limits.on_loop = loop_action::terminate;
+    model.turns = same_call(3);
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::tool_loop);
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+    EXPECT_EQ(status_of("c2"), call_status::dead);
+}
+
+TEST_F(AgentLoop, ACallbackDecidesAboutALoop) {
+    std::vector<std::size_t> told;
+    request.agent.limits.on_loop = loop_action::terminate;
+    request.agent.limits.decide_loop = [&told](const found_loop& found) {
+        told.push_back(found.repeats);
+        return found.repeats < 4 ? loop_action::go_on : loop_action::terminate;
+    };
+    model.turns = same_call(4);
+
+    play();
+
+    EXPECT_EQ(told, (std::vector<std::size_t>{3, 4}));
+    EXPECT_EQ(sink.end.reason, stop_reason::tool_loop);
+    EXPECT_THAT(sink.steps, ::testing::Contains(R"(result c2 sunny {"city":"Ulm"})"));
+}
+
+TEST_F(AgentLoop, WithoutAThresholdNothingIsDetected) {
+    request.agent.limits.loop_threshold = 0;
+    request.agent.limits.on_loop = loop_action::terminate;
+    model.turns = same_call(5);
+    model.turns.push_back(says("Done"));
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+// A page that answers the same hand-off again and again makes a run of each.
+TEST_F(AgentLoop, ALoopOverSeveralRunsIsDetected) {
+    request.agent.limits.on_loop = loop_action::terminate;
+    request.new_user_turn = false;
+    session::changes change;
+    const auto add = [&change](session::node_index parent, session::message value) {
+        session::stored_message node;
+        node.parent = parent;
+        node.message = std::move(value);
+        change.messages.push_back(std::move(node));
+    };
+    for (session::node_index i = 0; i < 2; ++i) {
+        session::message asked;
+        asked.id = "a" + std::to_string(i);
+        asked.role = session::role::assistant;
+        asked.tool_calls = {{"e" + std::to_string(i), "change_background", "{}", {}, {}}};
+        add(2 * i, std::move(asked));
+        session::message answered;
+        answered.id = "t" + std::to_string(i);
+        answered.role = session::role::tool;
+        answered.tool_call_id = "e" + std::to_string(i);
+        add(2 * i + 1, std::move(answered));
+    }
+    change.branches.push_back({0, {4, 0}});
+    session::apply(request.thread, change);
+    model.turns = {calls({{"c1", "change_background", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::tool_loop);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+
+    // The rounds of the whole turn are limited, too.
+    request.agent.limits.loop_threshold = 0;
+    request.agent.limits.max_turn_rounds = 2;
+    sink.commits.clear();
+    model.turns = {calls({{"c2", "change_background", "{}"}})};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    request.agent.limits.max_turn_rounds = 3;
+    sink.commits.clear();
+    model.turns = {calls({{"c3", "change_background", "{}"}})};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+}
+
+TEST_F(AgentLoop, TheCallsOfARunAreLimited) {
+    request.agent.limits.max_calls = 3;
+    model.turns = {
+        calls({{"c1", "weather", "{}"}, {"c2", "weather", R"({"a":1})"}}),
+        calls({{"c3", "weather", R"({"a":2})"}, {"c4", "weather", R"({"a":3})"}})
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(status_of("c2"), call_status::answered);
+    EXPECT_EQ(status_of("c3"), call_status::dead);
+}
+
+// What a turn has cost is stored with it: the follow-up run of a hand-off begins with it.
+TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
+    model.provider_name = "main";
+    request.agent.limits.max_tokens = 100;
+    model_answer answer;
+    answer.usage.emplace();
+    answer.usage->input_tokens = 60;
+    answer.usage->output_tokens = 40;
+    const auto counted = [&](int number) {
+        scripted_turn turn = calls({{"c" + std::to_string(number), "weather", "{}"}});
+        turn.answer = [said = turn.answer, answer](model_sink& out) -> model_outcome {
+            (void)said(out);
+            model_answer with_usage = answer;
+            with_usage.reason = finish_reason::tool_calls;
+            return with_usage;
+        };
+        return turn;
+    };
+    model.turns = {counted(1)};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
+    EXPECT_EQ(status_of("c1"), call_status::answered) << "the answer itself is used";
+
+    request.thread = stored();
+    request.new_user_turn = false;
+    sink.commits.clear();
+    model.histories.clear();
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
+    EXPECT_TRUE(model.histories.empty());
+
+    request.agent.limits.max_tokens = 101;
+    sink.commits.clear();
+    model.turns = {says("More")};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(AgentLoop, AModelServerThatCountsNothingIsEstimated) {
+    model.provider_name = "main";
+    request.agent.limits.max_tokens = 1000;
+    model.turns = {calls({{"c1", "weather", R"({"city":")" + std::string(4000, 'x') + R"("})"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
+}
+
+} // namespace
+} // namespace agui::runner
