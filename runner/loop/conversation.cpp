@@ -43,7 +43,7 @@ conversation::conversation(
         const bool known = call.made_in < thread.nodes.size();
         note_call(call, known ? &thread.nodes[call.made_in].message : nullptr);
     }
-    thread_ = std::move(thread);
+    thread_ = std::make_unique<session::thread_record>(std::move(thread));
 }
 
 boost::asio::awaitable<bool> conversation::load() {
@@ -55,7 +55,7 @@ boost::asio::awaitable<bool> conversation::load() {
     const bool fits =
         loaded && loaded->nodes.size() == message_count_ && branch_ < loaded->branches.size();
     if (fits) {
-        thread_ = std::move(*loaded);
+        thread_ = std::make_unique<session::thread_record>(std::move(*loaded));
     }
     co_return fits;
 }

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<bool> load();
     void unload() noexcept { thread_.reset(); }
     /// Precondition: it is in memory.
-    [[nodiscard]] const session::thread_record& thread() const { return thread_.value(); }
+    [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
 
     /// The last message of the branch that the run continues.
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }
@@ -80,7 +80,7 @@ private:
     void note_id(std::string_view call_id);
     void continue_from(const session::changes& change);
 
-    std::optional<session::thread_record> thread_;
+    std::unique_ptr<session::thread_record> thread_; ///< Null: it is not in memory.
     std::string run_id_;
     run_sink& sink_;
     const clock& time_;

@@ -169,17 +169,19 @@ private:
 
 asio::awaitable<model_outcome>
 http_provider::exchange(const model_request& request, model_sink& sink) {
-    transport_request question = dialect_->write_request(request);
-    if (request.messages != nullptr) {
-        *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+    std::unique_ptr<transport_response> response;
+    { // What the sending needs takes no memory while the model answers.
+        const transport_request question = dialect_->write_request(request);
+        if (request.messages != nullptr) {
+            *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+        }
+        pass_failpoint("model.ask");
+        auto answered = co_await client_->send(question);
+        if (!answered) {
+            co_return from_transport(answered.error(), false);
+        }
+        response = std::move(*answered);
     }
-    pass_failpoint("model.ask");
-    auto answered = co_await client_->send(question);
-    std::string().swap(question.body); // An assignment would keep the memory.
-    if (!answered) {
-        co_return from_transport(answered.error(), false);
-    }
-    const std::unique_ptr<transport_response> response = std::move(*answered);
     const int status = response->status();
     pass_failpoint("model.answering");
     if (status < 200 || status >= 300) {
