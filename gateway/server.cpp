@@ -140,7 +140,7 @@ server::impl::impl(config what, server_options given)
       // Model servers.
       providers(make_providers(settings, options)),
       // What reads requests.
-      parser(settings.server.input, &memory),
+      parser(make_input_limits(settings), &memory),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,

@@ -113,11 +113,22 @@ const model_config& find_model(const config& all, const std::string& name) {
     return *found;
 }
 
+session::prompt_template make_prompt(const agent_config& agent) {
+    auto made = session::prompt_template::parse(agent.instructions, agent.prompt_props);
+    if (!made) { // load_config() has checked it; a program may have changed it.
+        throw std::runtime_error("agents.instructions: " + made.error().detail);
+    }
+    return std::move(*made);
+}
+
 agent_entry
 make_agent(const config& all, const agent_config& agent, const provider_map& providers) {
     agent_entry entry;
     entry.settings.id = agent.id;
-    entry.settings.instructions = agent.instructions;
+    entry.prompt = make_prompt(agent);
+    if (entry.prompt.constant()) {
+        entry.settings.instructions = entry.prompt.render({});
+    }
     entry.settings.tool_patterns = agent.tools;
     entry.settings.max_rounds = agent.max_rounds;
     entry.settings.max_parallel_tools = agent.max_parallel_tools;
@@ -342,6 +353,18 @@ run_settings make_run_settings(
         settings.default_agent = all.agents.front().id;
     }
     return settings;
+}
+
+translator::input_limits make_input_limits(const config& all) {
+    translator::input_limits limits = all.server.input;
+    for (const agent_config& agent : all.agents) {
+        for (const std::string& name : agent.prompt_props) {
+            if (std::ranges::find(limits.prompt_props, name) == limits.prompt_props.end()) {
+                limits.prompt_props.push_back(name);
+            }
+        }
+    }
+    return limits;
 }
 
 memory_limits make_memory_limits(const server_config& server) {

@@ -49,6 +49,9 @@ make_mcp_servers(const tools_config& tools, logger& log);
     const std::map<std::string, runner::tool_executors>& executors = {}
 );
 
+/// The limits of a request, with the members of forwardedProps that any agent's instructions use.
+[[nodiscard]] translator::input_limits make_input_limits(const config& all);
+
 /// How the process's memory is divided, in bytes.
 struct memory_limits {
     std::size_t budget = 0;     ///< For the whole process.

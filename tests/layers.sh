@@ -30,6 +30,7 @@ allow() {
 }
 
 allow session base
+allow session prompt base
 allow session conversation base
 allow session history conversation base
 allow session store conversation base

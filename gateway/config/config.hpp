@@ -161,9 +161,10 @@ struct model_config {
 
 struct agent_config {
     std::string id = "default";
-    std::vector<std::string> models; ///< At least one; they are tried in this order.
-    std::string instructions;
-    std::vector<std::string> tools; ///< Patterns; empty: all.
+    std::vector<std::string> models;       ///< At least one; they are tried in this order.
+    std::string instructions;              ///< A session::prompt_template.
+    std::vector<std::string> prompt_props; ///< Of forwardedProps, for the instructions.
+    std::vector<std::string> tools;        ///< Patterns; empty: all.
     std::uint32_t max_rounds = 10;
     std::uint32_t max_parallel_tools = 8;
     bool detects_loops = true;  ///< False: `loop_detection = "off"`.

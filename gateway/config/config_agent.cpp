@@ -1,6 +1,8 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
+#include "session/prompt/prompt_template.hpp"
+#include "translator/input/input_forwarded.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +10,9 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -33,6 +38,44 @@ void read_limits(config_reader& table, agent_config& agent) {
     table.read_number("loop_threshold", limits.loop_threshold, 2, 1000);
 }
 
+// The members of forwardedProps that the instructions may name.
+void read_prompt_props(config_reader& table, std::vector<std::string>& names) {
+    constexpr std::size_t most = 32; // Each is at most session::prompt_value_max in each thread.
+    constexpr std::size_t longest = 64;
+    table.read("prompt_props", names);
+    if (names.size() > most) {
+        table.problem("prompt_props", "must hold at most " + std::to_string(most) + " names");
+    }
+    for (const std::string& name : names) {
+        if (!is_word(name, "_-.") || name.size() > longest) {
+            table.problem("prompt_props", "must hold names of up to 64 of A-Z a-z 0-9 _ - .");
+        } else if (translator::is_secret_name(name)) {
+            table.problem("prompt_props", "holds \"" + name + "\", which is never kept");
+        }
+    }
+}
+
+void read_instructions(config_reader& table, agent_config& agent) {
+    table.read("instructions", agent.instructions);
+    std::string_view key = "instructions";
+    std::string file;
+    if (table.read("instructions_file", file)) {
+        key = "instructions_file";
+        std::ifstream stream(file, std::ios::binary);
+        if (table.has("instructions")) {
+            table.problem(key, "excludes instructions");
+        } else if (!stream) {
+            table.problem(key, "cannot be read");
+        }
+        agent.instructions.assign(std::istreambuf_iterator<char>(stream), {});
+    }
+    read_prompt_props(table, agent.prompt_props);
+    const auto read = session::prompt_template::parse(agent.instructions, agent.prompt_props);
+    if (!read) {
+        table.problem(key, read.error().detail);
+    }
+}
+
 } // namespace
 
 void read_agent(config_reader& table, agent_config& agent) {
@@ -46,17 +89,7 @@ void read_agent(config_reader& table, agent_config& agent) {
     if (std::set(agent.models.begin(), agent.models.end()).size() != agent.models.size()) {
         table.problem("models", "names a model twice");
     }
-    table.read("instructions", agent.instructions);
-    std::string file;
-    if (table.read("instructions_file", file)) {
-        std::ifstream stream(file, std::ios::binary);
-        if (table.has("instructions")) {
-            table.problem("instructions_file", "excludes instructions");
-        } else if (!stream) {
-            table.problem("instructions_file", "cannot be read");
-        }
-        agent.instructions.assign(std::istreambuf_iterator<char>(stream), {});
-    }
+    read_instructions(table, agent);
     table.read("tools", agent.tools);
     table.read_number("max_rounds", agent.max_rounds, 1, 10'000);
     table.read_number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);

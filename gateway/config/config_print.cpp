@@ -360,6 +360,7 @@ toml::table agent_table(const agent_config& agent, const session_config& session
         {"id", agent.id},
         {"models", strings(agent.models)},
         {"instructions", agent.instructions},
+        {"prompt_props", strings(agent.prompt_props)},
         {"tools", strings(agent.tools)},
         {"max_rounds", static_cast<std::int64_t>(agent.max_rounds)},
         {"max_parallel_tools", static_cast<std::int64_t>(agent.max_parallel_tools)},

@@ -184,7 +184,7 @@ private:
         runner::run_request run;
         run.key = request_.place.thread;
         run.run_id = input.run_id;
-        chosen_agent agent = agent_of(*request_.agent, input, thread_.context, core_.services.log);
+        chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
         run.fallbacks = std::move(agent.fallbacks);
         run.next = plan_.next;

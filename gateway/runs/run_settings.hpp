@@ -4,6 +4,7 @@
 #include "gateway/runs/disconnect_policy.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/history/history_plan.hpp"
+#include "session/prompt/prompt_template.hpp"
 #include "translator/agui/agui_translator.hpp"
 
 #include <chrono>
@@ -21,6 +22,8 @@ namespace agui::gateway {
 /// An agent as the run service uses it.
 struct agent_entry {
     runner::agent_settings settings;
+    /// If it has placeholders, its rendering takes the place of settings.instructions.
+    session::prompt_template prompt;
     runner::model_provider* model = nullptr;
     std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
     /// The agent's setting; nullopt: that of the session counts.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -84,6 +86,84 @@ void choose_model(
     chosen.fallbacks = std::move(own);
 }
 
+void append_paragraph(std::string& text, std::string_view more) {
+    if (!text.empty() && !more.empty()) {
+        text.append("\n\n");
+    }
+    text.append(more);
+}
+
+// The element of a thread's context that holds what forwardedProps said for the instructions. It is
+// beside the entries, because it counts like them: for a user turn, whose later requests may only
+// answer calls. No request can write it: of its entries, two members are taken.
+constexpr std::string_view props_member = "forwardedProps";
+
+const boost::json::object* props_of(const boost::json::value& element) {
+    const auto* object = element.if_object();
+    const auto* props = object == nullptr ? nullptr : object->if_contains(props_member);
+    return props == nullptr ? nullptr : props->if_object();
+}
+
+const boost::json::object* props_in(const boost::json::array& context) {
+    return context.empty() ? nullptr : props_of(context.back());
+}
+
+// A request without context, such as one that only answers a call, uses that of its user turn;
+// likewise with forwardedProps. nullopt: the thread's context stays.
+std::optional<boost::json::array> context_after(
+    const translator::run_input& input, const boost::json::array& before, bool new_user_turn
+) {
+    const boost::json::object& props = input.forwarded.prompt_values;
+    const bool new_entries = new_user_turn || input.has_context;
+    const bool new_props = new_user_turn || !props.empty();
+    if (!new_entries && !new_props) {
+        return std::nullopt;
+    }
+    boost::json::array context;
+    if (new_entries) {
+        for (const translator::context_entry& entry : input.context) {
+            context.push_back({{"description", entry.description}, {"value", entry.value}});
+        }
+    } else {
+        std::ranges::copy_if(before, std::back_inserter(context), [](const auto& element) {
+            return props_of(element) == nullptr;
+        });
+    }
+    const boost::json::object* const kept = new_props ? &props : props_in(before);
+    if (kept != nullptr && !kept->empty()) {
+        context.push_back(boost::json::object{{props_member, *kept}});
+    }
+    if (context == before) {
+        return std::nullopt;
+    }
+    return context;
+}
+
+// When the user spoke last on the branch that the run continues.
+unix_ms time_of_turn(const session::thread_record& thread) {
+    session::node_index at =
+        thread.head < thread.branches.size() ? thread.branches[thread.head].tip : session::no_node;
+    while (at < thread.nodes.size()) {
+        const session::stored_message& node = thread.nodes[at];
+        if (node.message.role == session::role::user) {
+            return node.created_at;
+        }
+        at = node.parent;
+    }
+    return 0; // Nobody has spoken: then no model is asked.
+}
+
+// The same in every run of a user turn: so a provider's prompt cache remains of use.
+std::string instructions_of(const agent_entry& agent, const session::thread_record& thread) {
+    session::prompt_values values;
+    values.user = thread.key.principal;
+    values.agent = agent.settings.id;
+    values.thread = thread.key.thread_id;
+    values.time = agent.prompt.tells_time() ? time_of_turn(thread) : 0;
+    values.props = props_in(thread.context);
+    return agent.prompt.render(values);
+}
+
 } // namespace
 
 result<std::vector<runner::tool_definition>> external_tools(
@@ -159,8 +239,8 @@ session::history_input history_of(
 }
 
 chosen_agent agent_of(
-    const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
-    logger& log
+    const agent_entry& agent, const translator::run_input& input,
+    const session::thread_record& thread, logger& log
 ) {
     chosen_agent chosen{agent.settings, agent.model, agent.fallbacks};
     const auto may_set = [&](std::string_view key) {
@@ -188,13 +268,15 @@ chosen_agent agent_of(
     for (runner::model_choice& other : chosen.fallbacks) {
         set(other.parameters);
     }
+    if (!agent.prompt.constant()) {
+        chosen.settings.instructions = instructions_of(agent, thread);
+    }
     // The request's context is data (P10): it is delimited, and it becomes system text only if the
     // configuration says so.
     if (agent.context == context_place::user) {
-        chosen.settings.context = runner::context_text(context);
-    } else if (agent.context == context_place::system && !context.empty()) {
-        chosen.settings.instructions += chosen.settings.instructions.empty() ? "" : "\n\n";
-        chosen.settings.instructions += runner::context_text(context);
+        chosen.settings.context = runner::context_text(thread.context);
+    } else if (agent.context == context_place::system) {
+        append_paragraph(chosen.settings.instructions, runner::context_text(thread.context));
     }
     return chosen;
 }
@@ -222,15 +304,7 @@ void complete_change(
     if (input.tools && input.tools_json != thread.offered_tools) {
         change.offered_tools = input.tools_json;
     }
-    // A request without context, such as one that only answers a call, uses that of its user turn.
-    boost::json::array context;
-    for (const translator::context_entry& entry : input.context) {
-        context.push_back({{"description", entry.description}, {"value", entry.value}});
-    }
-    const bool replaces_context = input.has_context || !plan.new_user_messages.empty();
-    if (replaces_context && context != thread.context) {
-        change.context = std::move(context);
-    }
+    change.context = context_after(input, thread.context, !plan.new_user_messages.empty());
     if (input.state && *input.state != thread.state && says_state(*input.state, policy)) {
         change.state = *input.state;
     }

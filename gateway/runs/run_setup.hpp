@@ -39,10 +39,11 @@ struct chosen_agent {
 };
 
 /// The agent for this request: with the model that the request names (if it may, and that model is
-/// configured), the parameters that it may set, and the thread's `context`.
+/// configured), the parameters that it may set, its instructions with the values of this user turn,
+/// and the thread's `context`. `thread` holds the request's messages.
 [[nodiscard]] chosen_agent agent_of(
-    const agent_entry& agent, const translator::run_input& input, const boost::json::array& context,
-    logger& log
+    const agent_entry& agent, const translator::run_input& input,
+    const session::thread_record& thread, logger& log
 );
 
 /// Completes the plan's change: journal entries, times, run ids, title, and the tools, context and

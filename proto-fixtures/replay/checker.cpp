@@ -1,6 +1,7 @@
 #include "proto-fixtures/replay/checker.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/server_parts.hpp"
 #include "proto-fixtures/replay/placeholders.hpp"
 #include "proto-fixtures/replay/stage.hpp"
 #include "proto-fixtures/replay/stream_reader.hpp"
@@ -115,8 +116,9 @@ private:
 
     asio::awaitable<outcome>
     post(const json::value& input, std::optional<gateway::disconnect_policy> on_disconnect) {
-        auto read =
-            translator::read_run_input(json::serialize(input), stage_.config().server.input);
+        auto read = translator::read_run_input(
+            json::serialize(input), gateway::make_input_limits(stage_.config())
+        );
         if (!read) {
             co_return read.error();
         }

@@ -12,7 +12,7 @@ namespace agui::runner {
 
 /// The request's context (RunAgentInput.context: objects with `description` and `value`) as one
 /// text, delimited so that no entry can end it: `<` and `&` of entries are written as `&lt;` and
-/// `&amp;`. Empty for no entries.
+/// `&amp;`. An array element without a `value` is no entry. Empty for no entries.
 [[nodiscard]] std::string context_text(const boost::json::array& entries);
 
 /// Puts `context`, unless it is empty, at the start of the last user message of a model request: so

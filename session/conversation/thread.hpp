@@ -87,7 +87,9 @@ struct thread_record {
     std::uint32_t head = 0;           ///< The branch that a delta continues, if there are branches.
     std::vector<call_record> calls;   ///< In the order made.
     boost::json::array offered_tools; ///< The tools of the last request that had a `tools` member.
-    /// The `context` entries of the last user turn: objects with `description` and `value`.
+    /// What the application said of the last user turn: `context` entries, objects with
+    /// `description` and `value`; then, if a prompt uses them, an object with what it takes of
+    /// `forwardedProps`.
     boost::json::array context;
     /// True if the last request with a new user message also held earlier messages.
     bool last_request_had_history = false;

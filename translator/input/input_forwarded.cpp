@@ -1,7 +1,10 @@
 #include "translator/input/input_forwarded.hpp"
 
 #include "session/base/ascii.hpp"
+#include "session/prompt/prompt_template.hpp"
 #include "translator/input/input_fields.hpp"
+
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -116,9 +119,28 @@ std::optional<std::int64_t> read_max_output_tokens(const object& bag, notes_type
     return number;
 }
 
+void read_prompt_values(
+    const object& bag, const std::vector<std::string>& names, object& out, notes_type& notes
+) {
+    for (const std::string& name : names) {
+        const value* found = find_member(bag, name);
+        if (found == nullptr) {
+            continue;
+        }
+        if (found->is_object() || found->is_array()) {
+            ignore(notes, name);
+        } else if (const auto* text = found->if_string()) {
+            out[name] = session::prompt_value(*text);
+        } else {
+            out[name] = boost::json::serialize(*found);
+        }
+    }
+}
+
 } // namespace
 
-forwarded_settings read_forwarded(const value& bag, notes_type& notes) {
+forwarded_settings
+read_forwarded(const value& bag, const std::vector<std::string>& prompt_props, notes_type& notes) {
     const object* given = bag.if_object();
     if (given == nullptr) {
         add_note(notes, "forwardedProps", "ignored, not an object");
@@ -132,6 +154,7 @@ forwarded_settings read_forwarded(const value& bag, notes_type& notes) {
     out.reasoning_effort = read_name(*given, {"reasoning_effort", "reasoningEffort"}, notes);
     out.ephemeral = read_flag(*given, "ephemeral", notes);
     out.follow = read_flag(*given, "follow", notes);
+    read_prompt_values(*given, prompt_props, out.prompt_values, notes);
     return out;
 }
 

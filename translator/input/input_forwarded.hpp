@@ -11,9 +11,11 @@
 namespace agui::translator {
 
 /// Reads the settings in forwardedProps (`bag`). Other software puts members there too, so a member
-/// with a wrong type or value is ignored with a note.
-[[nodiscard]] forwarded_settings
-read_forwarded(const boost::json::value& bag, std::vector<std::string>& notes);
+/// with a wrong type or value is ignored with a note. `prompt_props`: as in input_limits.
+[[nodiscard]] forwarded_settings read_forwarded(
+    const boost::json::value& bag, const std::vector<std::string>& prompt_props,
+    std::vector<std::string>& notes
+);
 
 /// True for the name of a member that may hold a credential or a server's address. Requests are
 /// stored, compared and recorded without such members, and never choose a URL or a key.

@@ -33,6 +33,8 @@ struct input_limits {
     std::size_t max_id_bytes = id_bytes_max;
     /// Names must also match [A-Za-z0-9_.-]+, as model servers demand, and not begin with `mcp__`.
     std::size_t max_tool_name_bytes = 128;
+    /// The members of forwardedProps that are kept as forwarded_settings::prompt_values.
+    std::vector<std::string> prompt_props = {};
 };
 
 struct context_entry {
@@ -46,7 +48,7 @@ struct resume_entry {
     std::optional<boost::json::value> payload;
 };
 
-/// What forwardedProps may set; everything else in it is ignored.
+/// What forwardedProps may set or say; everything else in it is ignored.
 struct forwarded_settings {
     std::optional<std::string> model; ///< `model`, `modelName`
     std::optional<double> temperature;
@@ -56,6 +58,9 @@ struct forwarded_settings {
     bool ephemeral = false;
     /// Only for the history route: continue with the events of the active run.
     bool follow = false;
+    /// The members in input_limits::prompt_props, as session::prompt_value() makes them. Strings;
+    /// numbers and booleans as JSON writes them.
+    boost::json::object prompt_values;
 };
 
 /// RunAgentInput, read and bounded (AG-UI specification, basic/run-input).

@@ -313,6 +313,52 @@ TEST(Config, ReadsWhatAnAgentDoesAboutLoops) {
     EXPECT_NE(problem_of(agent + "loop_threshold = 1\n").find("loop_threshold"), std::string::npos);
 }
 
+TEST(Config, ChecksThePlaceholdersOfInstructions) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    const config all = load(
+                           agent + "prompt_props = [\"locale\"]\n"
+                                   "instructions = \"{{user}} in {{forwardedProps.locale}}\"\n"
+    )
+                           .value();
+    EXPECT_EQ(all.agents.at(0).instructions, "{{user}} in {{forwardedProps.locale}}");
+    EXPECT_EQ(all.agents.at(0).prompt_props, std::vector<std::string>{"locale"});
+    EXPECT_NE(print_config(all).find("prompt_props = [ 'locale' ]"), std::string::npos)
+        << print_config(all);
+
+    EXPECT_NE(
+        problem_of(agent + "instructions = \"{{usr}}\"\n")
+            .find("agents.instructions: holds {{usr}}, which is not one of time, date, user, "
+                  "agent, thread"),
+        std::string::npos
+    ) << problem_of(agent + "instructions = \"{{usr}}\"\n");
+    EXPECT_NE(
+        problem_of(agent + "instructions = \"{{forwardedProps.locale}}\"\n")
+            .find("holds {{forwardedProps.locale}}"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(agent + "prompt_props = [\"apiKey\"]\n").find("which is never kept"),
+        std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(agent + "prompt_props = [\"a b\"]\n").find("prompt_props: must hold names"),
+        std::string::npos
+    );
+}
+
+TEST_F(ConfigFile, ChecksThePlaceholdersOfAFileOfInstructions) {
+    const std::string path = write("instructions.txt", "Be brief.\n{{nobody}}");
+    EXPECT_NE(
+        problem_of(
+            std::string(minimal) +
+            "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\ninstructions_file = \"" + path + "\"\n"
+        )
+            .find("instructions_file: holds {{nobody}}"),
+        std::string::npos
+    );
+}
+
 TEST(Config, OverridesByKeyPath) {
     const config all =
         load(

@@ -777,6 +777,23 @@ TEST(RunInputTools, IgnoreASchemaThatIsNoObject) {
 
 // ---- forwardedProps -----------------------------------------------------------------------------
 
+TEST(ForwardedProps, KeepsTheValuesThatPromptsUse) {
+    input_limits limits;
+    limits.prompt_props = {"locale", "level", "tags", "none", "empty"};
+    const run_input input =
+        read_run_input(
+            R"({"threadId":"t","runId":"r","messages":[],"forwardedProps":)"
+            R"({"locale":"de\u0007\nx","level":3,"tags":["a"],"empty":null,"other":"y"}})",
+            limits
+        )
+            .value();
+
+    EXPECT_EQ(
+        input.forwarded.prompt_values, (boost::json::object{{"locale", "de  x"}, {"level", "3"}})
+    );
+    EXPECT_THAT(input.notes, ElementsAre(HasSubstr("forwardedProps.tags")));
+}
+
 TEST(RunInputForwarded, ReadsSettings) {
     const forwarded_settings given =
         read_with(

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "session/base/clock.hpp"
+#include "session/base/error.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// A value is cut to so many bytes, between two characters: enough for a name, a role or an
+/// address. Longer texts belong in the request's `context`.
+inline constexpr std::size_t prompt_value_max = 1024;
+
+/// The text as it may stand in a prompt: valid UTF-8 of at most prompt_value_max bytes, with a
+/// space in place of each control character and line break, so that a value cannot begin a line of
+/// its own.
+/// Precondition: `text` is valid UTF-8.
+[[nodiscard]] std::string prompt_value(std::string_view text);
+
+/// What the names of a template stand for. The views must outlive the call that they are passed to.
+struct prompt_values {
+    std::string_view user;   ///< `user`
+    std::string_view agent;  ///< `agent`
+    std::string_view thread; ///< `thread`
+    /// `time`, in UTC to the second (`2026-03-01T09:30:00Z`), and `date`, its day (`2026-03-01`).
+    unix_ms time = 0;
+    /// `forwardedProps.NAME`: the string member NAME; anything else counts as an empty text.
+    const boost::json::object* props = nullptr;
+};
+
+/// A text with placeholders: `{{name}}`, spaces around the name allowed. `{{{{` is a literal `{{`.
+/// A placeholder becomes its value, whatever the value contains. Immutable.
+class prompt_template {
+public:
+    /// The empty text.
+    prompt_template() = default;
+
+    /// `props`: the names that may follow `forwardedProps.`. Fails as invalid_input for an unknown
+    /// name, and for a `{{` that begins no placeholder; the detail says which, and what is known.
+    [[nodiscard]] static result<prompt_template>
+    parse(std::string_view text, const std::vector<std::string>& props);
+
+    /// True if it has no placeholder: each rendering is the same.
+    [[nodiscard]] bool constant() const noexcept;
+    /// True if it has `time` or `date`.
+    [[nodiscard]] bool tells_time() const noexcept;
+    [[nodiscard]] std::string render(const prompt_values& values) const;
+
+private:
+    struct part {
+        enum class kind { text, user, agent, thread, time, date, prop };
+        kind what = kind::text;
+        std::string text; ///< text: itself; prop: the member's name.
+    };
+
+    [[nodiscard]] static result<part>
+    placeholder(std::string_view name, const std::vector<std::string>& props);
+    void append_text(std::string_view text);
+
+    std::vector<part> parts_;
+};
+
+} // namespace agui::session
