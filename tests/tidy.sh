@@ -64,12 +64,20 @@ esac
 
 # A file that belongs to no program of that build cannot be checked.
 check() {
-    local file=$1 found
+    local file=$1 printed status found
     grep -qF "\"file\": \"$project/$file\"" "$build/compile_commands.json" || return 0
     # Findings within the libraries' headers are the libraries'. So are those of the analyzer that follow a coroutine
-    # into Asio: it knows none.
-    found=$("$tidy" -p "$build" --quiet "$file" 2>&1 | grep -E "^$project/[^:]+:[0-9:]+ (warning|error): |^error: " | sort -u)
-    [ -z "$found" ] && echo "pass $file" || echo "$found" | sed "s|^$project/|FAIL |"
+    # into Asio: it knows none. Findings alone leave the status 0.
+    printed=$("$tidy" -p "$build" --quiet "$file" 2>&1)
+    status=$?
+    found=$(echo "$printed" | grep -E "^$project/[^:]+:[0-9:]+ (warning|error): |^error: " | sort -u)
+    if [ -n "$found" ]; then
+        echo "$found" | sed "s|^$project/|FAIL |"
+    elif [ "$status" -ne 0 ]; then
+        echo "FAIL $file: clang-tidy ended with status $status: $(echo "$printed" | tail -n 1)"
+    else
+        echo "pass $file"
+    fi
 }
 export -f check
 export project build tidy
