@@ -63,7 +63,7 @@ public:
                 co_return stop_.reason();
             }
             std::optional<stop_reason> ended;
-            switch (next_step(conversation_.open_calls())) {
+            switch (next_run_step(conversation_.open_calls())) {
             case run_step::ask_model:
                 ended = check_tokens();
                 if (!ended) { // Here, not in a coroutine between: each frame is held by each

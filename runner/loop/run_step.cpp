@@ -4,7 +4,7 @@
 
 namespace agui::runner {
 
-run_step next_step(std::span<const session::call_record> open) noexcept {
+run_step next_run_step(std::span<const session::call_record> open) noexcept {
     if (open.empty()) {
         return run_step::ask_model;
     }

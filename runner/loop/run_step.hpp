@@ -15,6 +15,6 @@ enum class run_step {
 
 /// Decided by the run's stored calls alone: a run can begin with calls that are already stored.
 /// `open`: the run's calls without a result.
-[[nodiscard]] run_step next_step(std::span<const session::call_record> open) noexcept;
+[[nodiscard]] run_step next_run_step(std::span<const session::call_record> open) noexcept;
 
 } // namespace agui::runner

@@ -17,15 +17,19 @@ std::vector<session::call_record> open(std::initializer_list<call_owner> owners)
     return calls;
 }
 
-TEST(RunStep, AsksTheModelIfNoCallIsOpen) { EXPECT_EQ(next_step({}), run_step::ask_model); }
+TEST(RunStep, AsksTheModelIfNoCallIsOpen) { EXPECT_EQ(next_run_step({}), run_step::ask_model); }
 
 TEST(RunStep, ExecutesTheServersCallsFirst) {
-    EXPECT_EQ(next_step(open({call_owner::server})), run_step::execute_calls);
-    EXPECT_EQ(next_step(open({call_owner::external, call_owner::server})), run_step::execute_calls);
+    EXPECT_EQ(next_run_step(open({call_owner::server})), run_step::execute_calls);
+    EXPECT_EQ(
+        next_run_step(open({call_owner::external, call_owner::server})), run_step::execute_calls
+    );
 }
 
 TEST(RunStep, HandsOverWhatOnlyTheCallerCanAnswer) {
-    EXPECT_EQ(next_step(open({call_owner::external, call_owner::external})), run_step::hand_over);
+    EXPECT_EQ(
+        next_run_step(open({call_owner::external, call_owner::external})), run_step::hand_over
+    );
 }
 
 } // namespace
