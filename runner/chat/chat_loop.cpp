@@ -38,12 +38,13 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
           pulled(executor, asio::steady_timer::time_point::max()),
           answered(executor) {
         conversation.set_room(
-            [this] { return steps.size() < most_steps; },
-            [this]() -> asio::awaitable<void> {
-                pulled.expires_at(asio::steady_timer::time_point::max());
-                (void)co_await pulled.async_wait(as_result);
-            }
+            [this] { return steps.size() < most_steps; }, [this] { return next_pull(); }
         );
+    }
+
+    asio::awaitable<void> next_pull() {
+        pulled.expires_at(asio::steady_timer::time_point::max());
+        (void)co_await pulled.async_wait(as_result);
     }
 
     chat_listeners listeners() {
@@ -152,7 +153,7 @@ asio::awaitable<std::optional<chat_step>> chat_loop::next() {
     co_return step;
 }
 
-result<void> chat_loop::submit_tool_results(std::vector<chat_tool_result> results) {
+result<void> chat_loop::submit_tool_results(const std::vector<chat_tool_result>& results) {
     if (!state_->waiting_for_results || state_->cancelled) {
         return failure{errc::unknown_tool_call, "no results are waited for"};
     }

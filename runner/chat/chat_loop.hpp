@@ -82,7 +82,7 @@ public:
     /// The results of the last tool_calls_step, in any order; a call without one gets an error
     /// result. errc::unknown_tool_call: one of them answers no call of that step, or there is none
     /// to answer; nothing was taken.
-    [[nodiscard]] result<void> submit_tool_results(std::vector<chat_tool_result> results);
+    [[nodiscard]] result<void> submit_tool_results(const std::vector<chat_tool_result>& results);
 
     /// Ends the chat, whatever it is doing: the rest is a done_step with `cancelled`.
     void cancel();

@@ -110,8 +110,10 @@ int spawn(pid_t& id, const child_command& what, int input, int output, int error
     std::vector<std::string> words{what.command};
     words.insert(words.end(), what.args.begin(), what.args.end());
     std::vector<std::string> variables;
+    variables.reserve(what.environment.size());
     for (const auto& [name, value] : what.environment) {
-        variables.push_back(name + "=" + value);
+        variables.push_back(name);
+        variables.back().append("=").append(value);
     }
     return ::posix_spawnp(
         &id, what.command.c_str(), &actions.value, &attributes.value, pointers_to(words).data(),

@@ -127,7 +127,9 @@ private:
         const std::string below = place + "/" + std::string(key);
         if (leaves_out(from, key, value)) {
             left_out_ = true;
-        } else if (is_one_of(key, plain_values) || is_one_of(key, limits) || key == "multipleOf") {
+            return;
+        }
+        if (is_one_of(key, plain_values) || is_one_of(key, limits) || key == "multipleOf") {
             to[key] = plain(value, depth);
         } else if (is_one_of(key, maps_of_schemas)) {
             to[key] = map_of_schemas(value, below, depth);
@@ -223,8 +225,9 @@ private:
         }
         json::array result;
         for (const json::value& each : value.get_array()) {
-            const std::string index = std::to_string(result.size() + shift);
-            result.push_back(subschema(each, place + "/" + index, depth + 1));
+            std::string below = place;
+            below.append("/").append(std::to_string(result.size() + shift));
+            result.push_back(subschema(each, below, depth + 1));
         }
         return result;
     }
@@ -274,9 +277,8 @@ private:
                 expected = next::name;
             } else if (token == "allOf") {
                 expected = next::index_of_all;
-            } else if (token == "anyOf" || token == "oneOf") {
-                expected = next::index;
-            } else if (token == "items" && rest.size() > 1 && is_index(rest.substr(1, 1))) {
+            } else if (token == "anyOf" || token == "oneOf" ||
+                       (token == "items" && rest.size() > 1 && is_index(rest.substr(1, 1)))) {
                 expected = next::index;
             }
         }

@@ -230,7 +230,8 @@ private:
         if (parts_.empty()) {
             return last;
         }
-        return parts_.append(last);
+        parts_.append(last);
+        return parts_;
     }
 
     // The top-level members decide what is built.
