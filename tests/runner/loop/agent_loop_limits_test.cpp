@@ -77,6 +77,47 @@ TEST_F(AgentLoop, ALoopEndsTheRunIfTheAgentSaysSo) {
     EXPECT_EQ(status_of("c2"), call_status::dead);
 }
 
+TEST_F(AgentLoop, AfterALoopTheNextTurnBeginsAnew) {
+    request.agent.limits.on_loop = loop_action::terminate;
+    model.turns = same_call(3);
+    play();
+    ASSERT_EQ(sink.end.reason, stop_reason::tool_loop);
+
+    request.thread = stored();
+    sink.commits.clear();
+    const session::node_index tip = request.thread.branches.at(0).tip;
+    session::changes change;
+    session::stored_message asked;
+    asked.parent = tip;
+    asked.message.id = "u2";
+    asked.message.content = std::string("And now?");
+    change.messages.push_back(asked);
+    change.branches.push_back(
+        {0, {static_cast<session::node_index>(request.thread.nodes.size()), 0}}
+    );
+    session::apply(request.thread, change);
+    request.run_id = "r2";
+    model.turns = {
+        calls({{"d1", "weather", R"({"city":"Ulm"})"}}),
+        calls({{"d2", "weather", R"({"city":"Ulm"})"}}), says("Sunny")
+    };
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    std::vector<std::string> called;
+    std::vector<std::string> answered;
+    for (const session::message& each : model.histories.back()) {
+        for (const session::tool_call& call : each.tool_calls) {
+            called.push_back(call.id);
+        }
+        if (each.role == session::role::tool) {
+            answered.push_back(each.tool_call_id);
+        }
+    }
+    EXPECT_EQ(called, (std::vector<std::string>{"c0", "c1", "c2", "d1", "d2"}));
+    EXPECT_EQ(answered, called) << "a valid history";
+}
+
 TEST_F(AgentLoop, ACallbackDecidesAboutALoop) {
     std::vector<std::size_t> told;
     request.agent.limits.on_loop = loop_action::terminate;

@@ -1,6 +1,8 @@
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -326,30 +328,33 @@ TEST_F(AgentLoop, ResultsAreStoredAndShownInTheOrderOfTheCalls) {
         context(), boost::asio::steady_timer::time_point::max()
     );
     tools.add(
-        {"first", "Ends after the other", {}},
+        {"first", "Waits for the gate", {}},
         [gate](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
             co_await gate->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
             co_return tool_outcome{tool_outcome::kind::result, std::string("slow")};
         }
     );
-    tools.add(
-        {"second", "Opens the gate", {}},
-        [gate](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
-            gate->cancel();
-            co_return tool_outcome{tool_outcome::kind::result, std::string("fast")};
-        }
-    );
+    tools.add({"second", "Ends at once", {}}, returns("fast "));
     model.turns = {calls({{"c1", "first", "{}"}, {"c2", "second", "{}"}}), says("Done")};
+    const loop_services services{model, tools, ids, time, log, max_result_bytes};
+    boost::asio::co_spawn(
+        context(), run_agent(request, services, sink, stop), boost::asio::detached
+    );
 
-    play();
+    context().poll(); // Until there is nothing left to do but to wait for the first.
+    EXPECT_EQ(sink.steps.back(), "commit") << "of the turn, not of the second call's result";
+    EXPECT_EQ(sink.commits.size(), 1U);
+    gate->cancel();
+    context().run();
 
+    ASSERT_EQ(sink.finishes, 1);
     std::vector<std::string> shown;
     for (const std::string& step : sink.steps) {
         if (step.starts_with("result")) {
             shown.push_back(step);
         }
     }
-    EXPECT_EQ(shown, (std::vector<std::string>{"result c1 slow", "result c2 fast"}));
+    EXPECT_EQ(shown, (std::vector<std::string>{"result c1 slow", "result c2 fast {}"}));
     EXPECT_EQ(stored().nodes.at(2).message.tool_call_id, "c1");
     EXPECT_EQ(stored().nodes.at(3).message.tool_call_id, "c2");
 }
@@ -382,6 +387,24 @@ TEST_F(AgentLoop, AnExecutorOfTheAgentAnswersForAToolThatIsNotRegistered) {
 
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 real {}"));
     EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed There is no tool of this name."));
+}
+
+// Nothing of the registry is held while a tool runs.
+TEST_F(AgentLoop, AToolMayChangeTheRegistry) {
+    tools.add(
+        {"learn", "Adds a tool", {}},
+        [this](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            tools.add({"learned", "For later runs", {}}, returns(""));
+            co_return tool_outcome{tool_outcome::kind::result, std::string("learned")};
+        }
+    );
+    model.turns = {calls({{"c1", "learn", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_TRUE(tools.contains("learned"));
+    EXPECT_EQ(model.offered.at(1), model.offered.at(0)) << "a run keeps the tools it began with";
 }
 
 TEST_F(AgentLoop, OffersServerToolsFirstAndNoNameTwice) {
