@@ -11,20 +11,9 @@ namespace agui::runner {
 
 namespace {
 
-tool_function function_of(const std::string& name, const chat_with_tools& config) {
-    if (config.registry != nullptr) {
-        const auto registered = config.registry->snapshot();
-        if (const tool_function* const found = registered->find(name)) {
-            return *found;
-        }
-    }
-    if (const auto found = config.executors.find(name); found != config.executors.end()) {
-        return found->second;
-    }
-    return [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
-        co_return tool_outcome{
-            tool_outcome::kind::error, std::string("Tool not registered"), "tool not registered"
-        };
+boost::asio::awaitable<tool_outcome> not_registered(tool_invocation) {
+    co_return tool_outcome{
+        tool_outcome::kind::unavailable, std::string("Tool not registered"), "tool not registered"
     };
 }
 
@@ -38,11 +27,18 @@ boost::asio::awaitable<chat_result> chat_loop_with_tools(
     model_provider& model, std::vector<session::message> messages,
     std::vector<tool_definition> tools, chat_with_tools config, stop_source* stop
 ) {
+    // A tool that the registry does not have is unavailable: an executor takes its place.
+    const auto registered = config.registry != nullptr ? config.registry->snapshot() : nullptr;
     tool_registry registry;
     for (tool_definition& tool : tools) {
-        tool_function function = function_of(tool.name, config);
-        registry.add(std::move(tool), std::move(function));
+        const auto* const found = registered ? registered->find_tool(tool.name) : nullptr;
+        if (found != nullptr) {
+            registry.add(std::move(tool), found->function, found->options);
+        } else {
+            registry.add(std::move(tool), not_registered);
+        }
     }
+    config.agent.executors = std::make_shared<tool_executors>(std::move(config.executors));
     chat_conversation conversation(
         model, std::move(messages), std::move(config.agent), std::move(config.listeners),
         config.log != nullptr ? *config.log : null_logger()

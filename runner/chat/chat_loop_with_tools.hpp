@@ -4,7 +4,6 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +13,9 @@ namespace agui::runner {
 struct chat_with_tools {
     /// Where a tool's function is looked up first.
     const tool_registry* registry = nullptr;
-    /// Where it is looked up if the registry does not have it. A tool that neither has is
-    /// answered for with an error result.
-    std::map<std::string, tool_function, std::less<>> executors = {};
+    /// Where it is looked up if the registry does not have it, or only as one that is unavailable.
+    /// A tool that neither has is answered for with an error result. They replace agent.executors.
+    tool_executors executors = {};
     chat_listeners listeners = {}; ///< on_thinking, on_content, on_tool_calls, on_tool_results.
     /// Instructions, model parameters and limits: max_rounds, loop detection and the callback that
     /// decides about a loop.

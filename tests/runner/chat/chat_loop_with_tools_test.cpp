@@ -5,9 +5,13 @@
 #include "tests/support/thread_builder.hpp"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -102,6 +106,42 @@ TEST_F(ChatLoopWithTools, LooksInTheRegistryThenAmongTheExecutors) {
     EXPECT_THAT(heard, ::testing::Contains("result c1 registry {}"));
     EXPECT_THAT(heard, ::testing::Contains("result c2 executor {}"));
     EXPECT_THAT(heard, ::testing::Contains("result c3 failed Tool not registered"));
+}
+
+TEST_F(ChatLoopWithTools, AnExecutorTakesThePlaceOfAToolThatIsUnavailable) {
+    registry.add({"clock", "", {}}, [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::unavailable, std::string("disabled")};
+    });
+    registry.add({"imagined", "", {}}, [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        co_return tool_outcome{tool_outcome::kind::error, std::string("it began, and failed")};
+    });
+    config.executors["imagined"] = returns("executor ");
+    model.answers = {{.calls = {{"c1", "clock"}, {"c2", "imagined"}}}, {.text = {"Done."}}};
+
+    ASSERT_TRUE(chat());
+
+    EXPECT_THAT(heard, ::testing::Contains("result c1 executor {}"));
+    EXPECT_THAT(heard, ::testing::Contains("result c2 failed it began, and failed"));
+}
+
+TEST_F(ChatLoopWithTools, TheTimeoutOfARegisteredToolHolds) {
+    registry.add(
+        {"clock", "", {}},
+        [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+            boost::asio::steady_timer never(
+                co_await boost::asio::this_coro::executor,
+                boost::asio::steady_timer::time_point::max()
+            );
+            co_await never.async_wait(boost::asio::use_awaitable);
+            co_return tool_outcome{};
+        },
+        {.timeout = std::chrono::milliseconds(1)}
+    );
+    model.answers = {{.calls = {{"c1", "clock"}}}, {.text = {"Done."}}};
+
+    ASSERT_TRUE(chat());
+
+    EXPECT_THAT(heard, ::testing::Contains("result c1 failed The tool did not answer in time."));
 }
 
 TEST_F(ChatLoopWithTools, WorksWithoutARegistry) {
