@@ -1,15 +1,17 @@
-// The hand-off with a real model server (llama.cpp). Runs with AGUI_REAL_MODEL=1; AGUI_KEEP_RAW names a folder
+// The hand-off, and tools of the server, with a real model server (llama.cpp). Runs with AGUI_REAL_MODEL=1; AGUI_KEEP_RAW names a folder
 // for the raw answers of the model server, to be kept as fixtures.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Agent, answer, background, cancel, clients, user } from './support/client.mjs';
+import { Agent, answer, background, cancel, clients, postRun, runInput, user } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
+import { everything } from './support/mcp.mjs';
 import { ModelServer } from './support/model.mjs';
 import { finishRecordings, recordAs } from './support/streams.mjs';
 
@@ -61,7 +63,9 @@ class RealModel {
     }
 }
 
-describe('a real model server', { skip: process.env.AGUI_REAL_MODEL !== '1' && 'AGUI_REAL_MODEL=1 turns it on', timeout: 300_000 }, () => {
+const skip = process.env.AGUI_REAL_MODEL !== '1' && 'AGUI_REAL_MODEL=1 turns it on';
+
+describe('a real model server', { skip, timeout: 300_000 }, () => {
     let real;
     let model;
     let gateway;
@@ -151,6 +155,89 @@ describe('a real model server', { skip: process.env.AGUI_REAL_MODEL !== '1' && '
         assert.ok(times.freed < 1000, `the slot was busy for ${times.freed} ms after the stop (P9: one second)`);
         test.diagnostic(`stop: answered after ${times.answered.toFixed(0)} ms, slot free after ${times.freed.toFixed(0)} ms`);
     });
+
+    it('left only valid streams and valid requests to the model server', () => {
+        finishRecordings();
+        model.checkRequests();
+    });
+});
+
+describe('tools of the server with a real model server', { skip, timeout: 300_000 }, () => {
+    let real;
+    let model;
+    let webhook;
+    let gateway;
+    const posted = [];
+
+    before(async () => {
+        real = await RealModel.start();
+        model = await ModelServer.start({ upstream: real.url });
+        webhook = http.createServer((request, response) => {
+            posted.push(request.url);
+            request.resume().on('end', () => response.end('{"temperature":21}'));
+        });
+        await new Promise((resolve) => webhook.listen(0, '127.0.0.1', resolve));
+        // An agent for each kind: this model server takes no tool_choice that names a tool. The tools need no
+        // arguments, which the model is too small for.
+        const agent = (id, ...tools) => ({ id, models: ['main'], tools, max_rounds: 1 });
+        gateway = await Gateway.start({
+            embedding: true,
+            model,
+            config: {
+                model: {
+                    model: 'smollm2', temperature: 0, max_output_tokens: 80, parallel_tool_calls: false,
+                    tool_choice: 'required',
+                },
+                agents: [agent('function', 'get_time'), agent('webhook', 'get_temperature'), agent('mcp', 'mcp__any__get-env')],
+                tools: {
+                    webhook: [{
+                        name: 'get_temperature',
+                        description: 'The temperature outside.',
+                        parameters: '{"type": "object", "properties": {}}',
+                        url: `http://127.0.0.1:${webhook.address().port}/temperature`,
+                    }],
+                },
+                mcp_servers: [{ name: 'any', command: process.execPath, args: [everything, 'stdio'] }],
+            },
+        });
+    });
+    after(() => stopAll(gateway, model, { stop: () => webhook?.close() }, real));
+    beforeEach((test) => recordAs(`real model ${test.name}`));
+
+    /// One run with the agent of a tool. The model must call it, and is then free to say what it likes.
+    async function callOnce(agentId, name) {
+        const first = model.exchanges.length;
+        const input = runInput({ threadId: `real-${agentId}`, messages: [user('What is it now?')] });
+
+        const run = (await postRun({ url: `${gateway.url}/agents/${agentId}` }, input)).expectFinished();
+
+        const [forced, free, ...more] = model.exchanges.slice(first).map((exchange) => exchange.body);
+        assert.equal(forced.tool_choice, 'required');
+        assert.deepEqual(forced.tools.map((tool) => tool.function.name), [name]);
+        assert.equal(free.tool_choice, undefined, 'the second call of a turn is not forced');
+        assert.equal(more.length, 0);
+        assert.deepEqual(run.calls.map((call) => call.name), [name]);
+        const results = run.of('TOOL_CALL_RESULT');
+        assert.deepEqual(results.map((result) => result.toolCallId), run.calls.map((call) => call.id));
+        const sent = model.exchanges.at(-1).conversation;
+        assert.deepEqual(sent.map((message) => message.role), ['user', 'assistant', 'tool']);
+        assert.equal(sent.at(-1).content, results[0].content);
+        return results[0].content;
+    }
+
+    it('executes a C++ function', async () => {
+        assert.match(await callOnce('function', 'get_time'), /^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
+    });
+
+    it('calls a webhook', async () => {
+        assert.equal(await callOnce('webhook', 'get_temperature'), '{"temperature":21}');
+        assert.deepEqual(posted, ['/temperature']);
+    });
+
+    it('calls a tool of an MCP server', async () => {
+        assert.ok(JSON.parse(await callOnce('mcp', 'mcp__any__get-env')).PATH);
+    });
+
     it('left only valid streams and valid requests to the model server', () => {
         finishRecordings();
         model.checkRequests();

@@ -43,9 +43,11 @@ export function toToml(table, prefix = '') {
 }
 
 export class Gateway {
-    /// `config` is merged over the default one, table by table. `args` follow on the command line.
-    static async start({ model, config = {}, args = [], env = {} } = {}) {
+    /// `config` is merged over the default one, table by table; its `agents` replace the one agent. `args` follow on
+    /// the command line. `embedding`: the example program that adds tools of its own, in place of agui-gateway.
+    static async start({ model, config = {}, args = [], env = {}, embedding = false } = {}) {
         const gateway = new Gateway();
+        gateway.program = embedding ? 'embedding-example' : 'agui-gateway';
         gateway.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-e2e-'));
         gateway.database = path.join(gateway.folder, 'agui.db');
         if (model) {
@@ -53,13 +55,14 @@ export class Gateway {
                 server: { listen: '127.0.0.1:0', ...config.server },
                 session: { store: `sqlite:${gateway.database}`, ...config.session },
                 models: { main: { provider: 'openai', base_url: model.url, model: 'mock', ...config.model } },
-                agents: [{ id: 'default', models: ['main'], instructions: 'You are a test.', ...config.agent }],
+                agents: config.agents ??
+                    [{ id: 'default', models: ['main'], instructions: 'You are a test.', ...config.agent }],
                 ...(config.tools && { tools: config.tools }),
                 ...(config.mcp_servers && { mcp_servers: config.mcp_servers }),
             };
             gateway.configFile = path.join(gateway.folder, 'gateway.toml');
             fs.writeFileSync(gateway.configFile, toToml(merged));
-            gateway.args = ['--config', gateway.configFile, ...args];
+            gateway.args = embedding ? [gateway.configFile] : ['--config', gateway.configFile, ...args];
         } else gateway.args = args;
         gateway.env = env;
         await gateway.launch();
@@ -69,7 +72,7 @@ export class Gateway {
     /// Starts the process (again): same configuration, same database, another port.
     async launch() {
         this.log = '';
-        this.process = spawn(path.join(binFolder, 'agui-gateway'), this.args, {
+        this.process = spawn(path.join(binFolder, this.program), this.args, {
             cwd: this.folder,
             env: { ...process.env, ...this.env },
             stdio: ['ignore', 'pipe', 'pipe'],
@@ -90,7 +93,7 @@ export class Gateway {
         });
         const first = await Promise.race([listening, this.ended]);
         if (typeof first !== 'string') {
-            throw new Error(`agui-gateway did not start: ${first.error ?? `exit ${first.code}`}\n${this.log}`);
+            throw new Error(`${this.program} did not start: ${first.error ?? `exit ${first.code}`}\n${this.log}`);
         }
         this.base = first;
         this.url = `${first}/agui`;
