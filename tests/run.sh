@@ -287,7 +287,7 @@ release_parts() {
     unit_tests release
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
-    node_tests release "Stop and send, the README" stop_and_send.test.mjs readme.test.mjs
+    node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
     kill_campaign release
 }
 

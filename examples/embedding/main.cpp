@@ -1,6 +1,7 @@
-// The gateway inside a C++ program, with two tools that are C++ functions:
+// The gateway inside a C++ program, with three tools that are C++ functions:
 //
 //   get_time           is executed here; the model gets its result within the same run
+//   disk_space         is, too; it is a plain function that blocks, and has threads of its own
 //   change_background  says when it is called that the call is not for the server: the run ends,
 //                      the client of /agui executes it and posts the result
 //
@@ -10,14 +11,17 @@
 // is a script.
 
 #include "gateway/server.hpp"
+#include "runner/tools/blocking_tool.hpp"
 #include "scripted_model.hpp"
 
+#include <boost/asio/thread_pool.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -59,6 +63,14 @@ awaitable<runner::tool_outcome> get_time(runner::tool_invocation call) {
     co_return runner::tool_outcome{runner::tool_outcome::kind::result, text};
 }
 
+// A plain function may block: it runs on a thread of a pool. An exception becomes an error result,
+// and its text stays in the log.
+runner::tool_outcome disk_space(const runner::tool_invocation&) {
+    const auto space = std::filesystem::space("/");
+    const auto text = std::to_string(space.available >> 30U) + " GiB are free";
+    return runner::tool_outcome{runner::tool_outcome::kind::result, text};
+}
+
 // A tool hands a call to the caller if the server cannot execute it. This is decided for each call:
 // the same tool could execute calls here for some threads and hand them over for others.
 awaitable<runner::tool_outcome> change_background(runner::tool_invocation) {
@@ -70,7 +82,7 @@ runner::tool_definition define(std::string name, std::string description, json::
     return {std::move(name), std::move(description), std::move(parameters)};
 }
 
-runner::tool_registry make_tools() {
+runner::tool_registry make_tools(boost::asio::thread_pool& pool) {
     runner::tool_registry tools;
     tools.add(
         define("get_time", "The current time.", json::parse(R"({
@@ -78,6 +90,10 @@ runner::tool_registry make_tools() {
             "properties": {"zone": {"type": "string", "enum": ["UTC"]}}
         })")),
         get_time
+    );
+    tools.add(
+        define("disk_space", "The free space of the disk.", json::parse(R"({"type": "object"})")),
+        runner::blocking_tool(disk_space, pool), {.timeout = std::chrono::seconds(5)}
     );
     tools.add(
         define("change_background", "Changes the background colour of the page.", json::parse(R"({
@@ -102,8 +118,9 @@ int run(const std::string& config_file) {
         return 2;
     }
 
+    boost::asio::thread_pool pool(2); // Before the server: its tools refer to it.
     gateway::server_options options;
-    options.tools = make_tools();
+    options.tools = make_tools(pool);
     options.script_of = [](const gateway::model_config&) {
         return embedding::scripted_model();
     };

@@ -66,10 +66,12 @@ agui::runner::script scripted_model() {
             answer.body = say({"The tool ", "says: ", text});
         } else if (text.find("time") != std::string::npos) {
             answer.body = call_tool(id, "get_time", R"({"zone":"UTC"})");
+        } else if (text.find("disk") != std::string::npos) {
+            answer.body = call_tool(id, "disk_space", "{}");
         } else if (text.find("background") != std::string::npos) {
             answer.body = call_tool(id, "change_background", R"({"color":"seagreen"})");
         } else {
-            answer.body = say({"Ask me for the time, ", "or for another background."});
+            answer.body = say({"Ask me for the time, ", "the disk, ", "or another background."});
         }
         return answer;
     };
