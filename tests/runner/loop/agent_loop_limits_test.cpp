@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
 namespace agui::runner {
 namespace {
 
@@ -64,6 +70,31 @@ TEST_F(AgentLoop, AModelThatRepeatsItselfForEverIsWarnedAndStopped) {
     const session::node_index tip = thread.branches.at(0).tip;
     const std::vector<session::message> history = session::model_history(thread, tip);
     EXPECT_EQ(history.size(), 1U + 2U * 11U) << "each call has its result";
+}
+
+// A round does not stand on the stack of the one before: their number is no danger.
+TEST_F(AgentLoop, RoundsDoNotNestOnTheStack) {
+    constexpr int rounds = 200;
+    request.agent.max_rounds = rounds;
+    request.agent.limits.max_turn_rounds = rounds;
+    request.agent.limits.loop_threshold = 0;
+    std::vector<std::uintptr_t> stack;
+    model.turns = same_call(rounds);
+    model.turns.push_back(says("Done"));
+    for (scripted_turn& turn : model.turns) {
+        turn.answer = [said = turn.answer, &stack](model_sink& out) {
+            // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): a number to compare.
+            stack.push_back(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+            return said(out);
+        };
+    }
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    ASSERT_EQ(stack.size(), rounds + 1U);
+    const auto [lowest, highest] = std::ranges::minmax(stack);
+    EXPECT_LT(highest - lowest, 64U * 1024U);
 }
 
 TEST_F(AgentLoop, ALoopEndsTheRunIfTheAgentSaysSo) {
