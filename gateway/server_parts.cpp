@@ -146,6 +146,7 @@ make_agent(const config& all, const agent_config& agent, const provider_map& pro
     entry.overridable.insert(agent.overridable.begin(), agent.overridable.end());
     entry.client_history = agent.client_history;
     entry.context = agent.context;
+    entry.state = agent.state;
     entry.titles = agent.titles;
     for (const model_config& model : all.models) {
         entry.models[model.name] = {providers.at(model.name).get(), model.parameters};

@@ -173,6 +173,7 @@ struct agent_config {
     std::vector<std::string> overridable;
     std::optional<session::client_history> client_history; ///< nullopt: session.client_history.
     context_place context = context_place::user;
+    context_place state = context_place::off;
     bool titles = true; ///< `title = "first_message"`
 };
 

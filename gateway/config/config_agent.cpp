@@ -76,6 +76,15 @@ void read_instructions(config_reader& table, agent_config& agent) {
     }
 }
 
+void read_place(config_reader& table, std::string_view key, context_place& place) {
+    table.read_choice(
+        key, place,
+        {{"user", context_place::user},
+         {"system", context_place::system},
+         {"off", context_place::off}}
+    );
+}
+
 } // namespace
 
 void read_agent(config_reader& table, agent_config& agent) {
@@ -103,12 +112,8 @@ void read_agent(config_reader& table, agent_config& agent) {
              {"delta", client_history::delta}}
         );
     }
-    table.read_choice(
-        "context", agent.context,
-        {{"user", context_place::user},
-         {"system", context_place::system},
-         {"off", context_place::off}}
-    );
+    read_place(table, "context", agent.context);
+    read_place(table, "state", agent.state);
     table.read_choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"

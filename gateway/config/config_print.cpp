@@ -376,6 +376,7 @@ toml::table agent_table(const agent_config& agent, const session_config& session
         {"client_history",
          client_history_name(agent.client_history.value_or(session.history.client_history))},
         {"context", context_name(agent.context)},
+        {"state", context_name(agent.state)},
         {"title", agent.titles ? "first_message" : "off"},
     };
 }

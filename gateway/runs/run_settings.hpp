@@ -29,6 +29,7 @@ struct agent_entry {
     /// The agent's setting; nullopt: that of the session counts.
     std::optional<session::client_history> client_history;
     context_place context = context_place::user;
+    context_place state = context_place::off;
     bool titles = true; ///< `title = "first_message"`: its new threads get a title.
     std::set<std::string, std::less<>> overridable; ///< The forwardedProps that take effect.
     /// Models that a request may choose by name, including the agent's own.

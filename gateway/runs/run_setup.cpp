@@ -271,12 +271,19 @@ chosen_agent agent_of(
     if (!agent.prompt.constant()) {
         chosen.settings.instructions = instructions_of(agent, thread);
     }
-    // The request's context is data (P10): it is delimited, and it becomes system text only if the
-    // configuration says so.
-    if (agent.context == context_place::user) {
-        chosen.settings.context = runner::context_text(thread.context);
-    } else if (agent.context == context_place::system) {
-        append_paragraph(chosen.settings.instructions, runner::context_text(thread.context));
+    // What the application says is data (P10): it is delimited, and it becomes system text only if
+    // the configuration says so.
+    const auto put = [&chosen](context_place place, std::string_view text) {
+        append_paragraph(
+            place == context_place::user ? chosen.settings.context : chosen.settings.instructions,
+            text
+        );
+    };
+    if (agent.context != context_place::off) {
+        put(agent.context, runner::context_text(thread.context));
+    }
+    if (agent.state != context_place::off) {
+        put(agent.state, runner::state_text(thread.state));
     }
     return chosen;
 }

@@ -40,7 +40,8 @@ struct chosen_agent {
 
 /// The agent for this request: with the model that the request names (if it may, and that model is
 /// configured), the parameters that it may set, its instructions with the values of this user turn,
-/// and the thread's `context`. `thread` holds the request's messages.
+/// and the thread's `context` and state, where it is given them. `thread` holds the request's
+/// messages.
 [[nodiscard]] chosen_agent agent_of(
     const agent_entry& agent, const translator::run_input& input,
     const session::thread_record& thread, logger& log

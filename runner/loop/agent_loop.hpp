@@ -75,7 +75,8 @@ struct turn_limits {
 struct agent_settings {
     std::string id = "default";
     std::string instructions;
-    /// The request's context as text; leads the last user message of each model request.
+    /// What the application says about itself, as context_text() and state_text() write it; leads
+    /// the last user message of each model request.
     std::string context;
     std::vector<std::string> tool_patterns; ///< Server tools it may use; empty: all.
     std::uint32_t max_rounds = 10; ///< How many model answers may have their calls executed.

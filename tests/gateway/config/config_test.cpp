@@ -359,6 +359,18 @@ TEST_F(ConfigFile, ChecksThePlaceholdersOfAFileOfInstructions) {
     );
 }
 
+TEST(Config, ReadsWhereTheStateGoes) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    EXPECT_EQ(load(agent).value().agents.at(0).state, context_place::off);
+    const config all = load(agent + "state = \"system\"\n").value();
+    EXPECT_EQ(all.agents.at(0).state, context_place::system);
+    EXPECT_NE(print_config(all).find("state = 'system'"), std::string::npos);
+    EXPECT_NE(
+        problem_of(agent + "state = \"on\"\n").find("state: must be one of"), std::string::npos
+    );
+}
+
 TEST(Config, OverridesByKeyPath) {
     const config all =
         load(
