@@ -171,6 +171,8 @@ struct agent_config {
     runner::turn_limits limits; ///< loop_threshold counts only if detects_loops.
     session::history_window window;
     std::vector<std::string> overridable;
+    runner::reply_format reply = runner::reply_format::text; ///< `reply_format`
+    bool reply_schema = false;
     std::optional<session::client_history> client_history; ///< nullopt: session.client_history.
     context_place context = context_place::user;
     context_place state = context_place::off;

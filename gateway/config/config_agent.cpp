@@ -114,6 +114,14 @@ void read_agent(config_reader& table, agent_config& agent) {
     }
     read_place(table, "context", agent.context);
     read_place(table, "state", agent.state);
+    using runner::reply_format;
+    table.read_choice(
+        "reply_format", agent.reply, {{"text", reply_format::text}, {"items", reply_format::items}}
+    );
+    table.read("reply_schema", agent.reply_schema);
+    if (agent.reply_schema && agent.reply == reply_format::text) {
+        table.problem("reply_schema", "needs reply_format = \"items\"");
+    }
     table.read_choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"

@@ -377,6 +377,8 @@ toml::table agent_table(const agent_config& agent, const session_config& session
          client_history_name(agent.client_history.value_or(session.history.client_history))},
         {"context", context_name(agent.context)},
         {"state", context_name(agent.state)},
+        {"reply_format", agent.reply == runner::reply_format::items ? "items" : "text"},
+        {"reply_schema", agent.reply_schema},
         {"title", agent.titles ? "first_message" : "off"},
     };
 }

@@ -50,6 +50,8 @@ struct model_request {
     /// that a long history takes no memory while the model answers.
     std::vector<session::message>* messages = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
+    /// The JSON Schema of an object, as text, that the answer's text must fit; empty: any text.
+    std::string_view answer_schema = {};
 };
 
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.

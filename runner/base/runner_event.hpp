@@ -2,6 +2,8 @@
 
 #include "session/conversation/message.hpp"
 
+#include <boost/json/object.hpp>
+
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -44,6 +46,12 @@ struct call_result {
     bool failed = false;
 };
 
+/// A part of a reply that is no text, such as a picture's name (reply_items).
+struct reply_segment {
+    std::string_view message_id; ///< The turn's message.
+    const boost::json::object* segment = nullptr;
+};
+
 /// The messages of the branch, for a client that lacks some.
 struct messages_snapshot {
     const std::vector<session::message>* messages = nullptr;
@@ -51,6 +59,6 @@ struct messages_snapshot {
 
 using runner_event = std::variant<
     text_delta, reasoning_delta, call_started, call_arguments, turn_ended, call_result,
-    messages_snapshot>;
+    messages_snapshot, reply_segment>;
 
 } // namespace agui::runner

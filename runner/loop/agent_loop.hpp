@@ -5,6 +5,7 @@
 #include "runner/base/stop_reason.hpp"
 #include "runner/base/stop_source.hpp"
 #include "runner/loop/loop_detector.hpp"
+#include "runner/loop/reply_items.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/error.hpp"
@@ -85,7 +86,11 @@ struct agent_settings {
     /// changed; may be null.
     std::shared_ptr<const tool_executors> executors = {};
     turn_limits limits;
-    session::history_window window; ///< How much of the conversation the model is sent.
+    /// `items`: the text of an answer is shown when it is complete, without what is not meant for
+    /// people; a warning in the log says what could not be read.
+    reply_format reply = reply_format::text;
+    bool asks_for_reply_schema = false; ///< With `items`: model servers are given its schema.
+    session::history_window window;     ///< How much of the conversation the model is sent.
     /// tool_choice applies to the first call of a user turn.
     model_parameters parameters;
 };

@@ -1,6 +1,7 @@
 #include "runner/loop/model_round.hpp"
 
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/reply_items.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/history/model_history.hpp"
 
@@ -89,7 +90,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         }
         // The commits that follow must not be cancelled with it.
         const std::optional<model_outcome> outcome =
-            co_await run_.stop.run(provider(index).ask(request, *turn_));
+            co_await run_.stop.run(provider(index).ask(request, sink()));
         check_failpoint("loop.model_answered");
         if (!outcome || run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -138,6 +139,9 @@ model_request model_round::make_request(
     request.instructions = run_.request.agent.instructions;
     request.messages = &history;
     request.tools = &run_.tools.offered();
+    if (run_.request.agent.asks_for_reply_schema) {
+        request.answer_schema = reply_items_schema();
+    }
     return request;
 }
 
@@ -150,6 +154,13 @@ void model_round::begin_turn(std::size_t index) {
     if (!run_.request.fallbacks.empty()) {
         turn_->keep_provider();
     }
+    if (run_.request.agent.reply == reply_format::items) {
+        reply_ = std::make_unique<reply_reader>(*turn_);
+    }
+}
+
+model_sink& model_round::sink() noexcept {
+    return reply_ ? static_cast<model_sink&>(*reply_) : *turn_;
 }
 
 void model_round::log_failure(std::size_t index, const model_failure& failed) {
@@ -194,6 +205,7 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
         add_usage(usage_, *answer.usage);
     }
     count_tokens(answer);
+    show_reply();
     if (!answer.unknown_reason.empty()) {
         run_.services.log.log(
             log_level::warning, "unknown finish_reason", {{"run", run_.request.run_id}}
@@ -217,6 +229,14 @@ std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
     return std::nullopt;
 }
 
+void model_round::show_reply() {
+    const std::string_view wrong = reply_ ? reply_->finish() : std::string_view();
+    reply_.reset();
+    if (!wrong.empty()) {
+        run_.services.log.log(log_level::warning, wrong, {{"run", run_.request.run_id}});
+    }
+}
+
 void model_round::count_tokens(const model_answer& answer) {
     constexpr std::uint64_t bytes_of_token = 4; // Of English text and of JSON.
     std::uint64_t count = 0;
@@ -225,7 +245,8 @@ void model_round::count_tokens(const model_answer& answer) {
             count += static_cast<std::uint64_t>(std::max<std::int64_t>(part.value_or(0), 0));
         }
     } else {
-        count = turn_->bytes() / bytes_of_token + 1;
+        const std::size_t held = reply_ ? reply_->bytes() : 0; // Not shown yet.
+        count = (turn_->bytes() + held) / bytes_of_token + 1;
     }
     tokens_ += count;
     if (run_.request.agent.limits.max_tokens > 0) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "runner/loop/model_turn.hpp"
+#include "runner/loop/reply_reader.hpp"
 #include "runner/loop/run_parts.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -43,17 +45,20 @@ private:
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     void begin_turn(std::size_t index);
+    [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
     void log_failure(std::size_t index, const model_failure& failed);
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
+    void show_reply();
     void count_tokens(const model_answer& answer);
     void log_upstream(std::string_view said);
     [[nodiscard]] model_turn::call name_call(std::string_view id, std::string_view name);
 
     const run_parts run_;
     std::optional<model_turn> turn_;
+    std::unique_ptr<reply_reader> reply_; ///< In front of turn_; null: text is shown as it comes.
     std::vector<token_usage> usage_;
     std::uint64_t tokens_ = 0;
     std::size_t preferred_ = 0; ///< Among the run's models; 0: the agent's first.

@@ -48,6 +48,17 @@ void model_turn::on_reasoning(std::string_view delta) {
     lean_append(reasoning_.back().text, delta);
 }
 
+void model_turn::show_thoughts(std::string_view text) {
+    // Without a block in the origin, it is not sent to a model again.
+    reasoning& made = reasoning_.emplace_back(reasoning{ids_.next("rsn"), {}});
+    out_.emit(reasoning_delta{made.id, text});
+    made.text = text;
+}
+
+void model_turn::show_segment(const boost::json::object& segment) {
+    out_.emit(reply_segment{message_id_, &segment});
+}
+
 void model_turn::on_call(std::size_t index, std::string_view id, std::string_view name) {
     if (index != calls_.size()) {
         throw std::logic_error("calls of an answer are numbered in order");
@@ -119,11 +130,12 @@ std::vector<session::message> model_turn::take_messages() {
         message.role = session::role::reasoning;
         message.content = std::move(each.text);
     }
-    if (!text_.empty() || !calls_.empty()) {
+    if (!text_.empty() || written_ || !calls_.empty()) {
         session::message& assistant = messages.emplace_back();
         assistant.id = message_id_;
         assistant.role = session::role::assistant;
         assistant.content = std::move(text_);
+        assistant.for_model = std::move(written_);
         for (call& made : calls_) {
             assistant.tool_calls.push_back({made.id, made.name, std::move(made.arguments), {}, {}});
         }

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -48,6 +50,18 @@ public:
     [[nodiscard]] bool has_room() const noexcept override { return out_.has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return out_.room(); }
 
+    // What a reply_reader makes of the text that it holds back.
+
+    /// Text has come, and nothing of it is shown yet.
+    void on_held_text() noexcept { last_is_call_ = false; }
+    /// Shows reasoning that the model wrote into its text: no provider wants it back as reasoning.
+    void show_thoughts(std::string_view text);
+    void show_segment(const boost::json::object& segment);
+    /// The text as the model wrote it, which later requests hold in place of what was shown.
+    void set_written(std::string text) {
+        written_ = std::make_shared<const session::content>(std::move(text));
+    }
+
     /// Stored with the turn, for limits over several runs. 0: not stored.
     void set_tokens(std::uint64_t count) noexcept { origin_.tokens = count; }
     /// Stored with the turn even if the provider wants nothing back: who answered.
@@ -85,6 +99,7 @@ private:
     call_naming name_call_;
     std::string message_id_;
     std::string text_;
+    std::shared_ptr<const session::content> written_; ///< By set_written(); null: as text_.
     std::vector<reasoning> reasoning_;
     session::turn_origin origin_;
     std::vector<call> calls_;

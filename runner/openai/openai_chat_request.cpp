@@ -101,6 +101,11 @@ std::string request_writer::write() {
         tools();
     }
     parameters();
+    if (!request_.answer_schema.empty() && member("response_format")) {
+        out_.append(R"({"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":)"
+        );
+        out_.append(request_.answer_schema).append("}}");
+    }
     if (member("stream")) {
         out_.append("true");
     }

@@ -54,8 +54,9 @@ struct message {
     /// assistant: set if the answer of a model has more to keep than text and calls; otherwise
     /// null. Stored, never shown to a client.
     std::shared_ptr<const turn_origin> origin;
-    /// tool: what the model gets in place of `content`, which clients are shown; null: the same.
-    /// Stored, never shown to a client.
+    /// tool, assistant: what the model gets in place of `content`, which clients are shown: the
+    /// model's side of a result, or its own words where only a part of them is text. null: the
+    /// same. Stored, never shown to a client.
     std::shared_ptr<const session::content> for_model;
 
     /// What pointers name is compared by value.

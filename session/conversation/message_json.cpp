@@ -259,7 +259,7 @@ result<message> message_from_stored_json(const json::value& value) {
         }
     }
     const json::value* const model = object == nullptr ? nullptr : object->if_contains("forModel");
-    if (read && model != nullptr && read->role == role::tool) {
+    if (read && model != nullptr && (read->role == role::tool || read->role == role::assistant)) {
         std::optional<failure> error;
         member_reader reader(*object, {}, error);
         content told = read_content(model, reader, error);

@@ -39,7 +39,11 @@ history_selection select_history(const thread_record& thread, node_index tip) {
     for (const node_index node : path) {
         const message& stored = thread.nodes[node].message;
         if (is_selected(stored, named_reasoning)) {
-            selected.messages.push_back(stored);
+            message& value = selected.messages.emplace_back(stored);
+            if (value.role == role::assistant && value.for_model) {
+                value.content = *value.for_model; // Before the window counts it.
+                value.for_model = nullptr;
+            }
         }
     }
     for (const call_record& call : thread.calls) {

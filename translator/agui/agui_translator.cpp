@@ -220,6 +220,21 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     out_.on_event(out);
 }
 
+void agui_translator::on(const runner::reply_segment& event) {
+    if (event.segment == nullptr) {
+        return;
+    }
+    std::string value = "{\"messageId\":";
+    append_json_string(value, event.message_id);
+    value.append(",\"segment\":");
+    append_json(value, boost::json::value(*event.segment));
+    value.push_back('}');
+    begin(writer_, "CUSTOM");
+    writer_.member("name", std::string_view("chat.segment"));
+    writer_.raw_member("value", value);
+    send();
+}
+
 // ---- Opening and closing -----------------------------------------------------------------------
 
 void agui_translator::open_text(std::string_view message_id) {

@@ -54,7 +54,9 @@ struct run_opening {
 /// its messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed
 /// when another begins, when text or reasoning continues, at turn_ended and before any result; late
 /// arguments reopen a closed call. Reasoning: REASONING_START, REASONING_MESSAGE_START (role
-/// "reasoning"), …, both ends, before anything else begins. No empty deltas, no nulls.
+/// "reasoning"), …, both ends, before anything else begins. Segment of a reply: CUSTOM
+/// `chat.segment`
+/// {"messageId","segment"}; closes nothing. No empty deltas, no nulls of ours.
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
 /// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
@@ -99,6 +101,7 @@ private:
     void on(const runner::turn_ended& event);
     void on(const runner::call_result& event);
     void on(const runner::messages_snapshot& event);
+    void on(const runner::reply_segment& event);
 
     void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);

@@ -371,6 +371,21 @@ TEST(Config, ReadsWhereTheStateGoes) {
     );
 }
 
+TEST(Config, ReadsTheFormatOfReplies) {
+    const std::string agent =
+        std::string(minimal) + "[[agents]]\nid = \"a\"\nmodels = [\"main\"]\n";
+    EXPECT_EQ(load(agent).value().agents.at(0).reply, runner::reply_format::text);
+    const config all = load(agent + "reply_format = \"items\"\nreply_schema = true\n").value();
+    EXPECT_EQ(all.agents.at(0).reply, runner::reply_format::items);
+    EXPECT_TRUE(all.agents.at(0).reply_schema);
+    EXPECT_NE(print_config(all).find("reply_format = 'items'"), std::string::npos);
+    EXPECT_NE(print_config(all).find("reply_schema = true"), std::string::npos);
+    EXPECT_NE(
+        problem_of(agent + "reply_schema = true\n").find("reply_schema: needs reply_format"),
+        std::string::npos
+    );
+}
+
 TEST(Config, OverridesByKeyPath) {
     const config all =
         load(

@@ -120,6 +120,9 @@ private:
         return "result " + std::string(e.call_id) + (e.failed ? " failed " : " ") +
                session::text_of(*e.content);
     }
+    static std::string text(const reply_segment& e) {
+        return "segment " + boost::json::serialize(*e.segment);
+    }
     static std::string text(const messages_snapshot& e) {
         return "snapshot " + std::to_string(e.messages->size());
     }

@@ -63,6 +63,20 @@ protected:
     std::vector<tool_definition> tools;
 };
 
+TEST_F(OpenaiChatRequest, AsksForAnAnswerOfASchema) {
+    EXPECT_EQ(write().find("response_format"), std::string::npos);
+    request.answer_schema = R"({"type":"object"})";
+
+    EXPECT_EQ(
+        json::parse(write()).at("response_format"),
+        json::parse(R"({"type":"json_schema",)"
+                    R"("json_schema":{"name":"reply","strict":true,"schema":{"type":"object"}}})")
+    );
+
+    settings.extra_body["response_format"] = nullptr;
+    EXPECT_EQ(write().find("response_format"), std::string::npos) << "the configuration counts";
+}
+
 TEST_F(OpenaiChatRequest, AsksForAStreamWithUsage) {
     request.instructions = "Be brief.";
     messages.push_back(text_message(role::user, "Hi"));

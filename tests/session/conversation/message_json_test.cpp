@@ -301,6 +301,11 @@ TEST(MessageJson, WhatAModelGetsInsteadIsStoredAndShownToNobody) {
         // A client cannot set it.
         EXPECT_EQ(message_from_json(to_stored_json(result)).value(), plain);
     }
+    message said = result;
+    said.role = role::assistant;
+    said.tool_call_id.clear();
+    EXPECT_EQ(message_from_stored_json(to_stored_json(said)).value(), said);
+    EXPECT_EQ(message_from_json(to_stored_json(said)).value().for_model, nullptr);
     json::object damaged = to_stored_json(plain);
     damaged["forModel"] = 5;
     EXPECT_EQ(message_from_stored_json(damaged).value(), plain);

@@ -55,6 +55,18 @@ TEST(HistorySelection, KeepsReasoningThatAnAnswerNames) {
     );
 }
 
+TEST(HistorySelection, HoldsWhatAModelWroteInPlaceOfWhatWasShown) {
+    message shown = test::assistant("a1", "Hello");
+    shown.for_model = std::make_shared<const content>("[raw]");
+    thread_builder thread;
+    thread.user("u1", "Hi").add(std::move(shown));
+
+    const history_selection sent = selected(thread.build());
+
+    EXPECT_EQ(outline(sent.messages), (lines{"user u1: Hi", "assistant a1: [raw]"}));
+    EXPECT_EQ(sent.messages[1].for_model, nullptr);
+}
+
 TEST(HistorySelection, KnowsTheStatusOfEveryCallOfTheThread) {
     thread_builder thread;
     thread.user("u1", "Hi")

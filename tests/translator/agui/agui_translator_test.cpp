@@ -56,6 +56,24 @@ protected:
 
 // ---- Order and brackets -------------------------------------------------------------------------
 
+TEST_F(AguiTranslator, ASegmentOfAReplyIsACustomEventThatClosesNothing) {
+    const boost::json::object picture{{"type", "image"}, {"url", "a\"b"}, {"size", nullptr}};
+    start();
+    text("m1", "See ");
+    translator_.translate(runner::reply_segment{"m1", &picture});
+    text("m1", "this");
+    finish(stop_reason::completed);
+
+    const auto& events = stream_.lines();
+    ASSERT_GT(events.size(), 4U);
+    EXPECT_EQ(
+        events[3],
+        R"({"type":"CUSTOM","timestamp":7,"name":"chat.segment","value":{"messageId":"m1",)"
+        R"("segment":{"type":"image","url":"a\"b","size":null}}})"
+    );
+    EXPECT_THAT(events[4], HasSubstr("TEXT_MESSAGE_CONTENT"));
+}
+
 TEST_F(AguiTranslator, StreamsATextBetweenStartAndTerminal) {
     start();
     text("m1", "Hel");
