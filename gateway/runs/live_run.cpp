@@ -214,6 +214,19 @@ void live_run::emit(const runner::runner_event& event) {
     }
 }
 
+void live_run::keep_attempt(session::failed_attempt attempt) noexcept {
+    try {
+        attempt.run_number = record_.number;
+        check_failpoint("run.keep_attempt");
+        store_.keep_attempt(std::move(attempt));
+    } catch (const std::exception& error) {
+        logger_.log(
+            log_level::warning, "a failed attempt at a model could not be kept",
+            {{"run", record_.run_id}, {"reason", error.what()}}
+        );
+    }
+}
+
 boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
     check_failpoint("run.commit");
     const result<void> stored = co_await store_.commit(key(), std::move(change));

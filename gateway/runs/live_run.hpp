@@ -103,6 +103,7 @@ public:
     void end_batch() override { log_->end_batch(); }
     [[nodiscard]] bool has_room() const noexcept override { return log_->has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return log_->room(); }
+    void keep_attempt(session::failed_attempt attempt) noexcept override;
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
     [[nodiscard]] boost::asio::awaitable<void>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/message.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -124,15 +125,18 @@ struct model_failure {
     kind what = kind::unavailable;
     int status = 0;     ///< The HTTP status; 0: none was received.
     std::string detail; ///< For the log only: what happened, in our words.
-    /// For the log at debug level: what the server said, keys cut out. Empty: nothing.
+    /// What the server said, keys cut out, at most session::attempt_body_max bytes; for the failed
+    /// attempts and, its start, for the log at debug level. Empty: nothing.
     std::string upstream = {};
     /// After this time the server may be asked again; nullopt: it does not say.
     std::optional<std::chrono::seconds> retry_after = {};
+    /// The server's id of the request, by which its support finds it. Empty: it sent none.
+    std::string request_id = {};
 };
 
-/// How much is read of what a server says about an error. It is more than is kept (2 KiB), so that
-/// no key is cut in two before keys are cut out.
-inline constexpr std::size_t error_text_max = 4096;
+/// How much is read of what a server says about an error. It is more than is kept, so that no key
+/// is cut in two before keys are cut out.
+inline constexpr std::size_t error_text_max = session::attempt_body_max + 4096;
 
 [[noreturn]] void
 throw_exception_from_error(const model_failure& error, const boost::source_location& where);

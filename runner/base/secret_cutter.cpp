@@ -46,10 +46,9 @@ std::string secret_cutter::cut(std::string_view text, std::size_t bytes_max) con
             }
         }
     }
-    if (result.size() > bytes_max) {
-        result.resize(bytes_max);
-    }
-    return to_utf8(result);
+    result = to_utf8(result);
+    result.resize(utf8_head(result, bytes_max).size());
+    return result;
 }
 
 } // namespace agui::runner

@@ -5,6 +5,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <mutex>
 #include <utility>
@@ -66,7 +67,12 @@ public:
     [[nodiscard]] int status() const noexcept override { return answer_.status; }
 
     [[nodiscard]] std::string_view header(std::string_view name) const noexcept override {
-        return name == "content-type" ? std::string_view(answer_.content_type) : std::string_view();
+        if (name == "content-type") {
+            return answer_.content_type;
+        }
+        const auto found =
+            std::ranges::find(answer_.headers, name, &std::pair<std::string, std::string>::first);
+        return found == answer_.headers.end() ? std::string_view() : found->second;
     }
 
     // Frames are counted as they are delivered, a repeated one twice.

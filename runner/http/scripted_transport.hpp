@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -25,6 +26,7 @@ struct scripted_answer {
     std::optional<std::uint64_t> repeat_frame;      ///< The frame (from 0) that is sent twice.
     std::chrono::milliseconds idle{60'000};         ///< How long a stall lasts.
     bool refuse = false;                            ///< There is no connection at all.
+    std::vector<std::pair<std::string, std::string>> headers = {}; ///< Names in lower case.
 };
 
 /// Chooses the answer to a request; nullopt: status 500 with an empty body. Called for each

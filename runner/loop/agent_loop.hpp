@@ -11,6 +11,7 @@
 #include "session/base/error.hpp"
 #include "session/base/id.hpp"
 #include "session/base/log.hpp"
+#include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/history/history_window.hpp"
@@ -43,6 +44,10 @@ public:
     [[nodiscard]] virtual bool has_room() const noexcept { return true; }
     /// Completes when there is room again. Cancellable (terminal).
     [[nodiscard]] virtual boost::asio::awaitable<void> room() { co_return; }
+
+    /// A try at a model has failed; the run goes on or ends by other calls. Whoever keeps the
+    /// attempt adds the run's number. Must neither block nor throw.
+    virtual void keep_attempt(session::failed_attempt attempt) noexcept { (void)attempt; }
 
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;

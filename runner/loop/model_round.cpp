@@ -1,5 +1,6 @@
 #include "runner/loop/model_round.hpp"
 
+#include "runner/base/utf8.hpp"
 #include "runner/loop/context_part.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "session/base/failpoint.hpp"
@@ -22,6 +23,9 @@ namespace {
 // A model that asks to be asked again is waited for so long, and so often, if it is the last one.
 constexpr std::chrono::seconds longest_wait{10};
 constexpr int most_repeats = 2;
+
+// Of what a model server says; the failed attempts have more.
+constexpr std::size_t logged_bytes_max = 2048;
 
 // The last model is waited for: there is no other one to turn to.
 bool asks_for_patience(const model_failure& failed) noexcept {
@@ -100,7 +104,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return on_answer(**outcome);
         }
         const model_failure& failed = outcome->error();
-        log_failure(index, failed);
+        on_failure(index, failed);
         if (!turn_->empty() || failed.what == model_failure::kind::cancelled) {
             co_return reason_of(failed);
         }
@@ -163,6 +167,13 @@ model_sink& model_round::sink() noexcept {
     return reply_ ? static_cast<model_sink&>(*reply_) : *turn_;
 }
 
+void model_round::on_failure(std::size_t index, const model_failure& failed) {
+    log_failure(index, failed);
+    if (failed.what != model_failure::kind::cancelled) {
+        keep_attempt(index, failed);
+    }
+}
+
 void model_round::log_failure(std::size_t index, const model_failure& failed) {
     run_.services.log.log(
         log_level::error, "model call failed",
@@ -172,6 +183,16 @@ void model_round::log_failure(std::size_t index, const model_failure& failed) {
          {"detail", failed.detail}}
     );
     log_upstream(failed.upstream);
+}
+
+void model_round::keep_attempt(std::size_t index, const model_failure& failed) {
+    session::failed_attempt attempt;
+    attempt.at = run_.services.time.now();
+    attempt.model = provider(index).name();
+    attempt.status = failed.status;
+    attempt.request_id = failed.request_id;
+    attempt.body = failed.upstream;
+    run_.sink.keep_attempt(std::move(attempt));
 }
 
 stop_reason model_round::reason_of(const model_failure& failed) const {
@@ -195,7 +216,7 @@ void model_round::log_upstream(std::string_view said) {
     if (!said.empty()) {
         run_.services.log.log(
             log_level::debug, "the model server said",
-            {{"run", run_.request.run_id}, {"upstream", said}}
+            {{"run", run_.request.run_id}, {"upstream", utf8_head(said, logged_bytes_max)}}
         );
     }
 }

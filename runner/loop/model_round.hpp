@@ -33,7 +33,6 @@ public:
 
     /// What the model has said and nobody has stored; whoever stores it resets it.
     [[nodiscard]] std::optional<model_turn>& turn() noexcept { return turn_; }
-    /// Of all answers.
     /// Tokens of all answers of this run.
     [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
@@ -48,6 +47,8 @@ private:
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
+    void on_failure(std::size_t index, const model_failure& failed);
+    void keep_attempt(std::size_t index, const model_failure& failed);
     void log_failure(std::size_t index, const model_failure& failed);
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);

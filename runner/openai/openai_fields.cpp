@@ -2,10 +2,12 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/base/ascii.hpp"
 #include "session/base/finite_json.hpp"
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -110,14 +112,8 @@ std::optional<std::int64_t> integer_of(const json::value* member) noexcept {
 }
 
 finish_class classify_finish_reason(std::string_view name) {
-    std::string lower(name);
-    for (char& c : lower) {
-        if (c >= 'A' && c <= 'Z') {
-            c = static_cast<char>(c - 'A' + 'a');
-        } else if (c == '-' || c == ' ') {
-            c = '_';
-        }
-    }
+    std::string lower = to_lower(name);
+    std::ranges::replace_if(lower, [](char c) { return c == '-' || c == ' '; }, '_');
     for (const named_reason& each : reasons) {
         if (each.name == lower) {
             return each.what;

@@ -23,7 +23,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t error_body_bytes_max = 2048;
+constexpr std::size_t unknown_reason_bytes_max = 2048;
+constexpr std::size_t request_id_bytes_max = 256;
 
 // After the answer's end mark only the end of the body is missing. With it, the connection can be
 // used again, which over TLS saves round trips. A server that holds it back must not delay the run.
@@ -71,8 +72,20 @@ std::optional<std::chrono::seconds> retry_after_of(const transport_response& res
     return std::chrono::seconds(seconds);
 }
 
-/// For the log: the start of what the server said about its error; empty if it cannot be read. It
-/// is more than is kept (error_text_max).
+/// The server's id of a request: OpenAI and those who are like it, Anthropic, Bedrock, Azure's
+/// gateway, Cloudflare.
+std::string_view request_id_of(const transport_response& response) noexcept {
+    for (const char* const name :
+         {"x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray"}) {
+        if (const std::string_view id = response.header(name); !id.empty()) {
+            return id;
+        }
+    }
+    return {};
+}
+
+/// The start of what the server said about its error; empty if it cannot be read. It is more than
+/// is kept (error_text_max).
 asio::awaitable<std::string> read_error_body(transport_response& response) {
     std::string text;
     while (text.size() < error_text_max) {
@@ -159,7 +172,9 @@ private:
     [[nodiscard]] asio::awaitable<body_end> read_events(
         transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
     );
-    [[nodiscard]] model_failure without_secrets(model_failure failed, int status) const;
+    [[nodiscard]] asio::awaitable<model_failure> read_refusal(transport_response& response) const;
+    [[nodiscard]] model_failure
+    completed(model_failure failed, const transport_response& response) const;
 
     std::shared_ptr<http_client> client_;
     std::unique_ptr<model_dialect> dialect_;
@@ -185,16 +200,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     const int status = response->status();
     pass_failpoint("model.answering");
     if (status < 200 || status >= 300) {
-        const auto retry_after = retry_after_of(*response);
-        std::string said = co_await read_error_body(*response);
-        co_return without_secrets(
-            {.what = kind_of_status(status),
-             .status = status,
-             .detail = "the server answered with an error status",
-             .upstream = std::move(said),
-             .retry_after = retry_after},
-            status
-        );
+        co_return co_await read_refusal(*response);
     }
 
     const std::unique_ptr<answer_decoder> decoding =
@@ -210,13 +216,13 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     model_outcome outcome = decoder.finish();
     const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
     if (end.failed && (cancelled || !outcome)) {
-        co_return without_secrets(from_transport(*end.failed, begun), status);
+        co_return completed(from_transport(*end.failed, begun), *response);
     }
     // If the body broke off after the model's last word, nothing of the answer is missing.
     if (!outcome) {
-        co_return without_secrets(outcome.error(), status);
+        co_return completed(outcome.error(), *response);
     }
-    outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, error_body_bytes_max);
+    outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, unknown_reason_bytes_max);
     co_return outcome;
 }
 
@@ -264,9 +270,21 @@ asio::awaitable<body_end> http_provider::read_events(
                      };
 }
 
-model_failure http_provider::without_secrets(model_failure failed, int status) const {
-    failed.status = status;
-    failed.upstream = secrets_.cut(failed.upstream, error_body_bytes_max);
+asio::awaitable<model_failure> http_provider::read_refusal(transport_response& response) const {
+    model_failure refused;
+    refused.what = kind_of_status(response.status());
+    refused.detail = "the server answered with an error status";
+    refused.retry_after = retry_after_of(response);
+    refused.upstream = co_await read_error_body(response);
+    co_return completed(std::move(refused), response);
+}
+
+/// With what the response says besides its body, and without secrets.
+model_failure
+http_provider::completed(model_failure failed, const transport_response& response) const {
+    failed.status = response.status();
+    failed.request_id = secrets_.cut(request_id_of(response), request_id_bytes_max);
+    failed.upstream = secrets_.cut(failed.upstream, session::attempt_body_max);
     return failed;
 }
 

@@ -21,8 +21,8 @@ struct http_provider_settings {
 };
 
 /// A model server: a dialect over an HTTP client. Status codes become kinds of model_failure: 408,
-/// 429 and 5xx are `unavailable`, other 4xx `rejected`. At most 2 KiB of the body of an error go to
-/// the failure's `upstream`, for the log. Comments and signs of life do not end the client's idle
+/// 429 and 5xx are `unavailable`, other 4xx `rejected`. At most 16 KB of the body of an error go to
+/// the failure's `upstream`. Comments and signs of life do not end the client's idle
 /// time; time in which the sink has no room does not count as idle. Once the decoder is ending(),
 /// the answer ends with usage, the end mark, the end of the body or settings.end_wait, whichever
 /// comes first. Only a connection whose body was read to its end is used for another request.

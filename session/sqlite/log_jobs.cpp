@@ -7,6 +7,9 @@ namespace {
 // Logs are dropped in portions, so that other calls can run in between.
 constexpr std::size_t dropped_at_once = 64;
 constexpr std::uint64_t dropped_bytes_at_once = 2U << 20U; // The last log may exceed it.
+// Failed attempts have this part of what logs may take, in addition: a broken model server must not
+// displace the logs.
+constexpr std::uint64_t attempts_part = 8;
 
 } // namespace
 
@@ -17,6 +20,9 @@ log_jobs::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) 
 }
 
 bool log_jobs::drop_some(const store::log_limits& limits) {
+    if (tables_.attempts.erase_some(limits.ended_since, limits.max_bytes / attempts_part)) {
+        return true;
+    }
     std::vector<std::int64_t> runs =
         tables_.runs.with_log_before(limits.ended_since, dropped_at_once);
     if (runs.empty() && limits.max_bytes != 0) {

@@ -14,9 +14,10 @@ constexpr std::uint64_t bytes_at_once = 2U << 20U; // The last row or log may ex
 
 } // namespace
 
-sqlite_removal::sqlite_removal(database& db, sqlite_log& log)
+sqlite_removal::sqlite_removal(database& db, sqlite_log& log, sqlite_attempts& attempts)
     : db_(db),
       log_(log),
+      attempts_(attempts),
       next_(db, "SELECT thread FROM removed_threads LIMIT 1"),
       runs_(db, "SELECT number FROM runs WHERE thread = ? LIMIT ?"),
       erase_run_(db, "DELETE FROM runs WHERE number = ?"),
@@ -72,11 +73,12 @@ bool sqlite_removal::erase_runs(std::int64_t thread) {
         std::uint64_t bytes = 0;
         while (bytes < bytes_at_once && row.next()) {
             numbers.push_back(row.integer(0));
-            bytes += log_.row_bytes_of(numbers.back());
+            bytes += log_.row_bytes_of(numbers.back()) + attempts_.bytes_of(numbers.back());
         }
     }
     log_.erase(numbers);
     for (const std::int64_t number : numbers) {
+        attempts_.erase_of(number);
         erase_run_.execute(number);
     }
     return !numbers.empty();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_log.hpp"
 
@@ -14,7 +15,7 @@ namespace agui::session {
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {
 public:
-    sqlite_removal(database& db, sqlite_log& log);
+    sqlite_removal(database& db, sqlite_log& log, sqlite_attempts& attempts);
 
     /// Makes the thread invisible.
     void mark(std::int64_t thread);
@@ -30,6 +31,7 @@ private:
 
     database& db_;
     sqlite_log& log_;
+    sqlite_attempts& attempts_;
     statement next_;
     statement runs_;
     statement erase_run_;

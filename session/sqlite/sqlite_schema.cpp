@@ -182,9 +182,20 @@ void create_version_8(database& db) {
     add_document_size(db, "context");
 }
 
-constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
-                                               create_version_4, create_version_5, create_version_6,
-                                               create_version_7, create_version_8};
+// What failed model calls have left for the operator. The first index also gives the size of a
+// run's attempts, the second that of all and the oldest, without reading a body.
+void create_version_9(database& db) {
+    db.execute("CREATE TABLE failed_attempts (number INTEGER PRIMARY KEY, run INTEGER NOT NULL, "
+               "at INTEGER NOT NULL, model TEXT NOT NULL, status INTEGER NOT NULL, "
+               "request_id TEXT NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL)");
+    db.execute("CREATE INDEX failed_attempts_by_run ON failed_attempts (run, bytes)");
+    db.execute("CREATE INDEX failed_attempts_by_time ON failed_attempts (at, bytes)");
+}
+
+constexpr sqlite_migration all_migrations[] = {
+    create_version_1, create_version_2, create_version_3, create_version_4, create_version_5,
+    create_version_6, create_version_7, create_version_8, create_version_9
+};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

@@ -5,6 +5,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/conversation/change_check.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <utility>
 
@@ -18,6 +19,48 @@ namespace {
 std::string beside(const sqlite_settings& settings, const char* ending) {
     return std::filesystem::weakly_canonical(settings.path).string() + ending;
 }
+
+// How much may wait while the disk is stalled and model servers fail.
+constexpr std::size_t waiting_attempts_max = 4U << 20U;
+
+// About what an attempt on its way takes.
+std::size_t cost_of(const failed_attempt& attempt) noexcept {
+    constexpr std::size_t without_body = 512;
+    return attempt.body.size() + without_body;
+}
+
+void warn_of_lost_attempt(agui::logger& log, std::string_view reason) {
+    log.log(
+        log_level::warning, "a failed attempt at a model could not be kept", {{"reason", reason}}
+    );
+}
+
+// Nobody waits for it.
+class attempt_job final : public store_job {
+public:
+    attempt_job(
+        sqlite_attempts& table, failed_attempt attempt, std::atomic<std::size_t>& waiting,
+        agui::logger& log
+    )
+        : table_(table), attempt_(std::move(attempt)), waiting_(waiting), log_(log) {}
+
+    void execute() override { table_.add(attempt_); }
+    bool succeeded() const noexcept override { return reason_.empty(); }
+    void fail(failure reason) override { reason_ = std::move(reason.detail); }
+    void complete() noexcept override {
+        waiting_ -= cost_of(attempt_);
+        if (!reason_.empty()) {
+            warn_of_lost_attempt(log_, reason_);
+        }
+    }
+
+private:
+    sqlite_attempts& table_;
+    failed_attempt attempt_;
+    std::atomic<std::size_t>& waiting_;
+    agui::logger& log_;
+    std::string reason_;
+};
 
 } // namespace
 
@@ -266,6 +309,27 @@ sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t
     return read<std::vector<log_entry>>([this, run_number, after, limit] {
         return log_jobs_.read(run_number, after, limit);
     });
+}
+
+void sqlite_store::keep_attempt(failed_attempt attempt) {
+    const std::size_t bytes = cost_of(attempt);
+    if (waiting_attempts_.fetch_add(bytes) + bytes > waiting_attempts_max) {
+        waiting_attempts_ -= bytes;
+        warn_of_lost_attempt(log_, "too many are waiting to be written");
+        return;
+    }
+    worker_.write(
+        std::make_unique<attempt_job>(tables_.attempts, std::move(attempt), waiting_attempts_, log_)
+    );
+}
+
+asio::awaitable<result<std::vector<failed_attempt>>>
+sqlite_store::failed_attempts(std::int64_t run_number) {
+    return read<std::vector<failed_attempt>>(
+        [this, run_number]() -> result<std::vector<failed_attempt>> {
+            return log_jobs_.attempts_of(run_number);
+        }
+    );
 }
 
 asio::awaitable<result<std::optional<run_record>>>

@@ -15,6 +15,9 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +59,9 @@ public:
     bool keeps_logs() const noexcept override { return true; }
     boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
+    void keep_attempt(failed_attempt attempt) override;
+    boost::asio::awaitable<result<std::vector<failed_attempt>>>
+    failed_attempts(std::int64_t run_number) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
@@ -99,8 +105,9 @@ private:
     log_jobs log_jobs_;
     disk_reserve reserve_;
     ring_file ring_file_;
-    std::unique_ptr<live_logs> live_; ///< Null: nothing bypasses the queue.
-    sqlite_worker worker_;            // Last: its thread uses all of the above.
+    std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.
+    std::unique_ptr<live_logs> live_;              ///< Null: nothing bypasses the queue.
+    sqlite_worker worker_;                         // Last: its thread uses all of the above.
 };
 
 } // namespace agui::session

@@ -20,7 +20,8 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       reader(*db, threads, logger),
       runs(*db),
       log(*db, runs, logger),
-      removal(*db, log),
+      attempts(*db),
+      removal(*db, log, attempts),
       redo(*db, threads, runs, log, settings.apply_window, logger) {}
 
 } // namespace agui::session

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_log.hpp"
 #include "session/sqlite/sqlite_redo.hpp"
@@ -26,6 +27,7 @@ struct sqlite_tables {
     sqlite_thread_reader reader;
     sqlite_runs runs;
     sqlite_log log;
+    sqlite_attempts attempts;
     sqlite_removal removal;
     sqlite_redo redo;
 };

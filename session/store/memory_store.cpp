@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <span>
@@ -21,6 +23,9 @@ namespace agui::session {
 namespace asio = boost::asio;
 
 namespace {
+
+// At most 4 MB of bodies.
+constexpr std::size_t attempts_max = 256;
 
 // A thread with its runs and its journal. Each entry has its own lock, so that copying a long
 // thread does not block calls on other threads.
@@ -253,6 +258,10 @@ public:
         }
         const std::lock_guard lock(removed->mutex);
         removed->removed = true;
+        for (const run_record& run : removed->runs) {
+            drop_attempts([&](const failed_attempt& each) { return each.run_number == run.number; }
+            );
+        }
         co_return true;
     }
 
@@ -260,8 +269,26 @@ public:
         co_return std::vector<orphan>();
     }
 
+    void keep_attempt(failed_attempt attempt) override {
+        const std::lock_guard lock(attempts_mutex_);
+        attempts_.push_back(std::move(attempt));
+        if (attempts_.size() > attempts_max) {
+            attempts_.pop_front();
+        }
+    }
+
+    asio::awaitable<result<std::vector<failed_attempt>>> failed_attempts(std::int64_t run_number
+    ) override {
+        std::vector<failed_attempt> found;
+        const std::lock_guard lock(attempts_mutex_);
+        std::ranges::copy_if(attempts_, std::back_inserter(found), [&](const failed_attempt& each) {
+            return each.run_number == run_number;
+        });
+        co_return found;
+    }
+
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
-        (void)limits;
+        drop_attempts([&](const failed_attempt& each) { return each.at < limits.ended_since; });
         co_return result<void>();
     }
 
@@ -272,6 +299,12 @@ private:
         const std::lock_guard lock(mutex_);
         const auto found = threads_.find(key);
         return found == threads_.end() ? nullptr : found->second;
+    }
+
+    template <class Which>
+    void drop_attempts(Which which) {
+        const std::lock_guard lock(attempts_mutex_);
+        std::erase_if(attempts_, which);
     }
 
     // The result of `part`, called with the thread locked.
@@ -377,6 +410,8 @@ private:
     std::int64_t run_count_ = 0;
     std::atomic<std::uint64_t> writes_{0}; ///< Incremented while what changes is locked.
     lease_table leases_;
+    std::mutex attempts_mutex_; ///< Locked last.
+    std::deque<failed_attempt> attempts_;
 };
 
 result<thread_page> memory_store::list_now(const thread_query& query) {

@@ -3,6 +3,7 @@
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
 #include "session/base/log.hpp"
+#include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/thread.hpp"
 
@@ -185,6 +186,15 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) = 0;
 
+    /// Keeps a failed attempt of a run until drop_logs() drops it or the thread is removed. Does
+    /// not wait, and fails nobody: what cannot be kept is lost with a warning in the log.
+    virtual void keep_attempt(failed_attempt attempt) = 0;
+
+    /// The failed attempts of a run, in order; empty also if there is no such run. For programs
+    /// that read a store and for tests: a route must not serve them.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<failed_attempt>>>
+    failed_attempts(std::int64_t run_number) = 0;
+
     // Run records; nullopt: there is no such run or thread.
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
@@ -204,7 +214,7 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread with its runs, logs and journal. False: there was none.
+    /// Removes the thread with its runs, logs, failed attempts and journal. False: there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, or its end could
@@ -219,13 +229,15 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>>
     orphans(std::optional<thread_key> thread = std::nullopt) = 0;
 
-    /// Which logs of ended runs drop_logs() keeps.
+    /// Which logs of ended runs, and which failed attempts, drop_logs() keeps.
     struct log_limits {
-        unix_ms ended_since = 0; ///< Logs of runs that ended earlier are dropped.
-        /// Then the oldest are dropped until the logs take about this much; 0: no limit.
+        /// Logs of runs that ended earlier are dropped, and attempts that were made earlier.
+        unix_ms ended_since = 0;
+        /// Then the oldest are dropped until the logs take about this much, and the attempts an
+        /// eighth of it; 0: no limit.
         std::uint64_t max_bytes = 0;
     };
-    /// Drops logs of ended runs. Their records stay.
+    /// Drops logs of ended runs and failed attempts. The runs' records stay.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
     /// Writes what is queued and ends the store's thread, if it has one. May be repeated; no other
@@ -233,7 +245,8 @@ public:
     virtual void close() = 0;
 };
 
-/// A store in memory: its contents are lost with the process. keeps_logs() is false.
+/// A store in memory: its contents are lost with the process. keeps_logs() is false. It keeps the
+/// last 256 failed attempts (4 MB).
 [[nodiscard]] std::unique_ptr<store> make_memory_store();
 
 /// What a commit survives. relaxed and process: a killed process. power: also a power cut.

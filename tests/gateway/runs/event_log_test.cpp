@@ -101,6 +101,11 @@ public:
     read_log(std::int64_t, std::uint64_t, std::size_t) override {
         throw std::logic_error("not used");
     }
+    void keep_attempt(session::failed_attempt) override { throw std::logic_error("not used"); }
+    boost::asio::awaitable<result<std::vector<session::failed_attempt>>>
+    failed_attempts(std::int64_t) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run(session::thread_key, std::string) override {
         throw std::logic_error("not used");

@@ -28,6 +28,8 @@ TEST(SecretCutter, KeepsTheTextWithinItsBound) {
     const secret_cutter cutter({"sk-12345"});
 
     EXPECT_EQ(cutter.cut(std::string(100, 'x'), 10), std::string(10, 'x'));
+    EXPECT_EQ(cutter.cut("\u00e4\u00e4\u00e4", 3), "\u00e4");
+    EXPECT_EQ(cutter.cut("\xFF\xFF", 5), "\uFFFD");
     EXPECT_EQ(
         cutter.cut(
             "a\xFF"

@@ -62,6 +62,64 @@ TEST_F(Fallback, TheLastFailureIsTheRunsEnd) {
     EXPECT_TRUE(stored().nodes.size() == 1) << "nothing was said";
 }
 
+// A line for each: "MODEL STATUS REQUEST_ID BODY".
+std::vector<std::string> lines_of(const std::vector<session::failed_attempt>& attempts) {
+    std::vector<std::string> lines;
+    for (const session::failed_attempt& each : attempts) {
+        lines.push_back(
+            each.model + " " + std::to_string(each.status) + " " + each.request_id + " " + each.body
+        );
+    }
+    return lines;
+}
+
+TEST_F(Fallback, EachFailedAttemptIsKept) {
+    const auto refuses = [](int status, std::string id) -> scripted_turn {
+        return {[=](model_sink&) -> model_outcome {
+            model_failure failed{model_failure::kind::rejected, status, "in our words", "theirs"};
+            failed.request_id = id;
+            return failed;
+        }};
+    };
+    const auto is_busy = [](int status) -> scripted_turn {
+        return {[=](model_sink&) -> model_outcome {
+            return model_failure{
+                model_failure::kind::unavailable, status, "", "wait", std::chrono::seconds(0)
+            };
+        }};
+    };
+    model.turns = {refuses(400, "req_1")};
+    second.turns = {fails(model_failure::kind::timeout)};
+    third.turns = {is_busy(429), is_busy(503), says("Hi")};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    const std::vector<std::string> expected{
+        "first 400 req_1 theirs", "second 0  ", "third 429  wait", "third 503  wait"
+    };
+    EXPECT_EQ(lines_of(sink.attempts), expected);
+    EXPECT_EQ(sink.attempts.at(0).at, time.now());
+    EXPECT_EQ(sink.steps, (std::vector<std::string>{"text Hi", "turn ended", "finish"}))
+        << "nothing of it is shown";
+}
+
+TEST_F(Fallback, AnAttemptThatBreaksOffIsKeptAndOneThatIsStoppedIsNot) {
+    model.turns = {{[](model_sink& out) -> model_outcome {
+        out.on_text("He");
+        return model_failure{model_failure::kind::lost, 200, "cut"};
+    }}};
+    play();
+    EXPECT_EQ(lines_of(sink.attempts), std::vector<std::string>{"first 200  "});
+
+    sink.attempts.clear();
+    model.turns = {{[](model_sink&) -> model_outcome {
+        return model_failure{model_failure::kind::cancelled, 0, "cancelled"};
+    }}};
+    play();
+    EXPECT_TRUE(sink.attempts.empty());
+}
+
 TEST_F(Fallback, AnAnswerThatHasBegunIsNotReplaced) {
     model.turns = {{[](model_sink& out) -> model_outcome {
         out.on_text("He");

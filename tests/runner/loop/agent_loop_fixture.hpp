@@ -62,6 +62,7 @@ class recording_sink final : public run_sink {
 public:
     std::vector<std::string> steps;
     std::vector<session::changes> commits;
+    std::vector<session::failed_attempt> attempts;
     run_end end;
     int finishes = 0;
     int loads = 0;
@@ -72,6 +73,10 @@ public:
 
     void emit(const runner_event& event) override {
         std::visit([this](const auto& one) { note(text(one)); }, event);
+    }
+
+    void keep_attempt(session::failed_attempt attempt) noexcept override {
+        attempts.push_back(std::move(attempt));
     }
 
     boost::asio::awaitable<result<void>> commit(session::changes change) override {

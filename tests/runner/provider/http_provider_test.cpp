@@ -1,5 +1,6 @@
 #include "runner/provider/http_provider.hpp"
 
+#include "runner/base/utf8.hpp"
 #include "runner/http/http_transport.hpp"
 #include "runner/http/scripted_transport.hpp"
 #include "runner/openai/openai_dialect.hpp"
@@ -133,7 +134,39 @@ TEST_F(HttpProvider, KeepsOnlyTheBeginOfAnErrorBody) {
     const model_outcome outcome = ask(answering(std::string(100'000, 'x'), 500));
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().upstream.size(), 2048U);
+    EXPECT_EQ(outcome.error().upstream.size(), 16384U);
+}
+
+TEST_F(HttpProvider, CutsAnErrorBodyBetweenTwoCharacters) {
+    std::string body = "x";
+    for (int i = 0; i < 10'000; ++i) {
+        body += "\u00e4"; // Two bytes, at odd places.
+    }
+
+    const model_outcome whole = ask(answering(body, 500));
+    const model_outcome invalid = ask(answering(std::string(20'000, '\xFF'), 500));
+
+    ASSERT_FALSE(whole || invalid);
+    EXPECT_EQ(whole.error().upstream, body.substr(0, 16383));
+    EXPECT_EQ(invalid.error().upstream.size(), 16383U) << "three bytes for each";
+    EXPECT_TRUE(is_utf8(invalid.error().upstream));
+}
+
+TEST_F(HttpProvider, TellsTheServersRequestId) {
+    settings.secrets = {"sk-12345"};
+    scripted_answer refused = answering("why", 429);
+    refused.headers = {{"cf-ray", "ray-1"}, {"x-request-id", "req-1 sk-12345"}};
+    scripted_answer in_band = answering("data: {\"error\":\"no\"}\n\n");
+    in_band.headers = {{"request-id", std::string(1000, 'r')}};
+
+    const model_outcome first = ask(refused);
+    const model_outcome second = ask(in_band);
+    const model_outcome without = ask(answering("why", 500));
+
+    ASSERT_FALSE(first || second || without);
+    EXPECT_EQ(first.error().request_id, "req-1 [secret]");
+    EXPECT_EQ(second.error().request_id, std::string(256, 'r'));
+    EXPECT_EQ(without.error().request_id, "");
 }
 
 TEST_F(HttpProvider, ReportsAnErrorStatusWhoseBodyIsLost) {
@@ -442,7 +475,7 @@ TEST_F(HttpProvider, CutsTheKeyOutOfWhatTheServerSays) {
     const model_outcome status = ask(answering(R"({"error":"bad key sk-12345"})", 401));
     const model_outcome in_band = ask(answering("data: {\"error\":\"bad key sk-12345\"}\n\n"));
     const model_outcome at_the_bound =
-        ask(answering(std::string(2048 - 4, 'x') + "sk-12345" + std::string(5000, 'y'), 500));
+        ask(answering(std::string(16384 - 4, 'x') + "sk-12345" + std::string(5000, 'y'), 500));
 
     const model_outcome unknown =
         ask(answering(R"(data: {"choices":[{"delta":{},"finish_reason":"sk-12345 is spent"}]})"
@@ -453,7 +486,7 @@ TEST_F(HttpProvider, CutsTheKeyOutOfWhatTheServerSays) {
     ASSERT_FALSE(status || in_band || at_the_bound);
     EXPECT_EQ(status.error().upstream, R"({"error":"bad key [secret]"})");
     EXPECT_EQ(in_band.error().upstream, "bad key [secret]");
-    EXPECT_EQ(at_the_bound.error().upstream, std::string(2048 - 4, 'x') + "[sec");
+    EXPECT_EQ(at_the_bound.error().upstream, std::string(16384 - 4, 'x') + "[sec");
 }
 
 /// Answers once for each connection, then waits until the client has closed it.

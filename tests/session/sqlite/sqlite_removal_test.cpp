@@ -63,7 +63,8 @@ TEST_F(SqliteRemoval, EachStepIsBounded) {
     sqlite_runs runs(db);
     sqlite_log log(db, runs, this->log());
     log.recover(nullptr, false);
-    sqlite_removal subject(db, log);
+    sqlite_attempts attempts(db);
+    sqlite_removal subject(db, log, attempts);
     subject.mark(db.integer("SELECT id FROM threads"));
 
     std::int64_t before = rows(db);

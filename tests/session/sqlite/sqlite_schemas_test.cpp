@@ -12,8 +12,6 @@ namespace json = boost::json;
 using test::run_of;
 using test::SqliteStore;
 
-constexpr int newest_of_fixtures = 5;
-
 class SqliteSchemas : public SqliteStore, public ::testing::WithParamInterface<int> {
 protected:
     SqliteSchemas() {
@@ -60,7 +58,8 @@ TEST_P(SqliteSchemas, LogsAreThereOrSaidToBeGone) {
     EXPECT_EQ(ended->last_sequence, 8U);
 
     const auto log = run(subject->read_log(ended->number, 0, 100));
-    if (GetParam() == 3 || GetParam() == 5) {
+    const bool is_kept = GetParam() == 3 || GetParam() >= 5;
+    if (is_kept) {
         ASSERT_TRUE(log);
         ASSERT_EQ(log->size(), 8U);
         EXPECT_NE(log->back().json.find("RUN_FINISHED"), std::string::npos);
@@ -75,7 +74,7 @@ TEST_P(SqliteSchemas, LogsAreThereOrSaidToBeGone) {
     ASSERT_EQ(orphans.size(), 1U);
     EXPECT_EQ(orphans[0].key, under_way());
     EXPECT_EQ(orphans[0].run.run_id, "run_of_under_way");
-    if (GetParam() == 3 || GetParam() == 5) {
+    if (is_kept) {
         EXPECT_EQ(orphans[0].last_sequence, 3U);
     }
 }
@@ -118,8 +117,23 @@ TEST_P(SqliteSchemas, AHandOffIsFinished) {
     EXPECT_EQ(get(subject->read_log(second.number, 0, 10)).size(), 1U);
 }
 
+TEST_P(SqliteSchemas, FailedAttemptsAreKeptFromNowOn) {
+    const std::unique_ptr<store> subject = open();
+    const auto ended = get(subject->find_run(handed_off(), "run_of_handed_off"));
+    ASSERT_TRUE(ended);
+    EXPECT_TRUE(get(subject->failed_attempts(ended->number)).empty());
+
+    failed_attempt attempt;
+    attempt.run_number = ended->number;
+    attempt.at = 2000;
+    attempt.body = "why";
+    subject->keep_attempt(attempt);
+
+    EXPECT_EQ(get(subject->failed_attempts(ended->number)).at(0).body, "why");
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    Versions, SqliteSchemas, ::testing::Range(1, newest_of_fixtures + 1),
+    Versions, SqliteSchemas, ::testing::Values(1, 2, 3, 4, 5, 8),
     [](const ::testing::TestParamInfo<int>& version) { return std::to_string(version.param); }
 );
 

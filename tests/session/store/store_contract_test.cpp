@@ -940,6 +940,76 @@ TEST_P(StoreContract, DropsLogsOfRunsThatEndedBefore) {
     }
 }
 
+failed_attempt attempt_of(std::int64_t run_number, unix_ms at, std::string body) {
+    failed_attempt attempt;
+    attempt.run_number = run_number;
+    attempt.at = at;
+    attempt.model = "main";
+    attempt.status = 500;
+    attempt.request_id = "req_1";
+    attempt.body = std::move(body);
+    return attempt;
+}
+
+std::vector<std::string> bodies_of(const std::vector<failed_attempt>& attempts) {
+    std::vector<std::string> bodies;
+    for (const failed_attempt& each : attempts) {
+        bodies.push_back(each.body);
+    }
+    return bodies;
+}
+
+TEST_P(StoreContract, KeepsTheFailedAttemptsOfARun) {
+    const std::int64_t number = begin(thread_1, "run_1");
+    const std::int64_t other = begin(thread_1, "run_2");
+    subject().keep_attempt(attempt_of(number, 1000, std::string(attempt_body_max, 'x')));
+    subject().keep_attempt(attempt_of(other, 1001, "of the other"));
+    failed_attempt silent;
+    silent.run_number = number;
+    silent.at = 1002;
+    silent.model = "spare";
+    subject().keep_attempt(silent);
+
+    const auto kept = get(subject().failed_attempts(number));
+
+    ASSERT_EQ(kept.size(), 2U);
+    EXPECT_EQ(kept[0].run_number, number);
+    EXPECT_EQ(kept[0].at, 1000);
+    EXPECT_EQ(kept[0].model, "main");
+    EXPECT_EQ(kept[0].status, 500);
+    EXPECT_EQ(kept[0].request_id, "req_1");
+    EXPECT_EQ(kept[0].body, std::string(attempt_body_max, 'x'));
+    EXPECT_EQ(kept[1].model, "spare");
+    EXPECT_EQ(kept[1].status, 0);
+    EXPECT_EQ(kept[1].request_id + kept[1].body, "");
+    EXPECT_TRUE(get(subject().failed_attempts(99)).empty());
+}
+
+TEST_P(StoreContract, DropsFailedAttemptsMadeBefore) {
+    const std::int64_t number = begin(thread_1, "run_1");
+    // More than a store drops at once.
+    for (int i = 0; i < 200; ++i) {
+        subject().keep_attempt(attempt_of(number, 1000 + i, std::to_string(i)));
+    }
+
+    done(subject().drop_logs({.ended_since = 1199, .max_bytes = 0}));
+
+    EXPECT_EQ(bodies_of(get(subject().failed_attempts(number))), std::vector<std::string>{"199"})
+        << "the run is still active";
+}
+
+TEST_P(StoreContract, RemovesFailedAttemptsWithTheirThread) {
+    const std::int64_t number = begin(thread_1, "run_1");
+    const std::int64_t other = begin(key_of("thread_2"), "run_1");
+    subject().keep_attempt(attempt_of(number, 1000, "a"));
+    subject().keep_attempt(attempt_of(other, 1000, "b"));
+
+    EXPECT_TRUE(get(subject().remove(thread_1)));
+
+    EXPECT_TRUE(get(subject().failed_attempts(number)).empty());
+    EXPECT_EQ(get(subject().failed_attempts(other)).size(), 1U);
+}
+
 asio::awaitable<int> rounds_of_turns(store& subject, int runner, int rounds) {
     int completed = 0;
     const thread_key key = key_of("thread_" + std::to_string(runner));

@@ -29,14 +29,24 @@ T get(boost::asio::awaitable<result<T>> a) {
         return std::move(**out);
     }
 }
+// The form of a slice has changed.
+template <class Slice>
+void add(Slice& to, std::uint64_t sequence, const std::string& event) {
+    if constexpr (requires { to.frames; }) {
+        to.frames += "id: " + std::to_string(sequence) + "\ndata: " + event + "\n\n";
+        to.ends.push_back((std::uint32_t)to.frames.size());
+    } else {
+        to.events += event;
+        to.ends.push_back((std::uint32_t)to.events.size());
+    }
+}
 log_slice slice(std::int64_t n, std::uint64_t first, std::vector<std::string> events) {
     log_slice s;
     s.run_number = n;
     s.first_sequence = first;
     std::uint64_t q = first;
     for (auto& e : events) {
-        s.frames += "id: " + std::to_string(q++) + "\ndata: " + e + "\n\n";
-        s.ends.push_back((std::uint32_t)s.frames.size());
+        add(s, q++, e);
     }
     return s;
 }

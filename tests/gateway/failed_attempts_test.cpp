@@ -1,0 +1,132 @@
+// What failed model calls leave for the operator, and that nobody else can read it.
+
+#include "session/base/failpoint.hpp"
+#include "session/store/store.hpp"
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+class FailedAttempts : public server_test {
+protected:
+    FailedAttempts() {
+        use_sqlite();
+        gateway::model_config spare = settings.models.at(0);
+        spare.name = "spare";
+        settings.models.push_back(std::move(spare));
+        settings.models.at(0).api_key.value = "sk-12345";
+        settings.agents.at(0).models = {"main", "spare"};
+        options.script_of = [](const gateway::model_config& model) -> runner::script {
+            const bool fails = model.name == "main";
+            return [fails](const runner::transport_request&) {
+                runner::scripted_answer said = say("Hello");
+                if (fails) {
+                    said.status = 400;
+                    said.body = R"({"error":"upstream words, sk-12345"})";
+                    said.headers = {{"x-request-id", "upstream-id"}};
+                }
+                return std::optional(said);
+            };
+        };
+    }
+
+    /// What the server has left of the run `r` of the thread `t`.
+    std::vector<session::failed_attempt> kept() {
+        server.reset();
+        const auto store = session::make_sqlite_store({.path = settings.session.sqlite_path});
+        const auto run = value_of(store->find_run({"", "t"}, "r"));
+        EXPECT_TRUE(run);
+        const std::int64_t number = run ? run->number : 0;
+        auto found = value_of(store->failed_attempts(number));
+        store->close();
+        return found;
+    }
+
+private:
+    template <class T>
+    static T value_of(boost::asio::awaitable<result<T>> call) {
+        boost::asio::io_context context;
+        auto outcome = boost::asio::co_spawn(context, std::move(call), boost::asio::use_future);
+        context.run();
+        return outcome.get().value();
+    }
+};
+
+TEST_F(FailedAttempts, AreKeptForTheOperatorAndServedByNoRoute) {
+    start();
+
+    const raw_reply stream = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
+    std::vector<std::string> served{post("/agui/history", run_body("t", "other"))};
+    for (const std::string_view route :
+         {"/agui/threads", "/agui/threads/t", "/agui/threads/t/messages", "/agui/threads/t/state",
+          "/agui/threads/t/events", "/agui/threads/t/pending", "/agui/threads/t/branches",
+          "/agui/threads/t/runs/r/events", "/version", "/readyz"}) {
+        served.push_back(get(route));
+    }
+    for (const std::string& request : served) {
+        const raw_reply reply = ask(request);
+        EXPECT_EQ(reply.status, 200) << request;
+        EXPECT_EQ(reply.body.find("upstream"), std::string::npos) << request;
+    }
+    EXPECT_EQ(stream.body.find("upstream"), std::string::npos);
+    const auto attempts = kept();
+    ASSERT_EQ(attempts.size(), 1U);
+    EXPECT_EQ(attempts[0].model, "main");
+    EXPECT_EQ(attempts[0].status, 400);
+    EXPECT_EQ(attempts[0].request_id, "upstream-id");
+    EXPECT_EQ(attempts[0].body, R"({"error":"upstream words, [secret]"})");
+    EXPECT_GT(attempts[0].at, 0);
+}
+
+TEST_F(FailedAttempts, AreDroppedAfterLogDays) {
+    const auto again = options;
+    start();
+    ask(post("/agui", run_body("t", "r")));
+    server.reset();
+
+    std::promise<void> swept;
+    std::optional<failpoint_hook> hook(std::in_place, [&](std::string_view place) {
+        if (place == "sweep.done") {
+            swept.set_value();
+        }
+    });
+    settings.session.log_age = std::chrono::hours(-1);
+    options = again;
+    start();
+    swept.get_future().wait();
+    hook.reset();
+
+    EXPECT_TRUE(kept().empty());
+}
+
+TEST_F(FailedAttempts, ARunGoesOnWhereOneCannotBeKept) {
+    start();
+    const failpoint_hook hook([](std::string_view place) {
+        if (place == "run.keep_attempt") {
+            throw std::runtime_error("no room");
+        }
+    });
+
+    const raw_reply stream = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
+    EXPECT_TRUE(kept().empty());
+}
+
+} // namespace
+} // namespace agui::test
