@@ -54,6 +54,7 @@ std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
     settings.media_urls = model.media_urls;
     settings.file_sources = model.file_sources;
     settings.merge_roles = model.merge_roles;
+    settings.variant = model.variant;
     return runner::make_openai_dialect(std::move(settings));
 }
 

@@ -4,6 +4,7 @@
 #include "gateway/runs/disconnect_policy.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/loop/agent_loop.hpp"
+#include "runner/openai/openai_chat.hpp"
 #include "session/base/log.hpp"
 #include "session/history/history_plan.hpp"
 #include "session/store/store.hpp"
@@ -154,6 +155,7 @@ struct model_config {
     std::vector<std::string> media_urls = {"https"};
     bool file_sources = false;
     bool merge_roles = false; ///< Adjacent user messages are sent as one.
+    runner::openai_variant variant = runner::openai_variant::openai;
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
     std::chrono::seconds idle{60};

@@ -63,6 +63,11 @@ void read_model(config_reader& table, model_config& model) {
     table.read("media_urls", model.media_urls);
     table.read("file_sources", model.file_sources);
     table.read("merge_roles", model.merge_roles);
+    using variant = runner::openai_variant;
+    table.read_choice(
+        "variant", model.variant,
+        {{"openai", variant::openai}, {"deepseek", variant::deepseek}, {"gemini", variant::gemini}}
+    );
     table.read_seconds("connect_seconds", model.connect, 1, 3600);
     table.read_seconds("first_byte_seconds", model.first_byte, 1, day);
     table.read_seconds("idle_seconds", model.idle, 1, day);

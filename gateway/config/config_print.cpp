@@ -289,6 +289,18 @@ std::string_view provider_name(model_config::provider_kind kind) {
     return "openai";
 }
 
+std::string_view variant_name(runner::openai_variant variant) noexcept {
+    switch (variant) {
+    case runner::openai_variant::openai:
+        return "openai";
+    case runner::openai_variant::deepseek:
+        return "deepseek";
+    case runner::openai_variant::gemini:
+        return "gemini";
+    }
+    return "openai";
+}
+
 toml::table model_table(const model_config& model) {
     const bool scripted = model.provider == model_config::provider_kind::scripted;
     toml::table table{
@@ -298,6 +310,7 @@ toml::table model_table(const model_config& model) {
         {"media_urls", strings(model.media_urls)},
         {"file_sources", model.file_sources},
         {"merge_roles", model.merge_roles},
+        {"variant", variant_name(model.variant)},
         {"connect_seconds", seconds(model.connect)},
         {"first_byte_seconds", seconds(model.first_byte)},
         {"idle_seconds", seconds(model.idle)},

@@ -12,6 +12,20 @@
 
 namespace agui::runner {
 
+/// What a server demands of turns with calls that another model has made, or made without
+/// reasoning. openai: nothing.
+enum class openai_variant {
+    openai,
+    /// In its thinking mode, DeepSeek's server refuses them without `reasoning_content`, and
+    /// documents no placeholder. As long as a request has such a turn, thinking is switched off:
+    /// `"thinking":{"type":"disabled"}`, whatever `extra_body` and `reasoning_effort` say, and no
+    /// reasoning is sent (api-docs.deepseek.com/guides/thinking_mode).
+    deepseek,
+    /// Gemini refuses them without a signature at the first of a message's calls. The documented
+    /// placeholder is sent (ai.google.dev/gemini-api/docs/thought-signatures, FAQ).
+    gemini,
+};
+
 /// The configured part of the OpenAI Chat Completions dialect.
 struct openai_settings {
     std::string name; ///< model_provider::name(): what it said is given back to it alone.
@@ -20,6 +34,7 @@ struct openai_settings {
     std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.
     bool file_sources = false;                       ///< Pass on `file` handles.
     bool merge_roles = false;                        ///< Consecutive user messages are sent as one.
+    openai_variant variant = openai_variant::openai;
 };
 
 /// The body of POST /chat/completions with the messages (for answers of this provider and model

@@ -21,6 +21,10 @@ namespace json = boost::json;
 using session::message;
 using session::role;
 
+/// What Google's documentation gives for calls that Gemini has not made.
+constexpr std::string_view signature_placeholder =
+    R"(,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
+
 /// The name of the member that limits the answer's length. OpenAI's newer models refuse
 /// `max_tokens` (400) and all of them take `max_completion_tokens`; several compatible servers
 /// silently ignore the latter (Ollama, LM Studio, llama.cpp until 2026), which leaves an answer
@@ -58,8 +62,11 @@ private:
     void user_content(const session::content& content);
     bool part(const json::object& value, std::string_view separator);
     void assistant(const message& value);
+    [[nodiscard]] const session::turn_origin* own_origin(const message& value) const noexcept;
+    [[nodiscard]] bool lacks_reasoning() const;
     void sent_back(const session::turn_origin& origin);
-    void sent_back(const session::turn_origin& origin, const session::tool_call& call);
+    [[nodiscard]] bool
+    sent_back(const session::turn_origin& origin, const session::tool_call& call);
     void tool_result(const message& value);
 
     const model_request& request_;
@@ -69,6 +76,8 @@ private:
     bool first_message_ = true;
     std::string reasoning_;  ///< Reasoning of the next answer.
     bool tool_turn_ = false; ///< A tool was called since the last user message.
+    /// The server would refuse the messages if it were to think about them.
+    const bool thinking_off_ = settings_.variant == openai_variant::deepseek && lacks_reasoning();
 };
 
 /// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
@@ -112,8 +121,12 @@ std::string request_writer::write() {
     if (member("stream_options")) {
         out_.append(R"({"include_usage":true})");
     }
+    if (thinking_off_) {
+        out_.append(R"(,"thinking":{"type":"disabled"})");
+    }
     for (const auto& [name, value] : settings_.extra_body) {
-        if (value.is_null()) {
+        if (value.is_null() ||
+            (thinking_off_ && (name == "thinking" || name == "reasoning_effort"))) {
             continue;
         }
         if (!first_member_) {
@@ -141,7 +154,7 @@ void request_writer::parameters() {
     if (given.max_output_tokens && member(output_limit_member(given.model))) {
         out_.append(std::to_string(*given.max_output_tokens));
     }
-    if (given.reasoning_effort) {
+    if (given.reasoning_effort && !thinking_off_) {
         string_member("reasoning_effort", *given.reasoning_effort);
     }
 }
@@ -335,16 +348,15 @@ void request_writer::assistant(const message& value) {
         append_json_string(out_, text);
     }
     tool_turn_ = tool_turn_ || !value.tool_calls.empty();
-    const session::turn_origin* const origin = value.origin.get();
-    const bool ours = origin != nullptr && !settings_.name.empty() &&
-                      origin->provider == settings_.name &&
-                      origin->model == request_.parameters.model;
-    if (ours) {
+    const session::turn_origin* const origin = own_origin(value);
+    if (origin != nullptr) {
         sent_back(*origin);
     }
     if (!value.tool_calls.empty()) {
         out_.append(R"(,"tool_calls":)");
         char separator = '[';
+        // Gemini signs the first of parallel calls, and checks that one.
+        bool wants_signature = settings_.variant == openai_variant::gemini;
         for (const session::tool_call& call : value.tool_calls) {
             out_.push_back(separator);
             separator = ',';
@@ -355,14 +367,47 @@ void request_writer::assistant(const message& value) {
             out_.append(R"(,"arguments":)");
             append_json_string(out_, call.arguments);
             out_.push_back('}');
-            if (ours) {
-                sent_back(*origin, call);
+            const bool has_extra = origin != nullptr && sent_back(*origin, call);
+            if (wants_signature && !has_extra) {
+                out_.append(signature_placeholder);
             }
+            wants_signature = false;
             out_.push_back('}');
         }
         out_.push_back(']');
     }
     out_.push_back('}');
+}
+
+/// Null if the answer is not from this model, or nothing was noted about it.
+const session::turn_origin* request_writer::own_origin(const message& value) const noexcept {
+    const session::turn_origin* const origin = value.origin.get();
+    const bool ours = origin != nullptr && !settings_.name.empty() &&
+                      origin->provider == settings_.name &&
+                      origin->model == request_.parameters.model;
+    return ours ? origin : nullptr;
+}
+
+/// True if an answer after a user turn's first call has no `reasoning_content` to be sent back.
+bool request_writer::lacks_reasoning() const {
+    bool tool_turn = false;
+    static const std::vector<message> none;
+    for (const message& each : request_.messages == nullptr ? none : *request_.messages) {
+        if (each.role == role::user) {
+            tool_turn = false;
+        }
+        if (each.role != role::assistant) {
+            continue;
+        }
+        tool_turn = tool_turn || !each.tool_calls.empty();
+        const session::turn_origin* const origin = own_origin(each);
+        const bool has_reasoning =
+            origin != nullptr && string_in(origin->data, "reasoning") == "reasoning_content";
+        if (tool_turn && !has_reasoning) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// DeepSeek and Kimi refuse a turn with calls without its reasoning; the reasoning of other turns
@@ -373,7 +418,7 @@ void request_writer::sent_back(const session::turn_origin& origin) {
     const std::string_view name = string_in(origin.data, "reasoning");
     if (details != nullptr) {
         out_.append(R"(,"reasoning_details":)").append(json::serialize(*details));
-    } else if (tool_turn_ &&
+    } else if (tool_turn_ && !thinking_off_ &&
                (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))) {
         out_.append(",\"").append(name).append("\":");
         append_json_string(out_, reasoning_);
@@ -383,15 +428,19 @@ void request_writer::sent_back(const session::turn_origin& origin) {
     }
 }
 
-void request_writer::sent_back(const session::turn_origin& origin, const session::tool_call& call) {
+/// False if the call has nothing to be sent back.
+bool request_writer::sent_back(const session::turn_origin& origin, const session::tool_call& call) {
+    bool any = false;
     for (const session::turn_block& block : origin.blocks) {
         const json::object* const data = block.data.if_object();
         const bool its = block.what == session::turn_block::kind::call && block.id == call.id;
         if (its && data != nullptr && object_in(*data, "extra_content") != nullptr) {
             out_.append(R"(,"extra_content":)")
                 .append(json::serialize(*object_in(*data, "extra_content")));
+            any = true;
         }
     }
+    return any;
 }
 
 /// The dialect has no member for a failed call, so the text says so, after the tool's own text.

@@ -539,5 +539,63 @@ TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
     EXPECT_EQ(messages_text().find("Hm."), std::string::npos);
 }
 
+TEST_F(OpenaiChatRequest, DeepseekDoesNotThinkAboutAnotherModelsCalls) {
+    settings.name = "main";
+    settings.variant = openai_variant::deepseek;
+    settings.extra_body = {{"thinking", {{"type", "enabled"}}}, {"top_p", 1}};
+    request.parameters.reasoning_effort = "high";
+    messages = tool_round({{"reasoning", "reasoning_content"}});
+    const std::string own = write();
+    EXPECT_NE(own.find(R"("reasoning_content":"Hm.")"), std::string::npos);
+    EXPECT_NE(own.find(R"("thinking":{"type":"enabled"})"), std::string::npos);
+    EXPECT_NE(own.find(R"("reasoning_effort":"high")"), std::string::npos);
+
+    // The first round is the model's own, the second another's.
+    std::vector<message> second = tool_round({{"reasoning", "reasoning_content"}});
+    for (message& each : second) {
+        each.origin.reset();
+        messages.push_back(each);
+    }
+    const std::string mixed = write();
+    EXPECT_NE(mixed.find(R"("thinking":{"type":"disabled"})"), std::string::npos);
+    EXPECT_EQ(mixed.find("reasoning_content"), std::string::npos);
+    EXPECT_EQ(mixed.find("enabled"), std::string::npos);
+    EXPECT_EQ(mixed.find("reasoning_effort"), std::string::npos);
+    EXPECT_NE(mixed.find(R"("top_p":1)"), std::string::npos);
+
+    // Without calls, another's turns lack nothing.
+    messages = {
+        text_message(role::user, "Hi"), text_message(role::assistant, "Hello"),
+        text_message(role::user, "And?")
+    };
+    EXPECT_NE(write().find(R"("thinking":{"type":"enabled"})"), std::string::npos);
+    // The answer after the calls lacks it as well.
+    messages = tool_round({{"reasoning", "reasoning_content"}});
+    messages.push_back(text_message(role::assistant, "Hello"));
+    EXPECT_NE(write().find(R"("thinking":{"type":"disabled"})"), std::string::npos);
+}
+
+TEST_F(OpenaiChatRequest, GeminiGetsAPlaceholderForAMissingSignature) {
+    constexpr std::string_view placeholder =
+        R"("extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
+    settings.name = "main";
+    messages = tool_round({});
+    for (message& each : messages) {
+        each.origin.reset();
+        if (!each.tool_calls.empty()) {
+            each.tool_calls.push_back(each.tool_calls.front());
+            each.tool_calls.back().id = "parallel";
+        }
+    }
+    EXPECT_EQ(messages_text().find("extra_content"), std::string::npos);
+    settings.variant = openai_variant::gemini;
+    const std::string others = messages_text();
+    const std::size_t at = others.find(placeholder);
+    ASSERT_NE(at, std::string::npos) << others;
+    EXPECT_LT(at, others.find("parallel"));
+    EXPECT_EQ(others.find("extra_content", at + 1), std::string::npos)
+        << "only the first of parallel calls";
+}
+
 } // namespace
 } // namespace agui::runner
