@@ -73,10 +73,11 @@ std::optional<std::chrono::seconds> retry_after_of(const transport_response& res
 }
 
 /// The server's id of a request: OpenAI and those who are like it, Anthropic, Bedrock, Azure's
-/// gateway, Cloudflare.
+/// gateway, DeepSeek, Cloudflare.
 std::string_view request_id_of(const transport_response& response) noexcept {
     for (const char* const name :
-         {"x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray"}) {
+         {"x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-ds-trace-id",
+          "cf-ray"}) {
         if (const std::string_view id = response.header(name); !id.empty()) {
             return id;
         }

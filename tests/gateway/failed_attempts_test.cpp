@@ -48,9 +48,7 @@ protected:
         server.reset();
         const auto store = session::make_sqlite_store({.path = settings.session.sqlite_path});
         const auto run = value_of(store->find_run({"", "t"}, "r"));
-        EXPECT_TRUE(run);
-        const std::int64_t number = run ? run->number : 0;
-        auto found = value_of(store->failed_attempts(number));
+        auto found = value_of(store->failed_attempts(run ? run->number : 1));
         store->close();
         return found;
     }
@@ -111,6 +109,18 @@ TEST_F(FailedAttempts, AreDroppedAfterLogDays) {
     swept.get_future().wait();
     hook.reset();
 
+    EXPECT_TRUE(kept().empty());
+}
+
+TEST_F(FailedAttempts, OfAnEphemeralThreadAreNotWritten) {
+    start();
+    std::string body = run_body("t", "r");
+    const std::string_view none = R"("forwardedProps":{})";
+    body.replace(body.find(none), none.size(), R"("forwardedProps":{"ephemeral":true})");
+
+    const raw_reply stream = ask(post("/agui", body));
+
+    EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
     EXPECT_TRUE(kept().empty());
 }
 

@@ -209,6 +209,19 @@ TEST_F(AgentLoop, AModelIsNotAskedAgainForEverNorAfterALongTime) {
     EXPECT_EQ(model.histories.size(), 4U);
 }
 
+TEST_F(AgentLoop, ARefusedRequestIsNotRepeated) {
+    model.turns = {{[](model_sink&) -> model_outcome {
+        return model_failure{
+            model_failure::kind::rejected, 400, "why", {}, std::chrono::seconds(0)
+        };
+    }}};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::model_rejected);
+    EXPECT_EQ(model.histories.size(), 1U);
+}
+
 TEST_F(AgentLoop, AStopEndsTheWaitForAModel) {
     model.turns = {{[this](model_sink&) -> model_outcome {
         boost::asio::post(context(), [this] { (void)stop.request(stop_reason::cancelled); });

@@ -152,6 +152,26 @@ TEST_F(HttpProvider, CutsAnErrorBodyBetweenTwoCharacters) {
     EXPECT_TRUE(is_utf8(invalid.error().upstream));
 }
 
+TEST_F(HttpProvider, TellsWhenTheServerMayBeAskedAgain) {
+    const std::vector<std::pair<std::string, std::optional<std::chrono::seconds>>> expected = {
+        {"7", std::chrono::seconds(7)},
+        {"0", std::chrono::seconds(0)},
+        {"", std::nullopt},
+        {"-1", std::nullopt},
+        {"1.5", std::nullopt},
+        {"99999999999", std::nullopt},
+        {"Wed, 21 Oct 2026 07:28:00 GMT", std::nullopt},
+    };
+    for (const auto& [header, seconds] : expected) {
+        SCOPED_TRACE(header);
+        scripted_answer busy = answering("busy", 429);
+        busy.headers = {{"retry-after", header}};
+        const model_outcome outcome = ask(busy);
+        ASSERT_FALSE(outcome);
+        EXPECT_EQ(outcome.error().retry_after, seconds);
+    }
+}
+
 TEST_F(HttpProvider, TellsTheServersRequestId) {
     settings.secrets = {"sk-12345"};
     scripted_answer refused = answering("why", 429);
