@@ -300,6 +300,7 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& to
         runner::mcp_http_settings settings;
         settings.url = server.url;
         settings.headers = all_headers(server.headers, server.secret_headers);
+        settings.ca_file = server.ca_file;
         auto endpoint = runner::mcp_http_endpoint::make(std::move(settings));
         if (!endpoint) {
             throw std::runtime_error("mcp_servers " + server.name + ": " + endpoint.error().detail);

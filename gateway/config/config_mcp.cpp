@@ -57,7 +57,8 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
     table.read_seconds("timeout_seconds", server.timeout, 1, 3600);
     if (table.has("url") == table.has("command")) {
         table.problem("url", "either this or command is needed");
-        for (const std::string_view key : {"headers", "header_env", "args", "cwd", "env_allow"}) {
+        for (const std::string_view key :
+             {"headers", "header_env", "ca_file", "args", "cwd", "env_allow"}) {
             (void)table.has(key); // So that it does not count as unknown.
         }
         return;
@@ -67,10 +68,11 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
         read_exact_url(table, "url", server.url);
         read_headers(table, server.headers);
         read_secret_headers(table, server.secret_headers);
+        table.read("ca_file", server.ca_file);
         refuse(table, {"args", "cwd", "env_allow"}, "needs a command");
     } else {
         read_process(table, server);
-        refuse(table, {"headers", "header_env"}, "needs a url");
+        refuse(table, {"headers", "header_env", "ca_file"}, "needs a url");
     }
 }
 

@@ -250,6 +250,9 @@ toml::table mcp_server_table(const mcp_server_config& server) {
         table.insert("url", url_names(server.url));
         table.insert("headers", header_names(server.headers));
         table.insert("header_env", variable_names(server.secret_headers));
+        if (!server.ca_file.empty()) {
+            table.insert("ca_file", server.ca_file);
+        }
         return table;
     }
     // Masked: people pass tokens as arguments.

@@ -420,6 +420,7 @@ result<mcp_http_endpoint> mcp_http_endpoint::make(mcp_http_settings settings) {
     http_endpoint endpoint;
     endpoint.base_url = (url->tls ? "https://" : "http://") + url->authority;
     endpoint.headers = settings.headers;
+    endpoint.ca_file = settings.ca_file;
     endpoint.connect_timeout = settings.connect_timeout;
     endpoint.first_byte_timeout = no_timeout;
     endpoint.idle_timeout = no_timeout;

@@ -16,6 +16,7 @@ namespace agui::runner {
 struct mcp_http_settings {
     std::string url; ///< Of the server's endpoint; may have a query.
     std::vector<std::pair<std::string, std::string>> headers; ///< Sent with every request.
+    std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
     std::chrono::milliseconds connect_timeout{10'000};
     /// The pause between two attempts to open the stream for messages that the server sends on its
     /// own; it doubles up to reopen_max.
@@ -24,7 +25,7 @@ struct mcp_http_settings {
 };
 
 /// Makes channels to one server over streamable HTTP. make() fails with errc::invalid_input if the
-/// URL or the headers are not usable.
+/// URL, the headers or the ca_file are not usable.
 class mcp_http_endpoint {
 public:
     [[nodiscard]] static result<mcp_http_endpoint> make(mcp_http_settings settings);

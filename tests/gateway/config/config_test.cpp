@@ -472,6 +472,7 @@ name = "files"
 url = "http://127.0.0.1:9001/mcp/?key=sk-canary-1"
 headers = { X-Team = "sk-canary-2" }
 header_env = { Authorization = "AGUI_TEST_KEY" }
+ca_file = "own.pem"
 timeout_seconds = 5
 [[mcp_servers]]
 name = "local"
@@ -488,6 +489,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
     EXPECT_EQ(files.url, "http://127.0.0.1:9001/mcp/?key=sk-canary-1");
     EXPECT_EQ(files.headers, (header_list{{"X-Team", "sk-canary-2"}}));
     EXPECT_EQ(files.secret_headers.at("Authorization").value, "sk-canary");
+    EXPECT_EQ(files.ca_file, "own.pem");
     EXPECT_EQ(files.timeout, std::chrono::seconds(5));
     const mcp_server_config& local = all.tools.mcp_servers[1];
     EXPECT_EQ(local.command, "npx");
@@ -500,6 +502,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
     EXPECT_EQ(printed.find("sk-canary"), std::string::npos) << printed;
     EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp/?key=***'"), std::string::npos);
     EXPECT_NE(printed.find("AGUI_TEST_KEY"), std::string::npos);
+    EXPECT_NE(printed.find("ca_file = 'own.pem'"), std::string::npos);
     EXPECT_NE(printed.find("args = [ '***', '***' ]"), std::string::npos) << printed;
 }
 
@@ -514,6 +517,7 @@ TEST(Config, ChecksMcpServers) {
         {"name = \"a\"\nurl = \"files\"", "mcp_servers.url: must be an http://"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\ncwd = \"/\"", "mcp_servers.cwd: needs a command"},
         {"name = \"a\"\ncommand = \"c\"\nheaders = {}", "mcp_servers.headers: needs a url"},
+        {"name = \"a\"\ncommand = \"c\"\nca_file = \"f\"", "mcp_servers.ca_file: needs a url"},
         {"name = \"a\"\ncommand = \"\"", "mcp_servers.command: must not be empty"},
         {"name = \"a\"\ncommand = \"c\"\nenv_allow = [\"A=B\"]", "mcp_servers.env_allow: must hold"
         },

@@ -403,5 +403,16 @@ TEST(McpHttpEndpoint, RefusesUrlsThatCannotBeUsed) {
     }
 }
 
+TEST(McpHttpEndpoint, RefusesCertificatesThatCannotBeRead) {
+    mcp_http_settings settings;
+    settings.url = "https://example.org/mcp";
+    settings.ca_file = "no/such/file.pem";
+
+    const auto made = mcp_http_endpoint::make(settings);
+
+    ASSERT_FALSE(made);
+    EXPECT_TRUE(made.error().detail.starts_with("ca_file:")) << made.error().detail;
+}
+
 } // namespace
 } // namespace agui::runner

@@ -593,7 +593,7 @@ TEST_F(OpenaiChatRequest, GeminiGetsAPlaceholderForAMissingSignature) {
     const std::size_t at = others.find(placeholder);
     ASSERT_NE(at, std::string::npos) << others;
     EXPECT_LT(at, others.find("parallel"));
-    EXPECT_EQ(others.find("extra_content", at + 1), std::string::npos)
+    EXPECT_EQ(others.find("extra_content", at + placeholder.size()), std::string::npos)
         << "only the first of parallel calls";
 }
 
