@@ -7,6 +7,7 @@
 #include "runner/openai/openai_dialect.hpp"
 #include "runner/provider/http_provider.hpp"
 #include "runner/tools/webhook_tool.hpp"
+#include "session/base/ascii.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -308,6 +309,20 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& to
         made.channel = [endpoint = *endpoint](boost::asio::any_io_executor executor) {
             return endpoint.channel(std::move(executor));
         };
+        // A configured header counts more than that of a request.
+        const header_list configured = all_headers(server.headers, server.secret_headers);
+        for (const std::string& name : server.pass_headers) {
+            const bool taken = std::ranges::any_of(configured, [&](const auto& header) {
+                return equal_ignoring_case(header.first, name);
+            });
+            if (!taken) {
+                made.pass_headers.push_back(name);
+            }
+        }
+        made.own_channel = [endpoint =
+                                *endpoint](boost::asio::any_io_executor executor, header_list own) {
+            return endpoint.channel(std::move(executor), std::move(own));
+        };
     }
     return servers;
 }
@@ -316,6 +331,9 @@ std::vector<std::string> passed_headers(const tools_config& tools) {
     std::set<std::string> names{std::string(runner::trace_header)};
     for (const webhook_config& tool : tools.webhooks) {
         names.insert(tool.pass_headers.begin(), tool.pass_headers.end());
+    }
+    for (const mcp_server_config& server : tools.mcp_servers) {
+        names.insert(server.pass_headers.begin(), server.pass_headers.end());
     }
     return {names.begin(), names.end()};
 }

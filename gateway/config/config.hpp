@@ -125,6 +125,7 @@ struct mcp_server_config {
     header_list headers;                          ///< Values are treated as secrets.
     std::map<std::string, secret> secret_headers; ///< `header_env`, by header name.
     std::string ca_file;                          ///< For an https url.
+    std::vector<std::string> pass_headers;        ///< Of the run's request; in lower case.
     std::string command;
     std::vector<std::string> args; ///< Treated as secrets.
     std::string cwd;               ///< Empty: that of this process.

@@ -58,7 +58,7 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
     if (table.has("url") == table.has("command")) {
         table.problem("url", "either this or command is needed");
         for (const std::string_view key :
-             {"headers", "header_env", "ca_file", "args", "cwd", "env_allow"}) {
+             {"headers", "header_env", "ca_file", "pass_headers", "args", "cwd", "env_allow"}) {
             (void)table.has(key); // So that it does not count as unknown.
         }
         return;
@@ -69,10 +69,16 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
         read_headers(table, server.headers);
         read_secret_headers(table, server.secret_headers);
         table.read("ca_file", server.ca_file);
+        read_passed_headers(table, server.pass_headers);
+        for (const std::string& name : server.pass_headers) {
+            if (name == "accept" || name.starts_with("mcp-")) { // Of the protocol itself.
+                table.problem("pass_headers", "holds a name that cannot be passed on");
+            }
+        }
         refuse(table, {"args", "cwd", "env_allow"}, "needs a command");
     } else {
         read_process(table, server);
-        refuse(table, {"headers", "header_env", "ca_file"}, "needs a url");
+        refuse(table, {"headers", "header_env", "ca_file", "pass_headers"}, "needs a url");
     }
 }
 

@@ -250,6 +250,7 @@ toml::table mcp_server_table(const mcp_server_config& server) {
         table.insert("url", url_names(server.url));
         table.insert("headers", header_names(server.headers));
         table.insert("header_env", variable_names(server.secret_headers));
+        table.insert("pass_headers", strings(server.pass_headers));
         if (!server.ca_file.empty()) {
             table.insert("ca_file", server.ca_file);
         }

@@ -2,12 +2,8 @@
 
 #include "gateway/config/config_values.hpp"
 
-#include "session/base/ascii.hpp"
-
 #include <boost/json/parse.hpp>
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,35 +35,6 @@ void read_external(config_reader table, tools_config& tools) {
     table.read_choice("when", tool.always, {{"always", true}, {"advertised", false}});
     table.report_unknown();
     tools.external.push_back(std::move(tool));
-}
-
-// What belongs to one connection or one body says nothing about another.
-bool may_be_passed(std::string_view name) {
-    static constexpr std::array<std::string_view, 12> own = {
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-        "idempotency-key",
-        "keep-alive",
-        "te",
-        "transfer-encoding",
-        "upgrade"
-    };
-    return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
-}
-
-void read_passed_headers(config_reader& table, std::vector<std::string>& names) {
-    table.read("pass_headers", names);
-    for (std::string& name : names) {
-        name = to_lower(name);
-        if (!may_be_passed(name)) {
-            table.problem("pass_headers", "holds a name that cannot be passed on");
-        }
-    }
 }
 
 void read_webhook(config_reader table, tools_config& tools) {

@@ -1,6 +1,9 @@
 #include "gateway/config/config_values.hpp"
 
+#include "session/base/ascii.hpp"
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -12,6 +15,25 @@ namespace {
 bool has_spaces_around(std::string_view text) {
     return text.starts_with(' ') || text.ends_with(' ') || text.starts_with('\t') ||
            text.ends_with('\t');
+}
+
+// What belongs to one connection or one body says nothing about another.
+bool may_be_passed(std::string_view name) {
+    static constexpr std::array<std::string_view, 12> own = {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "te",
+        "transfer-encoding",
+        "upgrade"
+    };
+    return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
 }
 
 } // namespace
@@ -120,6 +142,16 @@ void read_secret(config_reader& table, const std::string& prefix, secret& value)
         table.problem(file_key, "must be a readable file that holds one line");
     } else if (has_spaces_around(value.value)) {
         table.problem(file_key, "the file has spaces around its value");
+    }
+}
+
+void read_passed_headers(config_reader& table, std::vector<std::string>& names) {
+    table.read("pass_headers", names);
+    for (std::string& name : names) {
+        name = to_lower(name);
+        if (!may_be_passed(name)) {
+            table.problem("pass_headers", "holds a name that cannot be passed on");
+        }
     }
 }
 

@@ -38,4 +38,7 @@ secret from_environment(config_reader& table, std::string_view key, const std::s
 /// `PREFIX_file` names.
 void read_secret(config_reader& table, const std::string& prefix, secret& value);
 
+/// `pass_headers`: names of headers of a run's request that a tool's server gets; in lower case.
+void read_passed_headers(config_reader& table, std::vector<std::string>& names);
+
 } // namespace agui::gateway

@@ -82,7 +82,9 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
         end(*failed);
         co_return failed;
     }
-    channel_->listen();
+    if (settings_.listens) {
+        channel_->listen();
+    }
     co_return std::nullopt;
 }
 

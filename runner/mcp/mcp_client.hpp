@@ -31,6 +31,7 @@ struct mcp_client_settings {
     /// For an answer, however much progress there is; at least call_timeout.
     std::chrono::milliseconds call_max{600'000};
     std::chrono::milliseconds ping_timeout{10'000};
+    bool listens = true; ///< False: the server sends nothing on its own, such as changed tools.
 };
 
 /// One MCP session: requests and their answers, over one channel. Once it is over, another client

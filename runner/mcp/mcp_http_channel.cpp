@@ -95,9 +95,12 @@ class mcp_http_channel final : public mcp_channel,
                                public std::enable_shared_from_this<mcp_http_channel> {
 public:
     mcp_http_channel(
-        asio::any_io_executor executor, std::shared_ptr<const mcp_http_endpoint::parts> endpoint
+        asio::any_io_executor executor, std::shared_ptr<const mcp_http_endpoint::parts> endpoint,
+        mcp_http_endpoint::headers own
     )
-        : executor_(std::move(executor)), endpoint_(std::move(endpoint)) {}
+        : executor_(std::move(executor)),
+          endpoint_(std::move(endpoint)),
+          own_headers_(std::move(own)) {}
 
     std::optional<mcp_failure> open(receiver& to) override {
         receiver_ = &to;
@@ -168,6 +171,7 @@ private:
 
     asio::any_io_executor executor_;
     std::shared_ptr<const mcp_http_endpoint::parts> endpoint_;
+    const mcp_http_endpoint::headers own_headers_;
     receiver* receiver_ = nullptr; ///< Null once closed.
     std::string version_;
     std::string session_;
@@ -208,6 +212,7 @@ transport_request mcp_http_channel::make_request(
     transport_request request;
     request.method = method;
     request.target = endpoint_->target;
+    request.headers = own_headers_;
     request.headers.emplace_back("Accept", accept);
     if (!version_.empty()) {
         request.headers.emplace_back("MCP-Protocol-Version", version_);
@@ -437,8 +442,9 @@ result<mcp_http_endpoint> mcp_http_endpoint::make(mcp_http_settings settings) {
     return mcp_http_endpoint(std::move(made));
 }
 
-std::shared_ptr<mcp_channel> mcp_http_endpoint::channel(asio::any_io_executor executor) const {
-    return std::make_shared<mcp_http_channel>(std::move(executor), parts_);
+std::shared_ptr<mcp_channel>
+mcp_http_endpoint::channel(asio::any_io_executor executor, headers own) const {
+    return std::make_shared<mcp_http_channel>(std::move(executor), parts_, std::move(own));
 }
 
 } // namespace agui::runner

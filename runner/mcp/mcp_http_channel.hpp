@@ -30,8 +30,11 @@ class mcp_http_endpoint {
 public:
     [[nodiscard]] static result<mcp_http_endpoint> make(mcp_http_settings settings);
 
-    /// A new channel, for one session.
-    [[nodiscard]] std::shared_ptr<mcp_channel> channel(boost::asio::any_io_executor executor) const;
+    using headers = std::vector<std::pair<std::string, std::string>>;
+
+    /// A new channel, for one session. `own` are sent with its requests in addition.
+    [[nodiscard]] std::shared_ptr<mcp_channel>
+    channel(boost::asio::any_io_executor executor, headers own = {}) const;
 
 private:
     struct parts;

@@ -6,6 +6,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = std::chrono::steady_clock::time_point::max();
+constexpr std::chrono::seconds cancel_notice{1};
 
 tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
@@ -40,10 +42,11 @@ struct crossing {
 
 void begin(
     const std::shared_ptr<crossing>& over, const asio::any_io_executor& run,
-    const std::shared_ptr<mcp_link>& link, std::string tool, boost::json::object arguments
+    const std::shared_ptr<mcp_link>& link, std::string tool, boost::json::object arguments,
+    mcp_server_settings::headers headers
 ) {
     asio::co_spawn(
-        over->home, link->call(std::move(tool), std::move(arguments)),
+        over->home, link->call(std::move(tool), std::move(arguments), std::move(headers)),
         asio::bind_cancellation_slot(
             over->stop.slot(),
             [over, run](const std::exception_ptr& thrown, tool_outcome outcome) {
@@ -62,24 +65,28 @@ void begin(
 /// Runs on the run's executor. A cancellation is passed on, but not waited for.
 asio::awaitable<tool_outcome> cross(
     asio::any_io_executor home, std::weak_ptr<mcp_link> to, std::string tool,
-    boost::json::object arguments
+    boost::json::object arguments, mcp_server_settings::headers headers
 ) {
     co_await asio::this_coro::throw_if_cancelled(false);
     const asio::any_io_executor run = co_await asio::this_coro::executor;
     const auto over = std::make_shared<crossing>(run, home);
-    asio::post(home, [over, run, to, tool, arguments = std::move(arguments)]() mutable {
-        const std::shared_ptr<mcp_link> link = to.lock();
-        if (link) {
-            begin(over, run, link, std::move(tool), std::move(arguments));
-        } else {
-            asio::post(run, [over] {
-                over->outcome = mcp_call_failure(
-                    {.what = mcp_failure::kind::closed, .detail = "the server stops"}
-                );
-                over->arrived.cancel();
-            });
+    asio::post(
+        home,
+        [over, run, to, tool, arguments = std::move(arguments),
+         headers = std::move(headers)]() mutable {
+            const std::shared_ptr<mcp_link> link = to.lock();
+            if (link) {
+                begin(over, run, link, std::move(tool), std::move(arguments), std::move(headers));
+            } else {
+                asio::post(run, [over] {
+                    over->outcome = mcp_call_failure(
+                        {.what = mcp_failure::kind::closed, .detail = "the server stops"}
+                    );
+                    over->arrived.cancel();
+                });
+            }
         }
-    });
+    );
     co_await over->arrived.async_wait(as_result);
     if (over->outcome) {
         co_return *std::move(over->outcome);
@@ -229,9 +236,14 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
 
 tool_function mcp_link::function_of(std::string tool) {
     // Not a coroutine itself, so its captures need not outlive the call that it starts.
-    return [home = executor_, link = weak_from_this(),
-            tool = std::move(tool)](tool_invocation invocation) {
-        return cross(home, link, tool, std::move(invocation.arguments));
+    return [home = executor_, link = weak_from_this(), tool = std::move(tool),
+            names = settings_.pass_headers](tool_invocation invocation) {
+        std::erase_if(invocation.headers, [&names](const auto& header) {
+            return std::ranges::find(names, header.first) == names.end();
+        });
+        return cross(
+            home, link, tool, std::move(invocation.arguments), std::move(invocation.headers)
+        );
     };
 }
 
@@ -278,6 +290,13 @@ asio::awaitable<void> mcp_link::stop() {
     if (const std::shared_ptr<mcp_client> latest = latest_) {
         co_await latest->close();
     }
+    const auto left = own_; // A copy, because each one removes itself.
+    for (const std::shared_ptr<mcp_client>& client : left) {
+        begin_leaving(client, false);
+    }
+    while (!own_.empty()) {
+        co_await news(never);
+    }
     while (running_) {
         co_await news(never);
     }
@@ -302,9 +321,63 @@ asio::awaitable<std::shared_ptr<mcp_client>> mcp_link::session_until(clock_point
     }
 }
 
-asio::awaitable<tool_outcome> mcp_link::call(std::string tool, boost::json::object arguments) {
+/// Ends the session of one call, which is not waited for.
+void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled) {
+    asio::co_spawn(
+        executor_,
+        [](std::shared_ptr<mcp_link> self, std::shared_ptr<mcp_client> leaving,
+           bool notice) -> asio::awaitable<void> {
+            if (notice && !self->stopping_) {
+                // The server is just being told that nobody waits for the call any more.
+                asio::steady_timer pause(self->executor_, cancel_notice);
+                co_await pause.async_wait(as_result);
+            }
+            co_await leaving->close();
+            self->own_.erase(leaving);
+            self->tell();
+        }(shared_from_this(), std::move(client), cancelled),
+        asio::detached
+    );
+}
+
+asio::awaitable<tool_outcome> mcp_link::call_alone(
+    std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
+) {
+    mcp_client_settings settings = settings_.client;
+    settings.listens = false;
+    const auto client = std::make_shared<mcp_client>(
+        executor_, settings_.own_channel(executor_, std::move(headers)), std::move(settings), log_,
+        [] {}
+    );
+    own_.insert(client);
+    std::optional<mcp_failure> failed = co_await client->connect();
+    tool_outcome outcome;
+    if (failed) {
+        outcome = mcp_call_failure(*failed);
+    } else {
+        mcp_result<boost::json::object> answer =
+            co_await client->call_tool(tool, std::move(arguments));
+        outcome = answer ? read_mcp_call_result(*answer) : mcp_call_failure(answer.error());
+    }
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    const bool cancelled = state.cancelled() != asio::cancellation_type::none;
+    begin_leaving(client, cancelled);
+    co_return cancelled ? cancelled_call() : std::move(outcome);
+}
+
+asio::awaitable<tool_outcome> mcp_link::call(
+    std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
+) {
     const auto self = shared_from_this();
     co_await asio::this_coro::throw_if_cancelled(false);
+    if (!headers.empty()) {
+        if (stopping_) {
+            co_return mcp_call_failure(
+                {.what = mcp_failure::kind::closed, .detail = "the server stops"}
+            );
+        }
+        co_return co_await call_alone(std::move(tool), std::move(arguments), std::move(headers));
+    }
     const clock_point begun = std::chrono::steady_clock::now();
     mcp_failure why{
         .what = mcp_failure::kind::unavailable, .detail = "there is no session with the server"

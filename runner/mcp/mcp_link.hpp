@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace agui::runner {
@@ -29,9 +30,9 @@ public:
     /// Ends the session. Returns once run() has returned.
     [[nodiscard]] boost::asio::awaitable<void> stop();
 
-    /// Calls one of the server's tools.
+    /// Calls one of the server's tools; with headers, in a session of its own.
     [[nodiscard]] boost::asio::awaitable<tool_outcome>
-    call(std::string tool, boost::json::object arguments);
+    call(std::string tool, boost::json::object arguments, mcp_server_settings::headers headers);
 
 private:
     [[nodiscard]] boost::asio::awaitable<mcp_failure> session();
@@ -39,6 +40,10 @@ private:
     [[nodiscard]] boost::asio::awaitable<void> pause_before_next(clock_point begun);
     [[nodiscard]] boost::asio::awaitable<std::shared_ptr<mcp_client>>
     session_until(clock_point deadline);
+    [[nodiscard]] boost::asio::awaitable<tool_outcome> call_alone(
+        std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
+    );
+    void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(std::string tool);
     void register_tools(mcp_client::tool_list list);
     void report(const mcp_failure& why);
@@ -52,9 +57,10 @@ private:
     boost::asio::steady_timer news_;     ///< Cancelled when something below changes.
     std::shared_ptr<mcp_client> client_; ///< Of the session that is ready; null: there is none.
     std::shared_ptr<mcp_client> latest_; ///< The same, also during the handshake.
-    std::chrono::milliseconds pause_;    ///< How long to wait before the next session.
-    std::string reported_;               ///< The last warning, which is not repeated.
-    bool wanted_ = false;                ///< A call waits for a session.
+    std::set<std::shared_ptr<mcp_client>> own_; ///< Of calls with sessions of their own.
+    std::chrono::milliseconds pause_;           ///< How long to wait before the next session.
+    std::string reported_;                      ///< The last warning, which is not repeated.
+    bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;
     bool running_ = false;

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -22,6 +24,15 @@ struct mcp_server_settings {
     mcp_client_settings client; ///< `client.server` is also part of the names of its tools.
     /// Makes a new channel for each session.
     std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor)> channel;
+    using headers = std::vector<std::pair<std::string, std::string>>;
+    /// Names of headers of a run's request, in lower case. A call whose run has any of them is made
+    /// in a session of its own, which sends them and ends with the call: no caller's credentials
+    /// serve another call. The list of tools, and calls without such headers, use the server's
+    /// common session.
+    std::vector<std::string> pass_headers = {};
+    /// Makes the channel of such a session; needed with pass_headers.
+    std::function<std::shared_ptr<mcp_channel>(boost::asio::any_io_executor, headers)> own_channel =
+        {};
     /// The pause between two attempts to begin a session; it doubles up to reconnect_max.
     std::chrono::milliseconds reconnect_min{1'000};
     std::chrono::milliseconds reconnect_max{60'000};

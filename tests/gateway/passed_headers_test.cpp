@@ -50,6 +50,21 @@ TEST_F(PassedHeaders, AreThoseThatAWebhookNamesAndTheTrace) {
     EXPECT_EQ(seen[0].run_id, "r1");
 }
 
+TEST_F(PassedHeaders, AreThoseThatAnMcpServerNames) {
+    auto& server_of_tools = settings.tools.mcp_servers.emplace_back();
+    server_of_tools.name = "s";
+    server_of_tools.url = "http://127.0.0.1:1/mcp";
+    server_of_tools.pass_headers = {"x-tenant"};
+    start();
+
+    ask(post("/agui", run_body("t1", "r1"), "X-Tenant: t\r\nAuthorization: hers\r\n"));
+
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_THAT(
+        seen[0].headers, UnorderedElementsAre(std::pair<std::string, std::string>("x-tenant", "t"))
+    );
+}
+
 TEST_F(PassedHeaders, WithoutAWebhookAreOnlyTheTrace) {
     start();
 

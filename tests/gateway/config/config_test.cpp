@@ -473,6 +473,7 @@ url = "http://127.0.0.1:9001/mcp/?key=sk-canary-1"
 headers = { X-Team = "sk-canary-2" }
 header_env = { Authorization = "AGUI_TEST_KEY" }
 ca_file = "own.pem"
+pass_headers = ["Authorization"]
 timeout_seconds = 5
 [[mcp_servers]]
 name = "local"
@@ -490,6 +491,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
     EXPECT_EQ(files.headers, (header_list{{"X-Team", "sk-canary-2"}}));
     EXPECT_EQ(files.secret_headers.at("Authorization").value, "sk-canary");
     EXPECT_EQ(files.ca_file, "own.pem");
+    EXPECT_EQ(files.pass_headers, std::vector<std::string>{"authorization"});
     EXPECT_EQ(files.timeout, std::chrono::seconds(5));
     const mcp_server_config& local = all.tools.mcp_servers[1];
     EXPECT_EQ(local.command, "npx");
@@ -503,6 +505,7 @@ env_allow = ["AGUI_TEST_KEY", "AGUI_TEST_ABSENT"]
     EXPECT_NE(printed.find("url = 'http://127.0.0.1:9001/mcp/?key=***'"), std::string::npos);
     EXPECT_NE(printed.find("AGUI_TEST_KEY"), std::string::npos);
     EXPECT_NE(printed.find("ca_file = 'own.pem'"), std::string::npos);
+    EXPECT_NE(printed.find("pass_headers = [ 'authorization' ]"), std::string::npos);
     EXPECT_NE(printed.find("args = [ '***', '***' ]"), std::string::npos) << printed;
 }
 
@@ -517,6 +520,12 @@ TEST(Config, ChecksMcpServers) {
         {"name = \"a\"\nurl = \"files\"", "mcp_servers.url: must be an http://"},
         {"name = \"a\"\nurl = \"http://h/mcp\"\ncwd = \"/\"", "mcp_servers.cwd: needs a command"},
         {"name = \"a\"\ncommand = \"c\"\nheaders = {}", "mcp_servers.headers: needs a url"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Host\"]",
+         "mcp_servers.pass_headers: holds a name that cannot be passed on"},
+        {"name = \"a\"\nurl = \"http://h/mcp\"\npass_headers = [\"Mcp-Session-Id\"]",
+         "mcp_servers.pass_headers: holds a name that cannot be passed on"},
+        {"name = \"a\"\ncommand = \"c\"\npass_headers = []", "mcp_servers.pass_headers: needs a url"
+        },
         {"name = \"a\"\ncommand = \"c\"\nca_file = \"f\"", "mcp_servers.ca_file: needs a url"},
         {"name = \"a\"\ncommand = \"\"", "mcp_servers.command: must not be empty"},
         {"name = \"a\"\ncommand = \"c\"\nenv_allow = [\"A=B\"]", "mcp_servers.env_allow: must hold"

@@ -40,13 +40,15 @@ protected:
         }
     }
 
-    mcp_channel& open(const http_test_server& server) {
+    mcp_channel& open(const http_test_server& server, mcp_http_endpoint::headers own = {}) {
         mcp_http_settings settings;
         settings.url = server.url("/mcp?key=1");
         settings.headers = {{"Authorization", "Bearer k"}};
         settings.reopen_min = milliseconds(1);
         settings.reopen_max = milliseconds(2);
-        channel_ = mcp_http_endpoint::make(settings).value().channel(context().get_executor());
+        channel_ = mcp_http_endpoint::make(settings).value().channel(
+            context().get_executor(), std::move(own)
+        );
         EXPECT_FALSE(channel_->open(*this));
         return *channel_;
     }
@@ -108,6 +110,18 @@ TEST_F(McpHttpChannel, PostsARequestAndReadsJson) {
     EXPECT_EQ(request.find("MCP-Protocol-Version"), std::string::npos);
     EXPECT_EQ(request.find("Mcp-Session-Id"), std::string::npos);
     EXPECT_TRUE(request.ends_with("\r\n\r\n{\"x\":1}"));
+}
+
+TEST_F(McpHttpChannel, SendsTheHeadersOfItsCaller) {
+    std::string request;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        request = co_await peer.read_request();
+        co_await peer.send(json_answer("{}"));
+    });
+    open(server, {{"x-tenant", "t"}}).send("{}", 1);
+    until([&] { return !heard.empty(); });
+    EXPECT_TRUE(has(request, "x-tenant: t")) << request;
+    EXPECT_TRUE(has(request, "Authorization: Bearer k")) << request;
 }
 
 TEST_F(McpHttpChannel, ReadsAnEventStream) {

@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/use_future.hpp>
 
@@ -420,6 +421,113 @@ TEST_F(McpTools, AToolThatOutlivesItsServersGivesAnError) {
     EXPECT_EQ(
         say(run((*left->find("mcp__s__echo"))(invocation()))), "error: The server is shutting down."
     );
+}
+
+class McpPassedHeaders : public McpTools {
+protected:
+    using headers = mcp_server_settings::headers;
+
+    McpPassedHeaders() {
+        mcp_server_settings settings = settings_for("s", server);
+        settings.pass_headers = {"authorization", "x-tenant"};
+        settings.own_channel = [this](asio::any_io_executor on, headers own) {
+            owners.push_back(std::move(own));
+            return server.open(std::move(on));
+        };
+        start({settings});
+    }
+
+    std::string call_with(headers given) {
+        const auto tools = registry.snapshot();
+        tool_invocation made = invocation();
+        made.headers = std::move(given);
+        return say(run((*tools->find("mcp__s__echo"))(std::move(made))));
+    }
+
+    std::vector<headers> owners; ///< What each session of one call sends.
+};
+
+TEST_F(McpPassedHeaders, ACallWithCredentialsHasASessionOfItsOwn) {
+    EXPECT_EQ(call_with({{"authorization", "hers"}, {"traceparent", "00"}}), "result: hi");
+    EXPECT_EQ(call_with({{"authorization", "his"}, {"x-tenant", "t"}}), "result: hi");
+    EXPECT_EQ(call_with({{"authorization", "hers"}}), "result: hi");
+
+    const std::vector<headers> expected{
+        {{"authorization", "hers"}},
+        {{"authorization", "his"}, {"x-tenant", "t"}},
+        {{"authorization", "hers"}},
+    };
+    EXPECT_EQ(owners, expected);
+    EXPECT_EQ(server.channels, 4) << "with the one that has listed the tools";
+    EXPECT_EQ(server.listening, 1);
+    until([this] { return server.closed == 3; });
+}
+
+TEST_F(McpPassedHeaders, ACallWithoutThemUsesTheCommonSession) {
+    EXPECT_EQ(call_with({{"traceparent", "00"}}), "result: hi");
+
+    EXPECT_TRUE(owners.empty());
+    EXPECT_EQ(server.channels, 1);
+}
+
+TEST_F(McpPassedHeaders, ASessionThatCannotBeginIsAnErrorResult) {
+    server.refuse_open = mcp_failure{.what = mcp_failure::kind::refused, .detail = "401"};
+
+    EXPECT_EQ(call_with({{"authorization", "wrong"}}).substr(0, 7), "error: ");
+    server.refuse_open.reset();
+    EXPECT_EQ(call_with({}), "result: hi") << "the common session is as it was";
+    until([this] { return server.closed == 1; });
+}
+
+TEST_F(McpPassedHeaders, AStoppedCallIsToldToItsServer) {
+    server.answer = [](channel&, const json::object&) {
+    };
+    const auto tools = registry.snapshot();
+    tool_invocation made = invocation();
+    made.headers = {{"authorization", "hers"}};
+    asio::cancellation_signal stop;
+    std::optional<std::string> outcome;
+    asio::co_spawn(
+        context(), (*tools->find("mcp__s__echo"))(std::move(made)),
+        asio::bind_cancellation_slot(
+            stop.slot(),
+            [&](const std::exception_ptr&, const tool_outcome& got) { outcome = say(got); }
+        )
+    );
+    const auto has_heard = [this](std::string_view method) {
+        const list heard = server.methods();
+        return std::ranges::find(heard, method) != heard.end();
+    };
+    until([&] { return has_heard("tools/call"); });
+
+    stop.emit(asio::cancellation_type::terminal);
+    until([&] { return has_heard("notifications/cancelled"); });
+
+    EXPECT_EQ(outcome, "error: The call was cancelled.");
+    EXPECT_EQ(server.closed, 0) << "the server must have the time to be told";
+}
+
+TEST_F(McpPassedHeaders, AServerThatStopsEndsTheCallsSessions) {
+    server.answer = [](channel&, const json::object&) {
+    }; // It never answers.
+    const auto tools = registry.snapshot();
+    tool_invocation made = invocation();
+    made.headers = {{"authorization", "hers"}};
+    std::optional<tool_outcome> outcome;
+    asio::co_spawn(
+        context(), (*tools->find("mcp__s__echo"))(std::move(made)),
+        [&](const std::exception_ptr&, tool_outcome done) { outcome = std::move(done); }
+    );
+    until([this] {
+        const list heard = server.methods();
+        return std::ranges::find(heard, "tools/call") != heard.end();
+    });
+
+    run(this->tools().stop());
+    until([&] { return outcome.has_value(); });
+
+    EXPECT_EQ(outcome->what, tool_outcome::kind::error);
+    EXPECT_EQ(server.closed, 2);
 }
 
 } // namespace
