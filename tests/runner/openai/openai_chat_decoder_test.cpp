@@ -894,10 +894,10 @@ TEST(OpenaiDecoder, BoundsAnEventThatNeverEnds) {
 
 TEST(OpenaiDecoder, KeepsOnlyTheBeginOfALongErrorText) {
     const model_outcome outcome =
-        decode(frames({R"({"error":{"message":")" + std::string(10'000, 'x') + "\"}}"}));
+        decode(frames({R"({"error":{"message":")" + std::string(30'000, 'x') + "\"}}"}));
 
     ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().upstream, std::string(4096, 'x'));
+    EXPECT_EQ(outcome.error().upstream, std::string(error_text_max, 'x'));
 }
 
 /// Keeps what is to be sent back.
