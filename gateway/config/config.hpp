@@ -91,8 +91,9 @@ struct session_config {
     store_kind store = store_kind::sqlite;
     std::string sqlite_path = "agui.db";
     session::durability durability = session::durability::process;
-    session::history_policy history; ///< on_partial and on_abandoned come from [tools].
-    bool supersede_detached = true;
+    session::history_policy history;          ///< on_partial and on_abandoned come from [tools].
+    bool supersede_active = false;            ///< `on_busy = "supersede"`.
+    bool supersede_detached = true;           ///< `on_busy_detached = "supersede"`.
     std::chrono::milliseconds busy_wait{500}; ///< For a user message on a busy thread.
     std::chrono::seconds replay{600};
     /// `log_days`: logs of runs that ended longer ago are dropped.

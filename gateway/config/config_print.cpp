@@ -172,7 +172,7 @@ toml::table session_table(const session_config& session) {
         {"durability", durability_name(session.durability)},
         {"client_history", client_history_name(history.client_history)},
         {"accept_client_system", history.accept_client_system},
-        {"on_busy", "reject"},
+        {"on_busy", session.supersede_active ? "supersede" : "reject"},
         {"busy_wait_ms", session.busy_wait.count()},
         {"on_busy_detached", session.supersede_detached ? "supersede" : "reject"},
         {"replay_seconds", seconds(session.replay)},

@@ -2,6 +2,8 @@
 
 #include "gateway/config/config_values.hpp"
 
+#include <optional>
+
 namespace agui::gateway {
 
 void read_session(config_reader& table, session_config& session) {
@@ -37,13 +39,14 @@ void read_session(config_reader& table, session_config& session) {
          {"delta", client_history::delta}}
     );
     table.read("accept_client_system", session.history.accept_client_system);
-    bool supported = true;
+    std::optional<bool> supersede = session.supersede_active;
     table.read_choice(
-        "on_busy", supported, {{"reject", true}, {"enqueue", false}, {"supersede", false}}
+        "on_busy", supersede, {{"reject", false}, {"enqueue", std::nullopt}, {"supersede", true}}
     );
-    if (!supported) {
-        table.problem("on_busy", "only \"reject\" is supported by this version");
+    if (!supersede) {
+        table.problem("on_busy", "\"enqueue\" is not supported by this version");
     }
+    session.supersede_active = supersede.value_or(false);
     table.read_choice(
         "on_busy_detached", session.supersede_detached, {{"supersede", true}, {"reject", false}}
     );

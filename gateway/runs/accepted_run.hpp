@@ -37,6 +37,8 @@ struct accepted_run {
         std::unique_ptr<run_registry::arrival> arrival;
         std::unique_ptr<run_registry::turn> key_turn; ///< Null: there is no idempotency key.
         std::unique_ptr<run_registry::turn> id_turn;
+        /// Of the thread, until the run has begun. Null: the requests of a thread do not line up.
+        std::unique_ptr<run_registry::turn> thread_turn;
         std::unique_ptr<run_registry::admission> admission;
     };
     /// Null: the request repeats a run, and `log` is that run's, so there is nothing to begin.

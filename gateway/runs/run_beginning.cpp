@@ -24,9 +24,13 @@ bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
 }
 
+bool gives_way(const run_settings& settings, const live_run& active) {
+    return settings.supersede_active || (settings.supersede_detached && active.detached());
+}
+
 // Acquires the thread for the run. A request with a new user message may wait for a busy thread:
-// its sender may have just left the active run, and the server may not have noticed yet. A detached
-// run gives way to it, unless the settings say otherwise. A stop ends the wait.
+// its sender may have just left the active run, and the server may not have noticed yet. The
+// settings say which runs give way to it. A stop ends the wait.
 boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
     run_core& core = *request.core;
     const conversation_key& place = request.place;
@@ -49,7 +53,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
             co_return taken;
         }
         const auto holder = core.registry.active(place);
-        if (core.settings.supersede_detached && holder && holder->detached()) {
+        if (holder && gives_way(core.settings, *holder)) {
             holder->stop(stop_reason::superseded);
             co_await holder->ended().wait();
         } else if (std::chrono::steady_clock::now() >= give_up) {
@@ -217,6 +221,11 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
     }
     accepted_run::admitted& request = *to_begin;
     run_core& core = *request.core;
+    if (core.settings.supersede_active) {
+        // In the order in which they came: an older message must not stop the run of a newer one.
+        // Until the run has begun, because only then the next message can stop it.
+        request.thread_turn = co_await core.registry.take_turn(request.place, "thread");
+    }
     const auto taken = co_await take_thread(request);
     if (!taken) {
         co_return taken.error();

@@ -57,6 +57,7 @@ struct run_settings {
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = 64U << 20U; ///< `session.max_thread_bytes`.
     bool relaxed_durability = false;
+    bool supersede_active = false;  ///< `session.on_busy = "supersede"`.
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
     /// How long a user message waits for a busy thread's run to end or to lose its readers.
     std::chrono::milliseconds busy_wait{500};

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <future>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace agui::test {
 namespace {
@@ -245,6 +247,56 @@ TEST_P(BusyWait, WorkInTheBackgroundGoesOn) {
     ASSERT_TRUE(ends("other"));
 
     EXPECT_TRUE(is_active());
+}
+
+TEST_P(BusyWait, AMessageStopsARunThatIsReadWhereItMay) {
+    settings.session.supersede_active = true;
+    settings.session.supersede_detached = false;
+    settings.session.busy_wait = std::chrono::milliseconds(0);
+    start();
+    const auto client = read_run("r");
+
+    const auto second = read_run("s");
+
+    const std::string rest = client->read_until("\r\n0\r\n\r\n");
+    EXPECT_THAT(rest, HasSubstr("superseded"));
+    EXPECT_THAT(rest, HasSubstr("RUN_FINISHED"));
+    EXPECT_TRUE(is_active()) << "the second run";
+}
+
+TEST_P(BusyWait, AToolAnswerStopsNoRun) {
+    settings.session.supersede_active = true;
+    start();
+    const auto client = read_run("r");
+
+    EXPECT_EQ(ask(post("/agui", tool_answer("s"))).status, 409);
+    EXPECT_TRUE(is_active());
+}
+
+TEST_P(BusyWait, OfManyMessagesThatStopOneAnotherTheLastIsAnswered) {
+    settings.session.supersede_active = true;
+    settings.session.busy_wait = std::chrono::milliseconds(0);
+    start();
+    constexpr std::size_t messages = 20;
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (std::size_t i = 0; i < messages; ++i) {
+        clients.push_back(std::make_unique<raw_client>(port()));
+        clients.back()->send(post("/agui", run_body("t", "r" + std::to_string(i))));
+    }
+
+    for (const auto& client : clients) {
+        // Each has begun: none was told that the thread is busy.
+        EXPECT_THAT(client->read_until("RUN_STARTED"), HasSubstr("HTTP/1.1 200"));
+    }
+    const std::string thread = ask(get("/agui/threads/t")).body;
+    std::size_t stopped = 0;
+    for (std::size_t i = 0; i < messages; ++i) {
+        if (thread.find(R"("activeRunId":"r)" + std::to_string(i) + '"') == std::string::npos) {
+            EXPECT_THAT(clients[i]->read_until("RUN_FINISHED"), HasSubstr("superseded"));
+            ++stopped;
+        }
+    }
+    EXPECT_EQ(stopped, messages - 1);
 }
 
 #ifdef AGUI_FAILPOINTS

@@ -83,6 +83,7 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.session.durability, session::durability::process);
     EXPECT_EQ(all.session.replay, std::chrono::seconds(600));
     EXPECT_EQ(all.session.log_age, std::chrono::hours(7 * 24));
+    EXPECT_FALSE(all.session.supersede_active);
     EXPECT_TRUE(all.session.supersede_detached);
     EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(500));
     EXPECT_EQ(all.tools.max_result_bytes, 1'048'576U);
@@ -116,6 +117,7 @@ store = "memory:"
 history = "client"
 durability = "power"
 client_history = "delta"
+on_busy = "supersede"
 on_busy_detached = "reject"
 busy_wait_ms = 250
 log_days = 2
@@ -177,6 +179,7 @@ max_history_tokens = 5000
     EXPECT_EQ(all.session.durability, session::durability::power);
     EXPECT_EQ(all.session.log_age, std::chrono::hours(48));
     EXPECT_EQ(all.session.log_max_bytes, 1'000'000U);
+    EXPECT_TRUE(all.session.supersede_active);
     EXPECT_FALSE(all.session.supersede_detached);
     EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(250));
     EXPECT_TRUE(all.tools.reject_name_clash);
@@ -244,7 +247,7 @@ colour = "blue"
 heartbeat_seconds = 0
 max_conections = 5
 [session]
-on_busy = "enqueue"
+on_busy = "wait"
 [models.main]
 provider = "openai"
 base_url = "ftp://model"
@@ -255,7 +258,7 @@ model = "m"
     const std::vector<std::string> expected{
         "config:4:21: server.heartbeat_seconds: must be a whole number from 1 to 86400",
         "config:5:18: server.max_conections: unknown key",
-        "config:7:11: session.on_busy: only \"reject\" is supported by this version",
+        "config:7:11: session.on_busy: must be one of \"reject\", \"enqueue\", \"supersede\"",
         ("config:10:12: models.main.base_url: must be an http:// or https:// URL without user "
          "and fragment"),
         "config:2:10: colour: unknown key",
@@ -266,7 +269,7 @@ model = "m"
 TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"session.store=postgres://db", "postgres is not supported"},
-        {"session.on_busy=supersede", "only \"reject\" is supported"},
+        {"session.on_busy=enqueue", "\"enqueue\" is not supported"},
         {"session.lease_seconds=30", "not supported by this version"},
         {"session.lease_seconds=1", "not supported by this version"},
         {"session.log_max_bytes=-1", "must be"},
@@ -598,8 +601,8 @@ TEST_F(ConfigSecret, NamesASecretThatIsNotThere) {
 
 TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
     const config all = load(
-                           minimal, {"tools.on_partial=wait", "models.main.extra_body.top_k=3",
-                                     "tools.external.0.name=t",
+                           minimal, {"session.on_busy=supersede", "tools.on_partial=wait",
+                                     "models.main.extra_body.top_k=3", "tools.external.0.name=t",
                                      "tools.external.0.parameters={\"type\":\"object\"}"}
     )
                            .value();
@@ -609,6 +612,7 @@ TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
 
     ASSERT_TRUE(again) << again.error().lines.front() << printed;
     EXPECT_EQ(print_config(*again), printed);
+    EXPECT_TRUE(again->session.supersede_active);
 }
 
 TEST(Config, ChecksToolNamesAndSchemas) {
