@@ -41,8 +41,9 @@ allow runner provider http base
 allow runner openai provider http base
 allow runner tools http base
 allow runner mcp tools http base
-allow runner loop tools base
-allow runner chat loop tools base
+allow runner hooks tools base
+allow runner loop hooks tools base
+allow runner chat loop hooks tools base
 allow translator agui
 allow translator input agui
 allow translator verifier

@@ -2,7 +2,9 @@
 
 #include "runner/loop/conversation.hpp"
 #include "runner/loop/model_round.hpp"
+#include "runner/loop/run_hooks.hpp"
 #include "runner/loop/run_step.hpp"
+#include "runner/loop/said_answer.hpp"
 #include "runner/loop/tool_round.hpp"
 #include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
@@ -39,56 +41,14 @@ public:
                 (void)detector_->add(call.name, call.arguments);
             }
         }
+        const bool asks = request_.next == session::next_step::call_model;
+        if (asks && services.plugins != nullptr && !services.plugins->empty()) {
+            hooks_ = std::make_unique<run_hooks>(parts(), *services.plugins);
+        }
     }
 
     // The reason of the end. What is not committed yet is left in model_round_.turn() for finish().
-    boost::asio::awaitable<stop_reason> run() {
-        check_failpoint("loop.begun");
-        if (stop_.requested()) {
-            co_return stop_.reason(); // It was stopped while it was being started.
-        }
-        switch (request_.next) {
-        case session::next_step::wait_for_answers:
-            co_return stop_reason::partial_answers;
-        case session::next_step::nothing:
-            if (request_.snapshot) {
-                emit_snapshot();
-            }
-            co_return stop_reason::nothing_new;
-        case session::next_step::call_model:
-            break;
-        }
-        for (;;) {
-            if (stop_.requested()) {
-                co_return stop_.reason();
-            }
-            std::optional<stop_reason> ended;
-            switch (next_run_step(conversation_.open_calls())) {
-            case run_step::ask_model:
-                ended = check_tokens();
-                if (!ended) { // Here, not in a coroutine between: each frame is held by each
-                              // stream.
-                    ended = co_await model_round_.ask(answers_ == 0);
-                }
-                if (!ended) {
-                    ended = check_limits();
-                }
-                if (!ended) {
-                    ended = co_await store_turn();
-                }
-                break;
-            case run_step::execute_calls:
-                ended = co_await tool_round_.execute();
-                break;
-            case run_step::hand_over:
-                ended = stop_reason::external_tool;
-                break;
-            }
-            if (ended) {
-                co_return *ended;
-            }
-        }
-    }
+    boost::asio::awaitable<stop_reason> run() { return hooks_ ? run_hooked() : run_steps(); }
 
     boost::asio::awaitable<void> finish(stop_reason reason) {
         run_end end;
@@ -96,7 +56,7 @@ public:
         end.usage = model_round_.take_usage();
         session::changes change;
         if (model_round_.turn()) {
-            change = take_turn();
+            change = to_change(conversation_, take_answer(model_round_.turn(), request_.run_id));
         } else if (unstored_) {
             change = std::move(*unstored_);
         }
@@ -118,43 +78,71 @@ public:
             }
         }
         change.at = services_.time.now();
+        if (hooks_ && hooks_->changed()) {
+            co_await show_changed(change);
+        }
         co_await sink_.finish(std::move(change), std::move(end));
     }
 
 private:
-    void emit_snapshot() {
+    boost::asio::awaitable<stop_reason> run_steps() {
+        check_failpoint("loop.begun");
+        if (stop_.requested()) {
+            co_return stop_.reason(); // It was stopped while it was being started.
+        }
+        switch (request_.next) {
+        case session::next_step::wait_for_answers:
+            co_return stop_reason::partial_answers;
+        case session::next_step::nothing:
+            if (request_.snapshot) {
+                emit_snapshot(conversation_.thread(), conversation_.tip());
+            }
+            co_return stop_reason::nothing_new;
+        case session::next_step::call_model:
+            break;
+        }
+        for (;;) {
+            if (stop_.requested()) {
+                co_return stop_.reason();
+            }
+            std::optional<stop_reason> ended;
+            switch (next_run_step(conversation_.open_calls())) {
+            case run_step::ask_model:
+                ended = check_tokens();
+                if (!ended) { // Without plugins, in no coroutine between: each frame is held by
+                              // each stream.
+                    ended = co_await ask();
+                }
+                if (!ended && !hooks_) {
+                    ended = check_limits();
+                }
+                if (!ended && !hooks_) {
+                    ended = co_await store_turn();
+                }
+                break;
+            case run_step::execute_calls:
+                ended = co_await tool_round_.execute();
+                break;
+            case run_step::hand_over:
+                ended = stop_reason::external_tool;
+                break;
+            }
+            if (ended) {
+                co_return *ended;
+            }
+        }
+    }
+
+    void emit_snapshot(const session::thread_record& thread, session::node_index tip) {
         std::vector<session::message> messages;
-        const session::thread_record& thread = conversation_.thread();
-        for (const session::node_index node : thread.path(conversation_.tip())) {
+        for (const session::node_index node : thread.path(tip)) {
             messages.push_back(thread.nodes[node].message);
         }
         sink_.emit(messages_snapshot{&messages});
     }
 
-    // The turn as messages and calls after the branch's tip; the model round has none afterwards.
-    session::changes take_turn() {
-        std::optional<model_turn>& turn = model_round_.turn();
-        branch_growth growing = conversation_.growth();
-        std::vector<call_record> calls;
-        for (const model_turn::call& call : turn->calls()) {
-            calls.push_back({call.id, call.name, request_.run_id, call.owner, call_status::open, {}}
-            );
-        }
-        for (session::message& message : turn->take_messages()) {
-            const bool is_answer = message.role == session::role::assistant;
-            const session::node_index node = conversation_.append(growing, std::move(message));
-            if (is_answer) {
-                for (call_record& call : calls) {
-                    call.made_in = node;
-                }
-                conversation_.add_event(
-                    growing.change, "assistant.message", {{"messageId", turn->message_id()}}
-                );
-            }
-        }
-        growing.change.calls = std::move(calls);
-        turn.reset();
-        return conversation_.take(std::move(growing));
+    boost::asio::awaitable<std::optional<stop_reason>> ask() {
+        return hooks_ ? ask_hooked() : model_round_.ask(answers_ == 0);
     }
 
     std::optional<stop_reason> check_tokens() const {
@@ -175,7 +163,15 @@ private:
         }
         // A tool must not have an effect that a crash could make the conversation forget. It was
         // shown: if this commit fails, the end of the run tries once more.
-        unstored_ = std::make_unique<session::changes>(take_turn());
+        hold(take_answer(model_round_.turn(), request_.run_id));
+        co_return co_await commit_unstored();
+    }
+
+    void hold(said_answer said) {
+        unstored_ = std::make_unique<session::changes>(to_change(conversation_, std::move(said)));
+    }
+
+    boost::asio::awaitable<std::optional<stop_reason>> commit_unstored() {
         const bool stored = co_await conversation_.commit(*unstored_);
         if (!stored) {
             co_return stop_reason::store_unavailable;
@@ -189,20 +185,12 @@ private:
     std::optional<stop_reason> check_limits() {
         const turn_limits& limits = request_.agent.limits;
         const std::vector<model_turn::call>& calls = model_round_.turn()->calls();
-        if (answers_++ == request_.agent.max_rounds) {
-            return stop_reason::max_rounds;
+        if (const auto ended = count_round()) {
+            return ended;
         }
         calls_ += calls.size();
-        const bool too_many_calls = limits.max_calls > 0 && calls_ > limits.max_calls;
-        const bool too_many_rounds =
-            limits.max_turn_rounds > 0 && earlier_.rounds + answers_ > limits.max_turn_rounds;
-        if (too_many_calls || too_many_rounds) {
-            services_.log.log(
-                log_level::warning, "a run has exceeded a limit of its agent",
-                {{"run", request_.run_id},
-                 {"limit", too_many_calls ? "max_calls" : "max_turn_rounds"}}
-            );
-            return stop_reason::max_rounds;
+        if (limits.max_calls > 0 && calls_ > limits.max_calls) {
+            return exceeded("max_calls");
         }
         for (const model_turn::call& call : calls) {
             if (on_loop(call) == loop_action::terminate) {
@@ -210,6 +198,23 @@ private:
             }
         }
         return std::nullopt;
+    }
+
+    std::optional<stop_reason> count_round() {
+        const std::uint32_t most = request_.agent.limits.max_turn_rounds;
+        if (answers_++ == request_.agent.max_rounds) {
+            return stop_reason::max_rounds;
+        }
+        const bool too_many = most > 0 && earlier_.rounds + answers_ > most;
+        return too_many ? std::optional(exceeded("max_turn_rounds")) : std::nullopt;
+    }
+
+    stop_reason exceeded(std::string_view limit) {
+        services_.log.log(
+            log_level::warning, "a run has exceeded a limit of its agent",
+            {{"run", request_.run_id}, {"limit", limit}}
+        );
+        return stop_reason::max_rounds;
     }
 
     loop_action on_loop(const model_turn::call& call) {
@@ -243,8 +248,128 @@ private:
         sink_.emit(call_result{message_id, call.id, &text, true});
     }
 
+    // The steps of a run with plugins.
+
+    boost::asio::awaitable<stop_reason> run_hooked() {
+        turn_hooks& hooks = hooks_->turn();
+        std::optional<stop_reason> ended = co_await hooks.start();
+        if (!ended) {
+            const stop_reason reason = co_await run_turn();
+            ended = reason;
+            const bool shut_down = stop_.requested() && reason == stop_reason::shutdown;
+            if (class_of(reason) != stop_class::failed || shut_down) {
+                const std::optional<stop_reason> failed = co_await hooks.end(reason);
+                ended = failed ? failed : ended;
+            }
+        }
+        const std::optional<stop_reason> failed = co_await hooks.clean_up();
+        co_return failed.value_or(*ended);
+    }
+
+    // From the first request to the last answer. What throws is an error of the turn.
+    boost::asio::awaitable<stop_reason> run_turn() {
+        stop_reason reason = stop_reason::error;
+        try {
+            reason = co_await run_steps();
+        } catch (const std::exception& error) {
+            if (stop_.requested()) {
+                reason = stop_.reason();
+            } else {
+                hooks_->turn().add_error(error.what());
+            }
+        }
+        if (model_round_.turn()) {
+            const std::optional<stop_reason> failed = co_await append_answer(true);
+            if (failed && class_of(reason) != stop_class::failed) {
+                reason = *failed;
+            }
+        }
+        co_return reason;
+    }
+
+    // The answer as the plugins have left it, in unstored_.
+    boost::asio::awaitable<std::optional<stop_reason>> append_answer(bool at_end) {
+        said_answer said = take_answer(model_round_.turn(), request_.run_id);
+        const std::optional<stop_reason> ended = co_await hooks_->append_answer(said, at_end);
+        hold(std::move(said));
+        co_return ended;
+    }
+
+    boost::asio::awaitable<std::optional<stop_reason>> ask_hooked() {
+        const bool first = answers_ == 0;
+        std::optional<stop_reason> ended =
+            co_await hooks_->before_request(model_round_.draft(first));
+        if (!ended) {
+            ended = co_await stream_hooked(first);
+            if (!ended) {
+                ended = check_limits();
+            }
+            if (!ended || *ended == stop_reason::completed ||
+                *ended == stop_reason::max_output_tokens) {
+                co_return co_await follow_answer(ended);
+            }
+        }
+        co_return ended;
+    }
+
+    boost::asio::awaitable<std::optional<stop_reason>> stream_hooked(bool first) {
+        std::optional<stop_reason> ended;
+        try {
+            ended = co_await model_round_.ask(first);
+        } catch (const std::exception&) {
+            if (!hooks_->turn().stream_failed()) {
+                throw;
+            }
+        }
+        const std::optional<stop_reason> failed = hooks_->turn().stream_verdict();
+        co_return failed ? failed : ended;
+    }
+
+    // After a whole answer, which is stored before on_after_request may do anything that has an
+    // effect. `ended`: how the run ends without a further request; nullopt: the answer has calls.
+    boost::asio::awaitable<std::optional<stop_reason>>
+    follow_answer(std::optional<stop_reason> ended) {
+        std::optional<stop_reason> failed = co_await append_answer(false);
+        if (!failed && unstored_->messages.empty()) {
+            unstored_.reset();
+        } else if (!failed) {
+            failed = co_await commit_unstored();
+        }
+        if (failed) {
+            co_return failed;
+        }
+        const run_hooks::following next = co_await hooks_->follow();
+        if (next.ended) {
+            co_return next.ended;
+        }
+        if (!conversation_.open_calls().empty()) {
+            co_return ended; // The model is asked again once they are answered.
+        }
+        if (!next.requested) {
+            co_return ended.value_or(stop_reason::completed);
+        }
+        co_return ended ? count_round() : std::nullopt; // An answer with calls was counted.
+    }
+
+    // A plugin may have changed what the client was shown.
+    boost::asio::awaitable<void> show_changed(const session::changes& change) {
+        const bool loaded = co_await conversation_.load();
+        if (!loaded) {
+            services_.log.log(
+                log_level::warning, "the client was not sent what plugins have changed",
+                {{"run", request_.run_id}}
+            );
+            co_return;
+        }
+        session::thread_record thread = conversation_.thread();
+        session::apply(thread, change);
+        emit_snapshot(
+            thread, change.branches.empty() ? conversation_.tip() : change.branches.back().value.tip
+        );
+    }
+
     [[nodiscard]] run_parts parts() noexcept {
-        return {request_, services_, sink_, stop_, conversation_, tools_};
+        return {request_, services_, sink_, stop_, conversation_, tools_, hooks_};
     }
 
     run_request request_;
@@ -253,6 +378,7 @@ private:
     stop_source& stop_;
     const run_tools tools_;
     conversation conversation_;
+    std::unique_ptr<run_hooks> hooks_; ///< Null: no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
     std::uint32_t answers_ = 0; ///< That held calls.

@@ -4,6 +4,7 @@
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "runner/base/stop_source.hpp"
+#include "runner/hooks/plugin.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "runner/tools/tool_registry.hpp"
@@ -132,6 +133,7 @@ struct loop_services {
     logger& log;
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread no model is asked again.
+    const plugin_list* plugins = nullptr;        ///< Null: none.
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to

@@ -3,6 +3,7 @@
 #include "runner/base/utf8.hpp"
 #include "runner/loop/context_part.hpp"
 #include "runner/loop/reply_items.hpp"
+#include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/history/model_history.hpp"
 
@@ -124,6 +125,10 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
 }
 
 std::vector<session::message> model_round::make_history() {
+    if (run_.hooks != nullptr) {
+        run_.thread.unload();
+        return run_.hooks->history();
+    }
     std::vector<session::message> history =
         session::model_history(run_.thread.thread(), run_.thread.tip(), run_.request.agent.window);
     run_.thread.unload(); // Not in memory while the model streams.
@@ -131,9 +136,27 @@ std::vector<session::message> model_round::make_history() {
     return history;
 }
 
+request_draft model_round::draft(bool first) const {
+    const model_request plain = plain_request(model_at(0), first);
+    request_draft made;
+    made.instructions = plain.instructions;
+    made.parameters = plain.parameters;
+    made.tools = *plain.tools;
+    return made;
+}
+
 model_request model_round::make_request(
     std::size_t index, bool first, std::vector<session::message>& history
 ) const {
+    model_request request = plain_request(index, first);
+    if (run_.hooks != nullptr) {
+        run_.hooks->edit(request);
+    }
+    request.messages = &history;
+    return request;
+}
+
+model_request model_round::plain_request(std::size_t index, bool first) const {
     model_request request;
     request.parameters = parameters(index);
     // A forced choice would be obeyed again after each result, endlessly.
@@ -141,7 +164,6 @@ model_request model_round::make_request(
         request.parameters.tool_choice.reset();
     }
     request.instructions = run_.request.agent.instructions;
-    request.messages = &history;
     request.tools = &run_.tools.offered();
     if (run_.request.agent.asks_for_reply_schema) {
         request.answer_schema = reply_items_schema();
@@ -151,7 +173,7 @@ model_request model_round::make_request(
 
 void model_round::begin_turn(std::size_t index) {
     turn_.emplace(
-        run_.sink, run_.services.ids,
+        run_.hooks != nullptr ? run_.hooks->sink() : run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
         provider(index).name(), parameters(index).model
     );
@@ -222,6 +244,9 @@ void model_round::log_upstream(std::string_view said) {
 }
 
 std::optional<stop_reason> model_round::on_answer(const model_answer& answer) {
+    if (run_.hooks != nullptr) {
+        run_.hooks->note_answer(answer);
+    }
     if (answer.usage) {
         add_usage(usage_, *answer.usage);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/hooks/request_draft.hpp"
 #include "runner/loop/model_turn.hpp"
 #include "runner/loop/reply_reader.hpp"
 #include "runner/loop/run_parts.hpp"
@@ -28,6 +29,9 @@ public:
     /// so far is in turn().
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> ask(bool first);
 
+    /// The next request, for plugins: without messages and context.
+    [[nodiscard]] request_draft draft(bool first) const;
+
     /// The model of that name is asked first, if the run may ask it.
     void prefer(std::string_view provider) noexcept;
 
@@ -43,6 +47,7 @@ private:
     [[nodiscard]] std::vector<session::message> make_history();
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
+    [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
     void begin_turn(std::size_t index);
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;

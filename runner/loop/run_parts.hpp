@@ -4,7 +4,11 @@
 #include "runner/loop/conversation.hpp"
 #include "runner/loop/run_tools.hpp"
 
+#include <memory>
+
 namespace agui::runner {
+
+class run_hooks;
 
 /// What the steps of one run share. The run owns what is named here, and outlives its steps.
 struct run_parts {
@@ -14,6 +18,7 @@ struct run_parts {
     stop_source& stop;
     conversation& thread;
     const run_tools& tools;
+    const std::unique_ptr<run_hooks>& hooks; ///< Null: the run has no plugins.
 };
 
 } // namespace agui::runner

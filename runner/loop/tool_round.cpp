@@ -1,5 +1,6 @@
 #include "runner/loop/tool_round.hpp"
 
+#include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -139,6 +140,9 @@ session::message tool_round::result_message(tool_batch::finished& one) {
 }
 
 const tool_function* tool_round::executor_of(const std::string& name) const {
+    if (const auto* brought = run_.hooks != nullptr ? run_.hooks->function_of(name) : nullptr) {
+        return brought;
+    }
     const auto& executors = run_.request.agent.executors;
     const auto found =
         executors == nullptr ? tool_executors::const_iterator() : executors->find(name);

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+/// A message that is about to be stored at the end of the conversation.
+class appended_message {
+public:
+    explicit appended_message(session::message value) : message(std::move(value)) {}
+
+    /// May be changed, except for its id and role. A call that is left out is neither executed nor
+    /// handed to the caller; calls cannot be added. What was changed is sent to the client as
+    /// MESSAGES_SNAPSHOT at the end of the run.
+    session::message message;
+
+    /// The message is not stored, unless append() is given it.
+    void prevent_default() noexcept { prevented_ = true; }
+    [[nodiscard]] bool default_prevented() const noexcept { return prevented_; }
+
+    /// Stores another message after this one, or in its place; no plugin is asked about it.
+    void append(session::message other) { others_.push_back(std::move(other)); }
+
+    /// What is stored, in order.
+    [[nodiscard]] std::vector<session::message> stored() const {
+        std::vector<session::message> all;
+        if (!prevented_) {
+            all.push_back(message);
+        }
+        all.insert(all.end(), others_.begin(), others_.end());
+        return all;
+    }
+
+private:
+    std::vector<session::message> others_;
+    bool prevented_ = false;
+};
+
+} // namespace agui::runner

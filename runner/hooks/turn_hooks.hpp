@@ -1,0 +1,92 @@
+#pragma once
+
+#include "runner/base/stop_reason.hpp"
+#include "runner/base/stop_source.hpp"
+#include "runner/hooks/hook_group.hpp"
+#include "runner/hooks/plugin.hpp"
+#include "session/base/log.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// Calls the hooks of one turn: their order, what runs side by side, errors, aborts and clean-ups.
+/// Each function returns why the turn ends: `cancelled` (or the reason of the stop) for an abort,
+/// `error` if a hook has thrown; nullopt: it goes on. Lives on the run's executor.
+class turn_hooks {
+public:
+    /// How long the hooks of a stopped turn's end are waited for, all together (P9).
+    static constexpr std::chrono::milliseconds ending_max{500};
+
+    using verdict = std::optional<stop_reason>;
+
+    /// `stop` and `log` must outlive it; plugins are kept as long as one of their hooks runs.
+    turn_hooks(plugin_list plugins, plugin_turn turn, stop_source& stop, logger& log);
+
+    [[nodiscard]] boost::asio::awaitable<verdict> start();
+    [[nodiscard]] boost::asio::awaitable<verdict>
+    before_request(std::shared_ptr<request_draft> draft);
+
+    /// Never throws: a hook that does is the last one, and stream_verdict() says so.
+    void on_stream_data(const session::message& so_far, const stream_data& data) noexcept;
+    [[nodiscard]] bool stream_failed() const noexcept { return stream_error_ != nullptr; }
+    [[nodiscard]] verdict stream_verdict();
+
+    struct appended {
+        verdict ended;
+        session::message message; ///< As the hooks have left it.
+        std::vector<session::message> stored;
+        bool changed = false; ///< `stored` is not just the message as it was given.
+    };
+    /// on_message_append for one message. `at_end`: the turn is over, also by a stop. A hook that
+    /// does not succeed has changed nothing.
+    [[nodiscard]] boost::asio::awaitable<appended>
+    append(session::message value, bool at_end = false);
+
+    struct followed {
+        verdict ended;
+        std::vector<session::message> stored; ///< Also of a turn that ends.
+        bool requested = false;
+    };
+    [[nodiscard]] boost::asio::awaitable<followed>
+    after_request(session::message answer, model_answer last);
+
+    [[nodiscard]] boost::asio::awaitable<verdict> end(stop_reason reason);
+    /// All clean-ups, whatever happens. The verdict is that of errors alone.
+    [[nodiscard]] boost::asio::awaitable<verdict> clean_up();
+
+    /// For an error of the turn that is no hook's.
+    void add_error(std::string text) { errors_.push_back(std::move(text)); }
+    /// What was thrown during the turn and its clean-ups, in order. For the log.
+    [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
+
+private:
+    enum class phase { in_turn, at_end };
+    [[nodiscard]] boost::asio::awaitable<verdict>
+    await(boost::asio::awaitable<void> hook, phase at);
+    [[nodiscard]] boost::asio::awaitable<bool> await_clean_up(turn_clean_up what);
+    [[nodiscard]] boost::asio::awaitable<void>
+    append_one(appended_after::entry entry, followed& result);
+    [[nodiscard]] hook_group::time_point end_by();
+    [[nodiscard]] verdict judge(const std::exception_ptr& thrown);
+    void note_error(const std::exception_ptr& thrown);
+
+    const plugin_list plugins_;
+    const std::shared_ptr<plugin_turn> turn_; ///< Shared with the hooks under way.
+    stop_source& stop_;
+    logger& log_;
+    std::vector<turn_clean_up> clean_ups_;
+    std::vector<std::string> errors_;
+    std::exception_ptr stream_error_;
+    std::optional<hook_group::time_point> end_by_;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "runner/hooks/turn_hooks.hpp"
+#include "runner/loop/agent_loop.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace agui::runner {
+
+/// A run's sink as a model's answer sees it: what is shown is told to the plugins, too. After a
+/// hook that has thrown there is no room for more, and whoever waits for some gets an exception.
+class hooked_sink final : public run_sink {
+public:
+    /// `on_first` is called when something of an answer is shown. `to` and `hooks` must outlive it.
+    hooked_sink(run_sink& to, turn_hooks& hooks, std::function<void()> on_first);
+
+    void emit(const runner_event& event) override;
+    void begin_batch() override { to_.begin_batch(); }
+    void end_batch() override { to_.end_batch(); }
+    [[nodiscard]] bool has_room() const noexcept override;
+    [[nodiscard]] boost::asio::awaitable<void> room() override;
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
+    [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
+    [[nodiscard]] boost::asio::awaitable<void>
+    finish(session::changes change, run_end end) override;
+
+private:
+    void tell(const text_delta& event);
+    void tell(const reasoning_delta& event);
+    void tell(const call_started& event);
+    void tell(const call_arguments& event);
+    template <class Other>
+    void tell(const Other& /*event*/) {}
+    void begin(std::string_view message_id);
+
+    run_sink& to_;
+    turn_hooks& hooks_;
+    std::function<void()> on_first_;
+    session::message so_far_; ///< The answer.
+};
+
+} // namespace agui::runner

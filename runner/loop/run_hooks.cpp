@@ -1,0 +1,235 @@
+#include "runner/loop/run_hooks.hpp"
+
+#include "runner/loop/context_part.hpp"
+#include "session/history/history_repair.hpp"
+#include "session/history/history_window.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace agui::runner {
+
+using session::call_record;
+
+namespace {
+
+bool same(const std::optional<tool_choice>& left, const std::optional<tool_choice>& right) {
+    return left.has_value() == right.has_value() &&
+           (!left || (left->kind == right->kind && left->name == right->name));
+}
+
+template <class T>
+void carry(const T& given, const T& edited, T& to) {
+    if (given != edited) {
+        to = edited;
+    }
+}
+
+void carry_all(
+    const model_parameters& given, const model_parameters& edited, model_parameters& to
+) {
+    carry(given.temperature, edited.temperature, to.temperature);
+    carry(given.max_output_tokens, edited.max_output_tokens, to.max_output_tokens);
+    carry(given.parallel_tool_calls, edited.parallel_tool_calls, to.parallel_tool_calls);
+    carry(given.reasoning_effort, edited.reasoning_effort, to.reasoning_effort);
+    if (!same(given.tool_choice, edited.tool_choice)) {
+        to.tool_choice = edited.tool_choice;
+    }
+}
+
+plugin_turn turn_of(const run_request& request) {
+    return {request.key.thread_id, request.run_id, request.agent.id, request.key.principal};
+}
+
+boost::asio::awaitable<tool_outcome>
+call_held(std::shared_ptr<const tool_function> function, tool_invocation call) {
+    co_return co_await (*function)(std::move(call));
+}
+
+// A tool may outlive the run that holds its function: each call keeps it.
+tool_function holding(const tool_function& function) {
+    return [held = std::make_shared<const tool_function>(function)](tool_invocation call) {
+        return call_held(held, std::move(call));
+    };
+}
+
+} // namespace
+
+run_hooks::run_hooks(const run_parts& run, const plugin_list& plugins)
+    : run_(run),
+      hooks_(plugins, turn_of(run.request), run.stop, run.services.log),
+      // The messages are for another model, which is asked only while nothing was shown.
+      sink_(run.sink, hooks_, [this] { std::vector<session::message>().swap(draft_->messages); }) {}
+
+boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(request_draft draft) {
+    const bool loaded = co_await run_.thread.load();
+    if (!loaded) {
+        co_return stop_reason::store_unavailable;
+    }
+    session::history_selection selected =
+        session::select_history(run_.thread.thread(), run_.thread.tip());
+    calls_ = std::move(selected.calls);
+    draft.messages =
+        session::within_window(std::move(selected.messages), run_.request.agent.window);
+    for (session::message& each : draft.messages) {
+        if (each.for_model) {
+            each.content = *each.for_model;
+            each.for_model = nullptr;
+        }
+    }
+    draft.context = run_.request.agent.context;
+    given_ = draft.parameters;
+    // Plugins have it in common, also one that ignores its cancellation.
+    draft_ = std::make_shared<request_draft>(std::move(draft));
+    const std::optional<stop_reason> ended = co_await hooks_.before_request(draft_);
+    for (const auto& [name, function] : draft_->functions()) {
+        functions_.insert_or_assign(name, holding(function));
+    }
+    co_return ended;
+}
+
+std::vector<session::message> run_hooks::history() const {
+    std::vector<session::message> history = session::repair_history({draft_->messages, calls_});
+    put_context(history, draft_->context);
+    return history;
+}
+
+void run_hooks::edit(model_request& request) const {
+    carry_all(given_, draft_->parameters, request.parameters);
+    request.instructions = draft_->instructions;
+    request.tools = &draft_->tools;
+}
+
+void run_hooks::warn(std::string_view what) {
+    run_.services.log.log(log_level::warning, what, {{"run", run_.request.run_id}});
+}
+
+// A call that nobody has streamed is none; each is held once. Takes the kept ones out of `left`.
+void run_hooks::keep_own_calls(session::message& message, std::vector<session::call_record>& left) {
+    const auto removed = std::erase_if(message.tool_calls, [&](const session::tool_call& call) {
+        return std::erase_if(left, [&](const call_record& own) { return own.id == call.id; }) == 0;
+    });
+    if (removed > 0) {
+        warn("a plugin has added a call to a message: left out");
+    }
+}
+
+// A client must not wait for it, nor take it for its own.
+void run_hooks::show_removed(const call_record& call) {
+    const session::content text = std::string("The call was not allowed.");
+    const std::string message_id = run_.services.ids.next("msg");
+    run_.sink.emit(call_result{message_id, call.id, &text, true});
+}
+
+boost::asio::awaitable<std::optional<stop_reason>>
+run_hooks::append_answer(said_answer& said, bool at_end) {
+    std::optional<stop_reason> ended;
+    std::vector<session::message> stored;
+    std::vector<call_record> left = said.calls;
+    answer_ = {};
+    answer_.role = session::role::assistant;
+    answer_.content = std::string();
+    for (session::message& each : said.messages) {
+        if (ended) {
+            stored.push_back(std::move(each));
+            continue;
+        }
+        turn_hooks::appended one = co_await hooks_.append(std::move(each), at_end);
+        ended = one.ended;
+        changed_ = changed_ || one.changed;
+        std::ranges::move(one.stored, std::back_inserter(stored));
+        if (one.message.role == session::role::assistant) {
+            answer_ = std::move(one.message);
+        }
+    }
+    const auto results = std::erase_if(stored, [](const session::message& each) {
+        return each.role == session::role::tool;
+    });
+    if (results > 0) {
+        warn("a plugin has appended a result before its call was stored: left out");
+    }
+    for (session::message& each : stored) {
+        if (each.id.empty()) {
+            each.id = run_.services.ids.next("msg");
+        }
+        keep_own_calls(each, left);
+    }
+    for (const call_record& call : left) {
+        show_removed(call);
+    }
+    said.messages = std::move(stored);
+    co_return ended;
+}
+
+// False: it is no message that can follow.
+bool run_hooks::add_following(branch_growth& growing, session::message& message) {
+    if (message.id.empty()) {
+        message.id = run_.services.ids.next("msg");
+    }
+    message.origin = nullptr;
+    if (!message.tool_calls.empty()) {
+        warn("a plugin has appended a message with calls: they were left out");
+        message.tool_calls.clear();
+    }
+    if (message.role != session::role::tool) {
+        run_.thread.append(growing, message);
+        if (message.role == session::role::user || message.role == session::role::assistant) {
+            run_.thread.add_event(
+                growing.change, std::string(session::to_string(message.role)) + ".message",
+                {{"messageId", message.id}}
+            );
+        }
+        return true;
+    }
+    const std::vector<call_record>& open = run_.thread.open_calls();
+    const auto call = std::ranges::find(open, message.tool_call_id, &call_record::id);
+    const bool again = std::ranges::any_of(growing.change.calls, [&](const call_record& changed) {
+        return changed.id == message.tool_call_id;
+    });
+    if (call == open.end() || again) {
+        warn("a plugin has appended a result that answers no open call: left out");
+        return false;
+    }
+    conversation::set_status(growing.change, *call, session::call_status::answered);
+    run_.thread.append(growing, message);
+    run_.thread.add_event(
+        growing.change, "tool.response",
+        {{"toolCallId", message.tool_call_id}, {"messageId", message.id}}
+    );
+    return true;
+}
+
+boost::asio::awaitable<run_hooks::following> run_hooks::follow() {
+    turn_hooks::followed after = co_await hooks_.after_request(answer_, last_);
+    branch_growth growing = run_.thread.growth();
+    std::erase_if(after.stored, [&](session::message& each) {
+        return !add_following(growing, each);
+    });
+    following next{after.ended, after.requested};
+    if (after.stored.empty()) {
+        co_return next;
+    }
+    const bool stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
+    if (!stored) {
+        next.ended = stop_reason::store_unavailable;
+        co_return next;
+    }
+    for (const session::message& each : after.stored) {
+        if (each.role == session::role::tool) {
+            run_.sink.emit(
+                call_result{each.id, each.tool_call_id, &each.content, each.error.has_value()}
+            );
+        } else {
+            changed_ = true;
+        }
+    }
+    co_return next;
+}
+
+const tool_function* run_hooks::function_of(std::string_view name) const noexcept {
+    const auto found = functions_.find(name);
+    return found == functions_.end() ? nullptr : &found->second;
+}
+
+} // namespace agui::runner

@@ -1,0 +1,194 @@
+#include "tests/runner/hooks/hooks_fixture.hpp"
+
+namespace agui::runner {
+namespace {
+
+using session::role;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class MessageAppend : public Hooks {
+protected:
+    // For the messages of the model alone.
+    void change(std::function<void(appended_message&)> what) {
+        a->append = [what](appended_message& value) -> boost::asio::awaitable<void> {
+            if (value.message.role == role::assistant) {
+                what(value);
+            }
+            co_return;
+        };
+    }
+};
+
+TEST_F(MessageAppend, IsForEachMessageButThoseOfTheUser) {
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(noted("A append Hi"), 1);
+    EXPECT_EQ(noted("A append Hello"), 0);
+    EXPECT_THAT(sink.steps, ElementsAre("text Hi", "turn ended", "commit", "finish"))
+        << "nothing was changed: no snapshot";
+}
+
+TEST_F(MessageAppend, AChangedMessageIsStoredAndSentBeforeTheEnd) {
+    change([](appended_message& value) {
+        value.message.content = std::string("Changed");
+        value.message.id = "other";
+        value.message.role = role::user;
+    });
+    b->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        EXPECT_EQ(session::text_of(value.message.content), "Changed");
+        EXPECT_EQ(value.message.role, role::assistant);
+        co_return;
+    };
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant Changed"));
+    EXPECT_TRUE(stored().nodes.at(1).message.id.starts_with("msg"));
+    EXPECT_THAT(sink.steps, ElementsAre("text Hi", "turn ended", "commit", "snapshot 2", "finish"));
+}
+
+TEST_F(MessageAppend, PreventDefaultStoresNothing) {
+    change([](appended_message& value) { value.prevent_default(); });
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_THAT(stored_texts(), IsEmpty());
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(sink.steps, Contains("snapshot 1"));
+    EXPECT_EQ(noted("B append Hi"), 1) << "the others are asked all the same";
+}
+
+TEST_F(MessageAppend, APluginMayStoreTheMessageElsewhere) {
+    change([](appended_message& value) {
+        value.prevent_default();
+        value.append(message_of(role::system, "Before it"));
+        value.append(value.message);
+    });
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Sunny")};
+
+    play();
+
+    EXPECT_THAT(
+        stored_texts(),
+        ElementsAre(
+            "system Before it", "assistant ", "tool sunny {}", "system Before it", "assistant Sunny"
+        )
+    );
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(MessageAppend, ACallThatIsRemovedIsNeitherExecutedNorPending) {
+    bool executed = false;
+    tools.add({"pay", "", {}}, [&](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        executed = true;
+        co_return tool_outcome{};
+    });
+    change([](appended_message& value) {
+        std::erase_if(value.message.tool_calls, [](const session::tool_call& call) {
+            return call.name != "weather";
+        });
+    });
+    model.turns = {
+        calls({{"c1", "pay", "{}"}, {"c2", "weather", "{}"}, {"c3", "change_background", "{}"}}),
+        says("Done")
+    };
+
+    play();
+
+    EXPECT_FALSE(executed);
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+    EXPECT_EQ(stored().find_call("c1"), nullptr);
+    EXPECT_THAT(sink.steps, Contains("result c3 failed The call was not allowed."));
+    const auto refused =
+        std::ranges::find(sink.steps, std::string("result c1 failed The call was not allowed."));
+    const auto executed_one = std::ranges::find(sink.steps, std::string("result c2 sunny {}"));
+    EXPECT_LT(refused, executed_one);
+    EXPECT_NE(executed_one, sink.steps.end());
+    ASSERT_EQ(model.histories.size(), 2U);
+    EXPECT_EQ(model.histories[1].at(1).tool_calls.size(), 1U);
+}
+
+TEST_F(MessageAppend, WithoutItsCallsAnAnswerIsTheLast) {
+    change([](appended_message& value) { value.message.tool_calls.clear(); });
+    model.turns = {calls({{"c1", "change_background", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+    EXPECT_THAT(sink.steps, Contains("result c1 failed The call was not allowed."));
+}
+
+TEST_F(MessageAppend, ChangedArgumentsAreExecuted) {
+    change([](appended_message& value) {
+        for (session::tool_call& call : value.message.tool_calls) {
+            call.arguments = R"({"changed":true})";
+        }
+    });
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains(R"(result c1 sunny {"changed":true})"));
+}
+
+TEST_F(MessageAppend, ACallCannotBeAdded) {
+    change([](appended_message& value) {
+        value.message.tool_calls.push_back({"c9", "weather", "{}", {}, {}});
+        value.append(result_of("c1", "forged"));
+    });
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_EQ(stored().find_call("c9"), nullptr);
+    EXPECT_EQ(stored().nodes.at(1).message.tool_calls.size(), 1U);
+    EXPECT_THAT(sink.steps, Contains("result c1 sunny {}"));
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("added a call")));
+}
+
+TEST_F(MessageAppend, ReasoningIsAMessageOfItsOwn) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_reasoning("Hm");
+        to.on_text("Hi");
+        return model_answer{};
+    }}};
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::reasoning) {
+            value.prevent_default();
+        }
+        co_return;
+    };
+
+    play();
+
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant Hi"));
+}
+
+TEST_F(MessageAppend, IsForTheTextOfAStoppedAnswerToo) {
+    change([](appended_message& value) { value.message.content = std::string("[withheld]"); });
+    model.turns = {says("A secr")};
+    model.turns.front().hold = true;
+    sink.on_step = [this](const std::string& step) {
+        if (step == "text A secr") {
+            (void)stop.request(stop_reason::cancelled);
+        }
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant [withheld]"));
+    EXPECT_THAT(sink.steps, Contains("snapshot 2"));
+}
+
+} // namespace
+} // namespace agui::runner
