@@ -144,7 +144,7 @@ server::impl::impl(config what, server_options given)
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
-           &memory, options.observer ? &options.observer : nullptr},
+           &memory, options.observer ? &options.observer : nullptr, &options.plugins},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser),

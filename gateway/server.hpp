@@ -4,6 +4,7 @@
 #include "gateway/run_control.hpp"
 #include "gateway/runs/run_observer.hpp"
 #include "runner/base/model_provider.hpp"
+#include "runner/hooks/plugin.hpp"
 #include "runner/http/scripted_transport.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/tools/tool_registry.hpp"
@@ -35,6 +36,8 @@ struct server_options {
     /// Decides what a run does about a model that repeats its calls; empty: what the agent's
     /// `loop_detection` says. Called on the threads of the server; must not block.
     runner::loop_callback decide_loop;
+    /// Take part in the turns of all runs, in this order; plugin_turn::agent_id tells the agents.
+    runner::plugin_list plugins;
     run_observer observer; ///< Sees the events of all runs; empty: nobody does.
     /// What a model with `provider = "scripted"` answers; needed if there is one.
     std::function<runner::script(const model_config&)> script_of;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/runs/run_observer.hpp"
+#include "runner/hooks/plugin.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/id.hpp"
@@ -18,8 +19,9 @@ struct process_services {
     id_source& ids;
     const clock& time;
     logger& log;
-    memory_budget* memory = nullptr;        ///< Counts the events of runs.
-    const run_observer* observer = nullptr; ///< Null: none.
+    memory_budget* memory = nullptr;              ///< Counts the events of runs.
+    const run_observer* observer = nullptr;       ///< Null: none.
+    const runner::plugin_list* plugins = nullptr; ///< Null: none.
 };
 
 } // namespace agui::gateway

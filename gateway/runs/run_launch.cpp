@@ -95,7 +95,8 @@ void launch_run(
         services.time,
         services.log,
         core.settings.max_result_bytes,
-        core.settings.max_thread_bytes
+        core.settings.max_thread_bytes,
+        services.plugins
     };
     live_run::handlers handlers = handlers_of(request.core);
     // Undone if the run cannot start, because a drain waits for every registered run.

@@ -56,6 +56,7 @@ boost::asio::awaitable<stop_reason> chat_conversation::continue_run(
         .ids = ids_,
         .time = system_clock(),
         .log = log_,
+        .plugins = plugins_.empty() ? nullptr : &plugins_,
     };
     co_await run_agent(std::move(request), services, *this, stop);
     co_return reason_;
@@ -108,15 +109,26 @@ std::vector<session::message> chat_conversation::messages() const {
 
 void chat_conversation::emit(const runner_event& event) {
     if (const auto* const text = std::get_if<text_delta>(&event)) {
+        begin_turn(text->message_id);
         turn_content_ += text->text;
         totals_.content += text->text;
         if (listeners_.content) {
             listeners_.content(text->text);
         }
+    } else if (const auto* const call = std::get_if<call_started>(&event)) {
+        begin_turn(call->parent_message_id);
     } else if (const auto* const thought = std::get_if<reasoning_delta>(&event)) {
         if (listeners_.thinking) {
             listeners_.thinking(thought->text);
         }
+    }
+}
+
+// An answer may be stored long before the run ends.
+void chat_conversation::begin_turn(std::string_view message_id) {
+    if (turn_id_ != message_id) {
+        turn_id_ = message_id;
+        turn_content_.clear();
     }
 }
 
@@ -145,7 +157,6 @@ void chat_conversation::take(const session::changes& change) {
 boost::asio::awaitable<result<void>> chat_conversation::commit(session::changes change) {
     session::apply(thread_, change);
     take(change);
-    turn_content_.clear(); // The next answer begins.
     co_return result<void>();
 }
 

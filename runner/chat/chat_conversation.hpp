@@ -79,6 +79,9 @@ public:
         room_ = std::move(room);
     }
 
+    /// For the runs that follow.
+    void set_plugins(plugin_list plugins) { plugins_ = std::move(plugins); }
+
     [[nodiscard]] const chat_totals& totals() const noexcept { return totals_; }
     [[nodiscard]] agent_settings& agent() noexcept { return agent_; }
     /// All messages, to go on with later.
@@ -96,6 +99,7 @@ private:
 
     void append(session::changes& change, session::message value) const;
     void take(const session::changes& change);
+    void begin_turn(std::string_view message_id);
 
     model_provider& model_;
     agent_settings agent_;
@@ -103,9 +107,11 @@ private:
     std::function<bool()> has_room_;
     std::function<boost::asio::awaitable<void>()> room_;
     logger& log_;
+    plugin_list plugins_;
     uuid_ids ids_;
     session::thread_record thread_;
     std::vector<session::tool_call> pending_;
+    std::string turn_id_;      ///< Of the last answer.
     std::string turn_content_; ///< Of the last answer.
     chat_totals totals_;
     stop_reason reason_ = stop_reason::error;

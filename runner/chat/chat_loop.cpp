@@ -37,6 +37,7 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
           stepped(executor, asio::steady_timer::time_point::max()),
           pulled(executor, asio::steady_timer::time_point::max()),
           answered(executor) {
+        conversation.set_plugins(settings.plugins);
         conversation.set_room(
             [this] { return steps.size() < most_steps; }, [this] { return next_pull(); }
         );

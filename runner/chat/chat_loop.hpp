@@ -56,6 +56,8 @@ struct chat_loop_settings {
     /// How long results are waited for after a tool_calls_step.
     std::chrono::milliseconds results_timeout{600'000};
     logger* log = nullptr; ///< Outlives the loop; null: no log.
+    /// Take part in each turn; one ends at a tool_calls_step. In the order of registration.
+    plugin_list plugins = {};
 };
 
 /// A conversation with a model, in steps that the program pulls, with tools that the program

@@ -43,6 +43,7 @@ boost::asio::awaitable<chat_result> chat_loop_with_tools(
         model, std::move(messages), std::move(config.agent), std::move(config.listeners),
         config.log != nullptr ? *config.log : null_logger()
     );
+    conversation.set_plugins(std::move(config.plugins));
     std::optional<stop_source> own;
     if (stop == nullptr) {
         stop = &own.emplace(co_await boost::asio::this_coro::executor);

@@ -21,6 +21,8 @@ struct chat_with_tools {
     /// decides about a loop.
     agent_settings agent = {};
     logger* log = nullptr; ///< Outlives the call; null: no log.
+    /// Take part in the conversation, which is one turn; in the order of registration.
+    plugin_list plugins = {};
 };
 
 struct chat_response {

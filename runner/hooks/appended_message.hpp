@@ -2,6 +2,9 @@
 
 #include "session/conversation/message.hpp"
 
+#include <functional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,16 +16,25 @@ public:
     explicit appended_message(session::message value) : message(std::move(value)) {}
 
     /// May be changed, except for its id and role. A call that is left out is neither executed nor
-    /// handed to the caller; calls cannot be added. What was changed is sent to the client as
-    /// MESSAGES_SNAPSHOT at the end of the run.
+    /// handed to the caller, and the model does not learn of it; calls cannot be added. What was
+    /// changed is sent to the client as MESSAGES_SNAPSHOT at the end of the run; a tool's result
+    /// comes changed in the first place.
     session::message message;
 
-    /// The message is not stored, unless append() is given it.
+    /// The message is not stored, unless append() is given it. A tool's result is replaced by one
+    /// that says that it was withheld.
     void prevent_default() noexcept { prevented_ = true; }
     [[nodiscard]] bool default_prevented() const noexcept { return prevented_; }
 
     /// Stores another message after this one, or in its place; no plugin is asked about it.
     void append(session::message other) { others_.push_back(std::move(other)); }
+
+    /// The call stays in the message, but is neither executed nor handed to the caller: its result
+    /// says that it was not allowed, to the model as well, which is asked again.
+    void deny_call(std::string call_id) { denied_.insert(std::move(call_id)); }
+    [[nodiscard]] const std::set<std::string, std::less<>>& denied() const noexcept {
+        return denied_;
+    }
 
     /// What is stored, in order.
     [[nodiscard]] std::vector<session::message> stored() const {
@@ -36,6 +48,7 @@ public:
 
 private:
     std::vector<session::message> others_;
+    std::set<std::string, std::less<>> denied_;
     bool prevented_ = false;
 };
 

@@ -197,6 +197,7 @@ asio::awaitable<turn_hooks::appended> turn_hooks::append(session::message value,
     }
     result.message = current->message;
     result.stored = current->stored();
+    result.denied = current->denied();
     result.changed = result.stored.size() != 1 || result.stored.front() != value;
     co_return result;
 }

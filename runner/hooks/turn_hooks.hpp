@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,7 @@ public:
         verdict ended;
         session::message message; ///< As the hooks have left it.
         std::vector<session::message> stored;
+        std::set<std::string, std::less<>> denied; ///< Ids of calls.
         bool changed = false; ///< `stored` is not just the message as it was given.
     };
     /// on_message_append for one message. `at_end`: the turn is over, also by a stop. A hook that

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -63,7 +64,9 @@ public:
         const bool handing_off = reason == stop_reason::external_tool;
         const bool success = class_of(reason) == stop_class::success;
         std::vector<call_record> open = conversation_.open_calls();
-        open.insert(open.end(), change.calls.begin(), change.calls.end());
+        std::ranges::copy_if(change.calls, std::back_inserter(open), [](const call_record& call) {
+            return call.status == call_status::open;
+        });
         for (const call_record& call : open) {
             if (handing_off && call.owner == call_owner::external) {
                 conversation::set_status(change, call, call_status::pending);
@@ -266,25 +269,32 @@ private:
         co_return failed.value_or(*ended);
     }
 
-    // From the first request to the last answer. What throws is an error of the turn.
+    // From the first request to the last answer; whatever has happened, the clean-ups follow.
     boost::asio::awaitable<stop_reason> run_turn() {
-        stop_reason reason = stop_reason::error;
+        const stop_reason reason = co_await caught(run_steps());
+        if (!model_round_.turn()) {
+            co_return reason;
+        }
+        const stop_reason ended = co_await caught(append_partial(reason));
+        co_return class_of(reason) == stop_class::failed ? reason : ended;
+    }
+
+    boost::asio::awaitable<stop_reason> append_partial(stop_reason reason) {
+        const std::optional<stop_reason> failed = co_await append_answer(true);
+        co_return failed.value_or(reason);
+    }
+
+    // What throws is an error of the turn.
+    boost::asio::awaitable<stop_reason> caught(boost::asio::awaitable<stop_reason> steps) {
         try {
-            reason = co_await run_steps();
+            co_return co_await std::move(steps);
         } catch (const std::exception& error) {
             if (stop_.requested()) {
-                reason = stop_.reason();
-            } else {
-                hooks_->turn().add_error(error.what());
+                co_return stop_.reason(); // From a cancelled wait.
             }
+            hooks_->turn().add_error(error.what());
         }
-        if (model_round_.turn()) {
-            const std::optional<stop_reason> failed = co_await append_answer(true);
-            if (failed && class_of(reason) != stop_class::failed) {
-                reason = *failed;
-            }
-        }
-        co_return reason;
+        co_return stop_reason::error;
     }
 
     // The answer as the plugins have left it, in unstored_.
@@ -330,6 +340,9 @@ private:
     boost::asio::awaitable<std::optional<stop_reason>>
     follow_answer(std::optional<stop_reason> ended) {
         std::optional<stop_reason> failed = co_await append_answer(false);
+        const bool denied = std::ranges::any_of(unstored_->calls, [](const call_record& call) {
+            return call.status == call_status::denied;
+        });
         if (!failed && unstored_->messages.empty()) {
             unstored_.reset();
         } else if (!failed) {
@@ -345,7 +358,7 @@ private:
         if (!conversation_.open_calls().empty()) {
             co_return ended; // The model is asked again once they are answered.
         }
-        if (!next.requested) {
+        if (!next.requested && (ended || !denied)) {
             co_return ended.value_or(stop_reason::completed);
         }
         co_return ended ? count_round() : std::nullopt; // An answer with calls was counted.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace agui::runner {
@@ -116,7 +117,7 @@ void run_hooks::keep_own_calls(session::message& message, std::vector<session::c
 }
 
 // A client must not wait for it, nor take it for its own.
-void run_hooks::show_removed(const call_record& call) {
+void run_hooks::show_refused(const call_record& call) {
     const session::content text = std::string("The call was not allowed.");
     const std::string message_id = run_.services.ids.next("msg");
     run_.sink.emit(call_result{message_id, call.id, &text, true});
@@ -127,6 +128,7 @@ run_hooks::append_answer(said_answer& said, bool at_end) {
     std::optional<stop_reason> ended;
     std::vector<session::message> stored;
     std::vector<call_record> left = said.calls;
+    std::set<std::string, std::less<>> denied;
     answer_ = {};
     answer_.role = session::role::assistant;
     answer_.content = std::string();
@@ -138,6 +140,7 @@ run_hooks::append_answer(said_answer& said, bool at_end) {
         turn_hooks::appended one = co_await hooks_.append(std::move(each), at_end);
         ended = one.ended;
         changed_ = changed_ || one.changed;
+        denied.merge(one.denied);
         std::ranges::move(one.stored, std::back_inserter(stored));
         if (one.message.role == session::role::assistant) {
             answer_ = std::move(one.message);
@@ -156,13 +159,46 @@ run_hooks::append_answer(said_answer& said, bool at_end) {
         keep_own_calls(each, left);
     }
     for (const call_record& call : left) {
-        show_removed(call);
+        show_refused(call);
+    }
+    for (call_record& call : said.calls) {
+        const bool removed = std::ranges::find(left, call.id, &call_record::id) != left.end();
+        if (!removed && denied.contains(call.id)) {
+            call.status = session::call_status::denied;
+            show_refused(call);
+        }
     }
     said.messages = std::move(stored);
     co_return ended;
 }
 
-// False: it is no message that can follow.
+boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_results(
+    std::vector<session::message>& results, std::vector<session::message>& others
+) {
+    std::optional<stop_reason> ended;
+    for (session::message& each : results) {
+        if (ended) {
+            break;
+        }
+        turn_hooks::appended one = co_await hooks_.append(each, run_.stop.requested());
+        ended = one.ended;
+        const auto own = std::ranges::find_if(one.stored, [&](const session::message& stored) {
+            return stored.id == each.id && stored.tool_call_id == each.tool_call_id;
+        });
+        if (own == one.stored.end()) {
+            each.content = std::string("The result was withheld.");
+            each.error = "The result was withheld.";
+            each.for_model = nullptr;
+        } else {
+            each = std::move(*own);
+            one.stored.erase(own);
+        }
+        changed_ = changed_ || !one.stored.empty();
+        std::ranges::move(one.stored, std::back_inserter(others));
+    }
+    co_return ended;
+}
+
 bool run_hooks::add_following(branch_growth& growing, session::message& message) {
     if (message.id.empty()) {
         message.id = run_.services.ids.next("msg");

@@ -46,6 +46,13 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     append_answer(said_answer& said, bool at_end);
 
+    /// Asks the plugins about results before they are stored and shown. One that is not to be
+    /// stored becomes an error result: its call needs one. `others`: what is stored besides.
+    [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
+    append_results(std::vector<session::message>& results, std::vector<session::message>& others);
+    /// Appends what a plugin has made. False: it is no message that can follow.
+    bool add_following(branch_growth& growing, session::message& message);
+
     struct following {
         std::optional<stop_reason> ended;
         bool requested = false;
@@ -63,8 +70,7 @@ public:
 private:
     void warn(std::string_view what);
     void keep_own_calls(session::message& message, std::vector<session::call_record>& left);
-    void show_removed(const session::call_record& call);
-    [[nodiscard]] bool add_following(branch_growth& growing, session::message& message);
+    void show_refused(const session::call_record& call);
 
     const run_parts run_;
     turn_hooks hooks_;

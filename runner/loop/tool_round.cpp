@@ -57,7 +57,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
         if (stopped) {
             // What has ended is stored also where it waits for the result of an earlier call.
             std::vector<tool_batch::finished> rest = batch->take_rest();
-            if (!rest.empty() && co_await store_results(rest)) {
+            if (!rest.empty() && co_await store_results(rest) == stop_reason::store_unavailable) {
                 co_return stop_reason::store_unavailable;
             }
             co_return run_.stop.reason();
@@ -92,20 +92,30 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
     branch_growth growing = run_.thread.growth();
     std::vector<session::message> results;
     for (tool_batch::finished& one : finished) {
-        const call_record& call = run_.thread.own_call(one.call_id);
         if (one.outcome.what == tool_outcome::kind::external) {
-            call_record changed = call;
+            call_record changed = run_.thread.own_call(one.call_id);
             changed.owner = call_owner::external;
             growing.change.calls.push_back(std::move(changed));
-            continue;
+        } else {
+            results.push_back(result_message(one));
         }
+    }
+    std::optional<stop_reason> ended;
+    std::vector<session::message> others;
+    if (run_.hooks != nullptr) {
+        ended = co_await run_.hooks->append_results(results, others);
+    }
+    for (const session::message& result : results) {
+        const call_record& call = run_.thread.own_call(result.tool_call_id);
         conversation::set_status(growing.change, call, call_status::answered);
-        results.push_back(result_message(one));
-        run_.thread.append(growing, results.back());
+        run_.thread.append(growing, result);
         run_.thread.add_event(
             growing.change, "tool.response",
-            {{"toolCallId", one.call_id}, {"messageId", results.back().id}}
+            {{"toolCallId", result.tool_call_id}, {"messageId", result.id}}
         );
+    }
+    for (session::message& other : others) {
+        (void)run_.hooks->add_following(growing, other);
     }
     const bool stored = co_await run_.thread.commit(run_.thread.take(std::move(growing)));
     if (!stored) {
@@ -116,7 +126,7 @@ tool_round::store_results(std::vector<tool_batch::finished>& finished) {
             call_result{result.id, result.tool_call_id, &result.content, result.error.has_value()}
         );
     }
-    co_return std::nullopt;
+    co_return ended;
 }
 
 session::message tool_round::result_message(tool_batch::finished& one) {

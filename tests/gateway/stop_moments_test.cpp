@@ -4,6 +4,7 @@
 // of them, and the run goes on only when the server has counted it. The model and the tool count
 // what is asked of them afterwards.
 
+#include "runner/hooks/plugin.hpp"
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/gated_model.hpp"
 #include "tests/gateway/server_fixture.hpp"
@@ -195,6 +196,48 @@ private:
     bool acted_ = false;
     bool watching_ = false;
     failpoint_hook hook_; ///< Last: it calls.
+};
+
+/// Goes on from another handler in each hook.
+class slow_plugin final : public runner::plugin {
+public:
+    boost::asio::awaitable<runner::turn_clean_up> on_turn_start(runner::plugin_turn& /*turn*/
+    ) override {
+        co_await pass("test.turn_start");
+        co_return [] {
+            return pass("test.clean_up");
+        };
+    }
+    boost::asio::awaitable<void>
+    on_before_request(runner::plugin_turn& /*turn*/, runner::request_draft& /*request*/) override {
+        co_await pass("test.before_request");
+    }
+    void on_stream_data(
+        runner::plugin_turn& /*turn*/, const session::message& /*so_far*/,
+        const runner::stream_data& /*data*/
+    ) override {
+        check_failpoint("test.stream_data");
+    }
+    boost::asio::awaitable<void>
+    on_after_request(runner::plugin_turn& /*turn*/, runner::after_request& /*request*/) override {
+        co_await pass("test.after_request");
+    }
+    boost::asio::awaitable<void>
+    on_message_append(runner::plugin_turn& /*turn*/, runner::appended_message& /*value*/) override {
+        co_await pass("test.message_append");
+    }
+    boost::asio::awaitable<void>
+    on_turn_end(runner::plugin_turn& /*turn*/, runner::stop_reason /*reason*/) override {
+        co_await pass("test.turn_end");
+    }
+
+private:
+    static boost::asio::awaitable<void> pass(std::string_view place) {
+        check_failpoint(place);
+        co_await boost::asio::post(
+            co_await boost::asio::this_coro::executor, boost::asio::use_awaitable
+        );
+    }
 };
 
 enum class store_kind { memory, sqlite };
@@ -390,6 +433,11 @@ void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
 TEST_P(StopMoments, ARequestedStopIsNeverLost) { stop_at_every_moment(R"(,"runId":"r")"); }
 
 TEST_P(StopMoments, AStopOfTheThreadIsNeverLost) { stop_at_every_moment(""); }
+
+TEST_P(StopMoments, AStopOfARunWithPluginsIsNeverLost) {
+    options.plugins = {std::make_shared<slow_plugin>()};
+    stop_at_every_moment(R"(,"runId":"r")");
+}
 
 // The gateway notices a little later that a client has left. The run may go on until then, but the
 // lost connection must end it. The model is held from that moment on, so that nothing else ends it.

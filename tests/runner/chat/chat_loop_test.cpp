@@ -255,5 +255,18 @@ TEST_F(ChatLoop, ASlowProgramHoldsTheModelBack) {
     EXPECT_THAT(last, ::testing::StartsWith("done ok"));
 }
 
+// With plugins, an answer is stored before the run ends.
+TEST_F(ChatLoop, WithPluginsTheTextBeforeTheCallsIsStillTold) {
+    settings.plugins = {std::make_shared<plugin>()};
+    model.answers = {
+        {.text = {"Let me paint."}, .calls = {{"c1", "paint"}}}, {.calls = {{"c2", "paint"}}}
+    };
+    begin();
+
+    EXPECT_EQ(until_calls().back(), "calls c1 paint{} after \"Let me paint.\"");
+    ASSERT_TRUE(loop->submit_tool_results({{"c1", "blue", false}}));
+    EXPECT_EQ(until_calls().back(), "calls c2 paint{} after \"\"");
+}
+
 } // namespace
 } // namespace agui::runner

@@ -144,6 +144,35 @@ TEST_F(ChatLoopWithTools, TheTimeoutOfARegisteredToolHolds) {
     EXPECT_THAT(heard, ::testing::Contains("result c1 failed The tool did not answer in time."));
 }
 
+TEST_F(ChatLoopWithTools, PluginsTakePartInTheConversation) {
+    class asking_twice final : public plugin {
+    public:
+        int turns = 0;
+        boost::asio::awaitable<turn_clean_up> on_turn_start(plugin_turn& /*turn*/) override {
+            ++turns;
+            co_return turn_clean_up();
+        }
+        boost::asio::awaitable<void>
+        on_after_request(plugin_turn& /*turn*/, after_request& request) override {
+            if (session::text_of(request.message().content) == "Half.") {
+                request.append_and_request(test::user("u2", "Go on"));
+            }
+            co_return;
+        }
+    };
+    const auto taking_part = std::make_shared<asking_twice>();
+    config.plugins = {taking_part};
+    model.answers = {{.calls = {{"c1", "weather"}}}, {.text = {"Half."}}, {.text = {"Whole."}}};
+
+    const chat_result answered = chat();
+
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->totals.content, "Half.Whole.");
+    EXPECT_EQ(answered->totals.calls.size(), 1U);
+    EXPECT_EQ(answered->messages.size(), 6U);
+    EXPECT_EQ(taking_part->turns, 1);
+}
+
 TEST_F(ChatLoopWithTools, WorksWithoutARegistry) {
     config.registry = nullptr;
     model.answers = {{.calls = {{"c1", "weather"}}}, {.text = {"Done."}}};

@@ -3,6 +3,7 @@
 namespace agui::runner {
 namespace {
 
+using session::call_status;
 using session::role;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -125,6 +126,87 @@ TEST_F(MessageAppend, WithoutItsCallsAnAnswerIsTheLast) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_TRUE(sink.end.pending_call_ids.empty());
     EXPECT_THAT(sink.steps, Contains("result c1 failed The call was not allowed."));
+}
+
+// Seed 000: where the user forbids a call, its message is kept.
+TEST_F(MessageAppend, ADeniedCallKeepsItsMessageAndTheModelIsTold) {
+    change([](appended_message& value) { value.deny_call("c1"); });
+    model.turns = {
+        calls({{"c1", "weather", "{}"}, {"c2", "weather", R"({"n":2})"}}), says("Sorry")
+    };
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_THAT(sink.steps, Contains("result c1 failed The call was not allowed."));
+    EXPECT_THAT(sink.steps, Contains(R"(result c2 sunny {"n":2})"));
+    EXPECT_THAT(sink.steps, ::testing::Not(Contains("result c1 sunny {}")));
+    EXPECT_EQ(status_of("c1"), call_status::denied);
+    ASSERT_EQ(model.histories.size(), 2U);
+    ASSERT_EQ(model.histories[1].size(), 4U);
+    EXPECT_EQ(model.histories[1][1].tool_calls.size(), 2U);
+    EXPECT_EQ(model.histories[1][2].error, "The call was not allowed.");
+}
+
+TEST_F(MessageAppend, WithAllItsCallsDeniedTheModelIsAskedAgain) {
+    change([](appended_message& value) { value.deny_call("c1"); });
+    model.turns = {calls({{"c1", "change_background", "{}"}}), says("Sorry")};
+
+    play();
+
+    EXPECT_EQ(model.histories.size(), 2U);
+    EXPECT_EQ(status_of("c1"), call_status::denied);
+    EXPECT_TRUE(sink.end.pending_call_ids.empty());
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant ", "assistant Sorry"));
+}
+
+TEST_F(MessageAppend, AResultIsShownAsItWasChanged) {
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::tool) {
+            value.message.content = std::string("cloudy");
+            value.append(message_of(role::user, "added"));
+        }
+        co_return;
+    };
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains("result c1 cloudy"));
+    EXPECT_THAT(
+        stored_texts(), ElementsAre("assistant ", "tool cloudy", "user added", "assistant Done")
+    );
+    EXPECT_EQ(session::text_of(model.histories.at(1).at(2).content), "cloudy");
+}
+
+TEST_F(MessageAppend, AResultThatIsNotStoredIsAnErrorResult) {
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::tool) {
+            value.prevent_default();
+        }
+        co_return;
+    };
+    model.turns = {calls({{"c1", "weather", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains("result c1 failed The result was withheld."));
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+}
+
+TEST_F(MessageAppend, AnErrorWithAResultStoresItAndEndsTheTurn) {
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::tool) {
+            throw std::runtime_error("bad result");
+        }
+        co_return;
+    };
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::error);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant ", "tool sunny {}"));
 }
 
 TEST_F(MessageAppend, ChangedArgumentsAreExecuted) {
