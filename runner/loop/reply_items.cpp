@@ -81,18 +81,18 @@ private:
     }
 
     void segment(const json::value& value) {
-        if (const json::string* const text = value.if_string()) {
-            add_text(*text);
+        if (const json::string* const plain = value.if_string()) {
+            add_text(*plain);
             return;
         }
         const json::object* const object = value.if_object();
         const json::string* const type = object == nullptr ? nullptr : text_in(*object, "type");
-        if (type == nullptr) {
-            ++out_.odd;
-        } else if (*type != "text") {
+        const bool is_other = type != nullptr && *type != "text";
+        const json::string* const text = type == nullptr ? nullptr : text_of_segment(*object);
+        if (is_other) {
             // A copy in ordinary memory: the document goes when it is read.
             out_.segments.emplace_back(json::object(*object, json::storage_ptr()));
-        } else if (const json::string* const text = text_of_segment(*object)) {
+        } else if (text != nullptr) {
             add_text(*text);
         } else {
             ++out_.odd;
