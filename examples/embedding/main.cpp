@@ -92,7 +92,10 @@ runner::tool_registry make_tools(boost::asio::thread_pool& pool) {
         get_time
     );
     tools.add(
-        define("disk_space", "The free space of the disk.", json::parse(R"({"type": "object"})")),
+        define("disk_space", "The free space of the disk.", json::parse(R"({
+            "type": "object",
+            "properties": {}
+        })")),
         runner::blocking_tool(disk_space, pool), {.timeout = std::chrono::seconds(5)}
     );
     tools.add(
