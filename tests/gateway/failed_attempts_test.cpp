@@ -91,6 +91,20 @@ TEST_F(FailedAttempts, AreKeptForTheOperatorAndServedByNoRoute) {
     EXPECT_GT(attempts[0].at, 0);
 }
 
+TEST_F(FailedAttempts, OfAnEphemeralThreadAreNotWritten) {
+    start();
+    std::string body = run_body("t", "r");
+    const std::string_view none = R"("forwardedProps":{})";
+    body.replace(body.find(none), none.size(), R"("forwardedProps":{"ephemeral":true})");
+
+    const raw_reply stream = ask(post("/agui", body));
+
+    EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
+    EXPECT_TRUE(kept().empty());
+}
+
+#ifdef AGUI_FAILPOINTS
+
 TEST_F(FailedAttempts, AreDroppedAfterLogDays) {
     const auto again = options;
     start();
@@ -112,18 +126,6 @@ TEST_F(FailedAttempts, AreDroppedAfterLogDays) {
     EXPECT_TRUE(kept().empty());
 }
 
-TEST_F(FailedAttempts, OfAnEphemeralThreadAreNotWritten) {
-    start();
-    std::string body = run_body("t", "r");
-    const std::string_view none = R"("forwardedProps":{})";
-    body.replace(body.find(none), none.size(), R"("forwardedProps":{"ephemeral":true})");
-
-    const raw_reply stream = ask(post("/agui", body));
-
-    EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
-    EXPECT_TRUE(kept().empty());
-}
-
 TEST_F(FailedAttempts, ARunGoesOnWhereOneCannotBeKept) {
     start();
     const failpoint_hook hook([](std::string_view place) {
@@ -137,6 +139,8 @@ TEST_F(FailedAttempts, ARunGoesOnWhereOneCannotBeKept) {
     EXPECT_NE(stream.body.find("RUN_FINISHED"), std::string::npos) << stream.body;
     EXPECT_TRUE(kept().empty());
 }
+
+#endif // AGUI_FAILPOINTS
 
 } // namespace
 } // namespace agui::test
