@@ -99,7 +99,10 @@ protected:
         };
         start();
     }
-    ~MixedTurn() override { server.reset(); }
+    ~MixedTurn() override {
+        opened.start_over(); // Its timers are of the server.
+        server.reset();
+    }
 
     runner::scripted_answer reply_to(const runner::transport_request& request) {
         const std::lock_guard lock(mutex_);
