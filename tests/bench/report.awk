@@ -1,4 +1,5 @@
-# Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh, for its -v workload.
+# Turns lines "ROUND<tab>TARGET<tab>JSON" of bench-load into the table of run.sh, for its -v workload. With -v only_noise=1
+# it prints only what others took of the two cores, in per cent, if that was more than -v noise_limit.
 # Every figure is a median over the rounds, followed by the first and third quartile.
 
 BEGIN {
@@ -14,7 +15,6 @@ BEGIN {
     ratio_limit["memory"] = fanout ? 1 : 1.6
     ratio_limit["sqlite"] = fanout ? 1 : 2.5
     kb_limit = fanout ? 0 : workload == "history" || workload == "long" ? 28 : 24
-    noise_limit = 5
 }
 
 # The number that a flat JSON object holds under a name; "" if it has none.
@@ -104,6 +104,12 @@ function verdict(n, limit) {
 }
 
 END {
+    if (only_noise) {
+        if (noisy) {
+            printf "%.1f\n", noisiest
+        }
+        exit
+    }
     row = "%-18s %-20s %-18s %-20s %-22s %s\n"
     printf row, "target", fanout ? "CPU us/reader-token" : "CPU us/token", "x nginx", "added p50 us", \
         "added p99 us", fanout ? "KB/reader" : "KB/open stream"

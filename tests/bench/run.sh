@@ -7,8 +7,10 @@ set -u -o pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 
+noise_limit=5 # Per cent of the two cores.
+
 usage() {
-    cat <<'USAGE'
+    cat <<USAGE
 usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
                     beside as many streams through nginx; history: as streams, each on a thread of 100
@@ -18,6 +20,7 @@ usage: tests/bench/run.sh [options]
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
+A round in which others took more than $noise_limit % of the two cores is repeated, with --rounds N at most N times in all.
 Exit status: 0; 1 if a round was void or a target did not start; 2 for bad usage or a missing program.
 USAGE
 }
@@ -332,7 +335,7 @@ run_target() {
     if run_load 20 20 200 >/dev/null &&
         line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \
             --cores $server_core,$harness_core); then
-        printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/results"
+        printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/round"
         stop_target
         return 0
     fi
@@ -345,12 +348,23 @@ run_target() {
 start_mock
 : >"$work/results"
 failures=0
+repeats_left=$rounds
+[ -z "$quick" ] || repeats_left=0
 for ((round = 1; round <= rounds; round++)); do
     order=$(printf '%s\n' "${target_list[@]}" | shuf | tr '\n' ' ')
     [ -t 2 ] && printf '\rround %d of %d: %s' "$round" "$rounds" "$order" >&2
+    : >"$work/round"
     for target in $order; do
         run_target "$round" "$target" || failures=$((failures + 1))
     done
+    noise=$(awk -v noise_limit=$noise_limit -v only_noise=1 -f "$here/report.awk" "$work/round")
+    if [ -n "$noise" ] && [ $repeats_left -gt 0 ]; then
+        repeats_left=$((repeats_left - 1))
+        echo "run.sh: round $round is repeated: others took $noise % of the two cores" >&2
+        round=$((round - 1))
+        continue
+    fi
+    cat "$work/round" >>"$work/results"
 done
 [ -t 2 ] && printf '\r\033[K' >&2
 
@@ -366,7 +380,7 @@ if grep -qsE '^(AGUI_SANITIZE:[A-Z]+=.+|AGUI_VERIFY_EVENTS:[A-Z]+=ON|CMAKE_BUILD
     echo "the build in $build is a debug or sanitizer build: its gateway is not what users run"
 fi
 echo
-awk -v workload="$workload" -v tokens="$tokens" -f "$here/report.awk" "$work/results"
+awk -v workload="$workload" -v tokens="$tokens" -v noise_limit=$noise_limit -f "$here/report.awk" "$work/results"
 if [ $failures -gt 0 ]; then
     echo "$failures rounds were void or did not start" >&2
     exit 1
