@@ -15,8 +15,8 @@
 
 namespace agui::runner {
 
-/// Hooks that run side by side. Owned by shared_ptr: a hook that ignores its cancellation keeps the
-/// group alive until it returns, and nobody waits for it (P9). Used on one executor.
+/// Hooks that run side by side. Used on one executor. Owned by shared_ptr: a hook that ignores its
+/// cancellation keeps the group alive until it returns, but the run ends without it (P9).
 class hook_group : public std::enable_shared_from_this<hook_group> {
 public:
     using time_point = std::chrono::steady_clock::time_point;

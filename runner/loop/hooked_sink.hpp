@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::runner {
 
@@ -21,6 +22,9 @@ public:
     void end_batch() override { to_.end_batch(); }
     [[nodiscard]] bool has_room() const noexcept override;
     [[nodiscard]] boost::asio::awaitable<void> room() override;
+    void keep_attempt(session::failed_attempt attempt) noexcept override {
+        to_.keep_attempt(std::move(attempt));
+    }
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
     [[nodiscard]] boost::asio::awaitable<void>

@@ -328,7 +328,7 @@ void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled)
         [](std::shared_ptr<mcp_link> self, std::shared_ptr<mcp_client> leaving,
            bool notice) -> asio::awaitable<void> {
             if (notice && !self->stopping_) {
-                // The server is just being told that nobody waits for the call any more.
+                // The notice of the cancellation must reach the server before its session ends.
                 asio::steady_timer pause(self->executor_, cancel_notice);
                 co_await pause.async_wait(as_result);
             }
