@@ -92,6 +92,8 @@ private:
     void emit(const runner_event& event) override;
     [[nodiscard]] bool has_room() const noexcept override { return !has_room_ || has_room_(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return room_(); }
+    /// Not kept: a conversation in memory has no store for them.
+    void keep_attempt(session::failed_attempt /*attempt*/) noexcept override {}
     [[nodiscard]] boost::asio::awaitable<result<void>> commit(session::changes change) override;
     [[nodiscard]] boost::asio::awaitable<result<session::thread_record>> load_thread() override;
     [[nodiscard]] boost::asio::awaitable<void>

@@ -48,7 +48,7 @@ public:
 
     /// A try at a model has failed; the run goes on or ends by other calls. Whoever keeps the
     /// attempt adds the run's number. Must neither block nor throw.
-    virtual void keep_attempt(session::failed_attempt attempt) noexcept { (void)attempt; }
+    virtual void keep_attempt(session::failed_attempt attempt) noexcept = 0;
 
     /// Makes `change` durable. After a failure the run ends as store_unavailable.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(session::changes change) = 0;

@@ -31,6 +31,7 @@ public:
             shown.push_back("arguments " + std::string(arguments->delta));
         }
     }
+    void keep_attempt(session::failed_attempt) noexcept override {}
     boost::asio::awaitable<result<void>> commit(session::changes) override {
         co_return result<void>();
     }
