@@ -31,6 +31,8 @@ answer answer_to(errc code) noexcept {
         return {409};
     case errc::thread_busy:
         return {409, 1};
+    case errc::queue_full:
+        return {429, 2};
     case errc::run_expired:
     case errc::cursor_expired:
         return {410};

@@ -9,6 +9,10 @@ namespace agui::session {
 /// call that refers to nothing. Such a change is a bug of the caller and must not reach a store.
 void check_change(thread_size size, const changes& change);
 
+/// Throws std::logic_error if changes::answered does not fit `run`, which begins with the change:
+/// one of them has not ended, is not said to be answered by another run, or is `run` itself.
+void check_answered(const run_record& run, const changes& change);
+
 /// The size of the thread after the change.
 [[nodiscard]] thread_size size_after(thread_size size, const changes& change) noexcept;
 

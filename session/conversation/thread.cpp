@@ -114,6 +114,16 @@ void check_change(thread_size size, const changes& change) {
     }
 }
 
+void check_answered(const run_record& run, const changes& change) {
+    for (const run_record& answered : change.answered) {
+        require(
+            answered.status != run_status::active && !answered.answered_by.empty() &&
+                answered.run_id != run.run_id,
+            "a run can only answer others, which have ended"
+        );
+    }
+}
+
 thread_size size_after(thread_size size, const changes& change) noexcept {
     size.messages += change.messages.size();
     for (const changes::branch_change& changed : change.branches) {

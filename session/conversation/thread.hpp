@@ -119,6 +119,9 @@ struct run_record {
     std::string protocol;        ///< The protocol of its first reader. Opaque to stores.
     run_status status = run_status::active;
     std::string end_reason; ///< The stop reason or error code it ended with; empty while active.
+    /// The runId of the run that has taken this one's messages from the queue and answers them.
+    /// Empty: the run answers for itself. Otherwise it counts as ended, and it has no log.
+    std::string answered_by;
     unix_ms started_at = 0;
     unix_ms ended_at = 0;
     std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
@@ -157,9 +160,16 @@ struct changes {
     std::optional<boost::json::object> metadata;
     unix_ms at = 0; ///< Becomes updated_at and, of a new thread, created_at; 0: no change.
 
-    /// Replaces the record of run.number, but not its run_id, idempotency_key and protocol. An
-    /// empty input_digest keeps the stored one.
+    /// Replaces the record of run.number, but not its run_id, idempotency_key, protocol and
+    /// answered_by. An empty input_digest keeps the stored one.
     std::optional<run_record> run;
+
+    /// For store::begin() only: the numbers of the queued requests whose messages the run takes.
+    /// They leave the queue.
+    std::vector<std::int64_t> dequeued;
+    /// For store::begin() only: the records of those among them that are not the run itself, ended
+    /// and with answered_by. They are stored before the run, in this order.
+    std::vector<run_record> answered;
 };
 
 /// How many messages and branches a thread has: what a change is checked against.

@@ -12,6 +12,7 @@ namespace agui::session {
 
 result<run_jobs::begun_thread>
 run_jobs::begin(const thread_key& key, const run_record& run, const changes& change) {
+    check_answered(run, change);
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
     std::int64_t thread = 0;
     if (!at) {
@@ -25,6 +26,18 @@ run_jobs::begin(const thread_key& key, const run_record& run, const changes& cha
     }
     if (change.run && !tables_.runs.update(thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    for (const std::int64_t queued : change.dequeued) {
+        if (!tables_.queue.erase(thread, queued)) {
+            throw std::logic_error("a run can only take what is in the queue");
+        }
+    }
+    // Before the run, so that it is the latest.
+    for (const run_record& answered : change.answered) {
+        if (tables_.runs.exists(thread, answered)) {
+            return run_id_taken();
+        }
+        (void)tables_.runs.add(thread, answered);
     }
     const std::int64_t number = tables_.runs.add(thread, run);
     return begun_thread{number, size_after(at ? at->size : thread_size(), change)};

@@ -14,10 +14,13 @@ constexpr std::uint64_t bytes_at_once = 2U << 20U; // The last row or log may ex
 
 } // namespace
 
-sqlite_removal::sqlite_removal(database& db, sqlite_log& log, sqlite_attempts& attempts)
+sqlite_removal::sqlite_removal(
+    database& db, sqlite_log& log, sqlite_attempts& attempts, sqlite_queue& queue
+)
     : db_(db),
       log_(log),
       attempts_(attempts),
+      queue_(queue),
       next_(db, "SELECT thread FROM removed_threads LIMIT 1"),
       runs_(db, "SELECT number FROM runs WHERE thread = ? LIMIT ?"),
       erase_run_(db, "DELETE FROM runs WHERE number = ?"),
@@ -55,7 +58,8 @@ bool sqlite_removal::erase_some() {
         }
         thread = row.integer(0);
     }
-    if (erase_runs(thread) || erase_messages(thread) || erase_rows(thread)) {
+    if (erase_runs(thread) || erase_messages(thread) ||
+        queue_.erase_some(thread, rows_at_once, bytes_at_once) || erase_rows(thread)) {
         return true;
     }
     const std::string id = std::to_string(thread);

@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_log.hpp"
+#include "session/sqlite/sqlite_queue.hpp"
 
 #include <cstdint>
 
@@ -15,7 +16,7 @@ namespace agui::session {
 /// Runs on the store's thread, in a transaction. Throws sqlite_error.
 class sqlite_removal {
 public:
-    sqlite_removal(database& db, sqlite_log& log, sqlite_attempts& attempts);
+    sqlite_removal(database& db, sqlite_log& log, sqlite_attempts& attempts, sqlite_queue& queue);
 
     /// Makes the thread invisible.
     void mark(std::int64_t thread);
@@ -32,6 +33,7 @@ private:
     database& db_;
     sqlite_log& log_;
     sqlite_attempts& attempts_;
+    sqlite_queue& queue_;
     statement next_;
     statement runs_;
     statement erase_run_;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view run_columns =
     "r.number, r.run_id, r.parent_run_id, r.agent_id, "
     "r.input_digest, r.status, r.end_reason, r.started_at, "
-    "r.ended_at, r.last_sequence, r.idempotency_key, r.protocol";
+    "r.ended_at, r.last_sequence, r.idempotency_key, r.protocol, r.answered_by";
 constexpr std::string_view of_thread_key =
     "WHERE r.thread = (SELECT id FROM threads WHERE principal = ? AND thread_id = ?) ";
 
@@ -31,6 +31,7 @@ run_record run_of(const statement::rows& row, int column = 0) {
     run.last_sequence = static_cast<std::uint64_t>(row.integer(column + 9));
     run.idempotency_key = row.text(column + 10);
     run.protocol = row.text(column + 11);
+    run.answered_by = row.text(column + 12);
     return run;
 }
 
@@ -64,8 +65,9 @@ sqlite_runs::sqlite_runs(database& db)
       add_(
           db,
           "INSERT INTO runs (number, thread, run_id, parent_run_id, agent_id, status, end_reason, "
-          "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, log) "
-          "VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, 'kept')"
+          "started_at, ended_at, last_sequence, input_digest, idempotency_key, protocol, "
+          "answered_by, log) "
+          "VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?)"
       ),
       update_(
           db, "UPDATE runs SET parent_run_id = ?1, agent_id = ?2, status = ?3, end_reason = ?4, "
@@ -101,7 +103,8 @@ std::int64_t sqlite_runs::add(std::int64_t thread, const run_record& run) {
     add_.execute(
         run.number, thread, run.run_id, run.parent_run_id, run.agent_id, to_string(run.status),
         run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest,
-        run.idempotency_key, run.protocol
+        run.idempotency_key, run.protocol, run.answered_by,
+        name_of(run.answered_by.empty() ? log_state::kept : log_state::dropped)
     );
     return db_.last_insert_id();
 }

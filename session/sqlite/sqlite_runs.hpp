@@ -27,7 +27,8 @@ public:
     [[nodiscard]] std::int64_t last_number();
     /// True if the thread has a run with the id or the idempotency key of `run`.
     [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
-    /// Returns the run's number: its own or, if that is 0, the next unused one.
+    /// Returns the run's number: its own or, if that is 0, the next unused one. A run that another
+    /// one answers has no log: it counts as dropped.
     std::int64_t add(std::int64_t thread, const run_record& run);
     /// Replaces a record as described at changes::run. False: the thread has no run of that number.
     /// A dropped log of a run that becomes active again is kept from here on.

@@ -192,10 +192,23 @@ void create_version_9(database& db) {
     db.execute("CREATE INDEX failed_attempts_by_time ON failed_attempts (at, bytes)");
 }
 
-constexpr sqlite_migration all_migrations[] = {
-    create_version_1, create_version_2, create_version_3, create_version_4, create_version_5,
-    create_version_6, create_version_7, create_version_8, create_version_9
-};
+// Requests that wait for the thread's next run, and which run answers them. Their numbers are not
+// used again: one that was taken must not name a later request. The index gives the size of a
+// thread's queue without reading the messages.
+void create_version_10(database& db) {
+    db.execute("CREATE TABLE queued_requests (number INTEGER PRIMARY KEY AUTOINCREMENT, "
+               "thread INTEGER NOT NULL, run_id TEXT NOT NULL, parent_run_id TEXT NOT NULL, "
+               "agent_id TEXT NOT NULL, input_digest TEXT NOT NULL, idempotency_key TEXT, "
+               "protocol TEXT NOT NULL, queued_at INTEGER NOT NULL, bytes INTEGER NOT NULL, "
+               "messages TEXT NOT NULL)");
+    db.execute("CREATE INDEX queued_requests_by_thread ON queued_requests (thread, number, bytes)");
+    db.execute("ALTER TABLE runs ADD COLUMN answered_by TEXT NOT NULL DEFAULT ''");
+}
+
+constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
+                                               create_version_4, create_version_5, create_version_6,
+                                               create_version_7, create_version_8, create_version_9,
+                                               create_version_10};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");

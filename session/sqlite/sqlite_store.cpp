@@ -70,6 +70,7 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       thread_jobs_(tables_),
       run_jobs_(tables_, leases_),
       log_jobs_(tables_, log_),
+      queue_jobs_(tables_, log_),
       reserve_(beside(settings, "-reserve"), log_),
       ring_file_(tables_, beside(settings, "-log"), log_),
       live_(
@@ -176,10 +177,14 @@ asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::
 
 asio::awaitable<result<begun_run>>
 sqlite_store::begin(thread_key key, run_record run, changes change, std::optional<basis> seen) {
-    if (live_ && seen && is_current(seen->as_of)) {
+    const bool takes_from_queue = !change.dequeued.empty() || !change.answered.empty();
+    if (live_ && seen && !takes_from_queue && is_current(seen->as_of)) {
         if (const auto begun = begin_past_queue(key, run, change, *seen)) {
             co_return *begun;
         }
+    }
+    for (run_record& answered : change.answered) {
+        answered.number = live_ ? live_->take_number() : 0;
     }
     run.number = live_ ? live_->take_number() : 0;
     auto settle = [this, key](const result<run_jobs::begun_thread>& outcome) {
@@ -302,6 +307,31 @@ bool sqlite_store::go_past_queue(live_logs::outcome taken) {
         worker_.take_live();
     }
     return taken != live_logs::outcome::refused;
+}
+
+asio::awaitable<result<std::int64_t>>
+sqlite_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
+    return write<std::int64_t>([this, key = std::move(key), limits,
+                                next = queue_jobs::prepare(std::move(request))] {
+        return queue_jobs_.enqueue(key, next, limits);
+    });
+}
+
+asio::awaitable<result<std::vector<queued_request>>> sqlite_store::queued(thread_key key) {
+    using found_rows = std::vector<sqlite_queue::row>;
+    auto rows = co_await read<found_rows>([this, key = std::move(key)]() -> result<found_rows> {
+        return queue_jobs_.queued(key);
+    });
+    if (!rows) {
+        co_return rows.error();
+    }
+    co_return queue_jobs_.read(std::move(*rows)); // Here, because parsing takes long.
+}
+
+asio::awaitable<result<bool>> sqlite_store::withdraw(thread_key key, std::int64_t number) {
+    return write<bool>([this, key = std::move(key), number]() -> result<bool> {
+        return queue_jobs_.withdraw(key, number);
+    });
 }
 
 asio::awaitable<result<std::vector<log_entry>>>

@@ -3,6 +3,7 @@
 #include "session/sqlite/disk_reserve.hpp"
 #include "session/sqlite/live_logs.hpp"
 #include "session/sqlite/log_jobs.hpp"
+#include "session/sqlite/queue_jobs.hpp"
 #include "session/sqlite/ring_file.hpp"
 #include "session/sqlite/run_jobs.hpp"
 #include "session/sqlite/sqlite_tables.hpp"
@@ -27,8 +28,8 @@
 namespace agui::session {
 
 /// The store as callers see it: a call queues a job for the store's thread and awaits it, or
-/// bypasses the queue where an active run may (live_logs). thread_jobs, run_jobs and log_jobs do
-/// the work.
+/// bypasses the queue where an active run may (live_logs). thread_jobs, run_jobs, log_jobs and
+/// queue_jobs do the work.
 class sqlite_store final : public store {
 public:
     /// Opens the file and starts the thread. Throws std::runtime_error or sqlite_error.
@@ -55,6 +56,10 @@ public:
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override;
 
+    boost::asio::awaitable<result<std::int64_t>>
+    enqueue(thread_key key, queued_request request, queue_limits limits) override;
+    boost::asio::awaitable<result<std::vector<queued_request>>> queued(thread_key key) override;
+    boost::asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override;
     void append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override;
     bool keeps_logs() const noexcept override { return true; }
     boost::asio::awaitable<result<std::vector<log_entry>>>
@@ -103,6 +108,7 @@ private:
     thread_jobs thread_jobs_;
     run_jobs run_jobs_;
     log_jobs log_jobs_;
+    queue_jobs queue_jobs_;
     disk_reserve reserve_;
     ring_file ring_file_;
     std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.

@@ -21,7 +21,8 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       runs(*db),
       log(*db, runs, logger),
       attempts(*db),
-      removal(*db, log, attempts),
+      queue(*db),
+      removal(*db, log, attempts, queue),
       redo(*db, threads, runs, log, settings.apply_window, logger) {}
 
 } // namespace agui::session

@@ -3,6 +3,7 @@
 #include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_log.hpp"
+#include "session/sqlite/sqlite_queue.hpp"
 #include "session/sqlite/sqlite_redo.hpp"
 #include "session/sqlite/sqlite_removal.hpp"
 #include "session/sqlite/sqlite_runs.hpp"
@@ -28,6 +29,7 @@ struct sqlite_tables {
     sqlite_runs runs;
     sqlite_log log;
     sqlite_attempts attempts;
+    sqlite_queue queue;
     sqlite_removal removal;
     sqlite_redo redo;
 };

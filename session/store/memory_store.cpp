@@ -1,6 +1,7 @@
 #include "session/store/store.hpp"
 
 #include "session/base/work_count.hpp"
+#include "session/conversation/change_check.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
 #include "session/store/store_failures.hpp"
@@ -36,6 +37,7 @@ struct entry {
     thread_record thread;
     std::vector<run_record> runs;
     std::vector<session_event> events;
+    std::vector<queued_request> queue;
 };
 
 thread_summary summary_of(const thread_record& thread) {
@@ -95,10 +97,25 @@ run_record updated_run(const run_record& known, const run_record& given) {
     run.run_id = known.run_id;
     run.idempotency_key = known.idempotency_key;
     run.protocol = known.protocol;
+    run.answered_by = known.answered_by;
     if (run.input_digest.empty()) {
         run.input_digest = known.input_digest;
     }
     return run;
+}
+
+template <class Record>
+bool same_run(const Record& known, std::string_view run_id, std::string_view key) {
+    return known.run_id == run_id || (!key.empty() && known.idempotency_key == key);
+}
+
+void check_queued(const entry& target, const std::vector<std::int64_t>& numbers) {
+    for (const std::int64_t number : numbers) {
+        if (std::ranges::find(target.queue, number, &queued_request::number) ==
+            target.queue.end()) {
+            throw std::logic_error("a run can only take what is in the queue");
+        }
+    }
 }
 
 void store_changes(entry& target, const changes& change) {
@@ -174,6 +191,31 @@ public:
     ) override {
         (void)log; // The writer of the log keeps it: keeps_logs() is false.
         co_return commit_now(key, change, release_run_id);
+    }
+
+    asio::awaitable<result<std::int64_t>>
+    enqueue(thread_key key, queued_request request, queue_limits limits) override {
+        co_return enqueue_now(key, std::move(request), limits);
+    }
+
+    asio::awaitable<result<std::vector<queued_request>>> queued(thread_key key) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return std::vector<queued_request>();
+        }
+        const std::lock_guard lock(found->mutex);
+        co_return found->queue;
+    }
+
+    asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
+        const std::shared_ptr<entry> found = find(key);
+        if (!found) {
+            co_return false;
+        }
+        const std::lock_guard lock(found->mutex);
+        co_return std::erase_if(found->queue, [&](const queued_request& each) {
+            return each.number == number;
+        }) > 0;
     }
 
     void
@@ -367,15 +409,24 @@ private:
         }
         const std::lock_guard entry_lock(target->mutex);
         ++writes_;
-        const bool is_taken = std::ranges::any_of(target->runs, [&](const run_record& known_run) {
-            return known_run.run_id == run.run_id ||
-                   (!run.idempotency_key.empty() && known_run.idempotency_key == run.idempotency_key
-                   );
-        });
-        if (is_taken) {
+        const auto is_taken = [&](const run_record& given) {
+            return std::ranges::any_of(target->runs, [&](const run_record& known_run) {
+                return same_run(known_run, given.run_id, given.idempotency_key);
+            });
+        };
+        if (is_taken(run) || std::ranges::any_of(change.answered, is_taken)) {
             return run_id_taken();
         }
+        check_answered(run, change);
+        check_queued(*target, change.dequeued);
         store_changes(*target, change);
+        std::erase_if(target->queue, [&](const queued_request& each) {
+            return std::ranges::find(change.dequeued, each.number) != change.dequeued.end();
+        });
+        for (const run_record& answered : change.answered) {
+            target->runs.push_back(answered);
+            target->runs.back().number = ++run_count_;
+        }
         run.number = ++run_count_;
         target->thread.last_run_at = run.started_at;
         target->runs.push_back(std::move(run));
@@ -384,6 +435,35 @@ private:
             threads_.emplace(std::move(key), target);
         }
         return begun_run{run_count_};
+    }
+
+    result<std::int64_t>
+    enqueue_now(const thread_key& key, queued_request request, queue_limits limits) {
+        const std::shared_ptr<entry> target = find(key);
+        if (!target) {
+            return no_such_thread();
+        }
+        const std::lock_guard lock(target->mutex);
+        if (target->removed) {
+            return no_such_thread();
+        }
+        const auto is_same = [&](const auto& known) {
+            return same_run(known, request.run_id, request.idempotency_key);
+        };
+        if (std::ranges::any_of(target->runs, is_same) ||
+            std::ranges::any_of(target->queue, is_same)) {
+            return run_id_taken();
+        }
+        std::uint64_t bytes = bytes_of(request);
+        for (const queued_request& each : target->queue) {
+            bytes += bytes_of(each);
+        }
+        if (target->queue.size() >= limits.requests || bytes > limits.bytes) {
+            return queue_is_full();
+        }
+        request.number = ++queued_count_;
+        target->queue.push_back(std::move(request));
+        return target->queue.back().number;
     }
 
     result<void>
@@ -408,6 +488,7 @@ private:
     std::map<thread_key, std::shared_ptr<entry>> threads_;
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
+    std::atomic<std::int64_t> queued_count_{0};
     std::atomic<std::uint64_t> writes_{0}; ///< Incremented while what changes is locked.
     lease_table leases_;
     std::mutex attempts_mutex_; ///< Locked last.

@@ -5,6 +5,7 @@
 #include "session/base/log.hpp"
 #include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/pending_call.hpp"
+#include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -160,7 +161,9 @@ public:
 
     /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
     /// thread if there is none. errc::run_id_reused: the thread has a run with that id or
-    /// idempotency key. With `seen`, a store need not read the thread again.
+    /// idempotency key, or with one of changes::answered. With `seen`, a store need not read the
+    /// thread again. std::logic_error also if changes::dequeued names what is not in the queue, and
+    /// if changes::answered does not fit (check_answered).
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt
     ) = 0;
@@ -172,6 +175,21 @@ public:
         thread_key key, changes change, std::optional<log_slice> log = std::nullopt,
         std::string release_run_id = {}
     ) = 0;
+
+    // The queue of a thread: requests whose messages wait for the thread's next run, which takes
+    // them with changes::dequeued. It does not belong to who holds the thread.
+
+    /// Appends a request; it is durable when this returns. Returns its number. errc::not_found:
+    /// there is no such thread. errc::run_id_reused: the thread, or its queue, has its runId or
+    /// idempotency key. errc::queue_full: the queue would exceed `limits`.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::int64_t>>
+    enqueue(thread_key key, queued_request request, queue_limits limits) = 0;
+    /// In the order in which they were queued. Empty also if there is no such thread.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<queued_request>>>
+    queued(thread_key key) = 0;
+    /// Removes a request from the queue. False: it is not in it.
+    [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
+    withdraw(thread_key key, std::int64_t number) = 0;
 
     /// Makes log entries durable. `observer` (may be null) learns the outcome, during this call or
     /// later. Cheap: the caller makes at most one system call, to wake the store's thread.
@@ -214,7 +232,8 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread with its runs, logs, failed attempts and journal. False: there was none.
+    /// Removes the thread with its queue, runs, logs, failed attempts and journal. False: there was
+    /// none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, or its end could

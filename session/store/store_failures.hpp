@@ -14,6 +14,10 @@ namespace agui::session {
     return {errc::run_id_reused, "runId: has already been used on this thread"};
 }
 
+[[nodiscard]] inline failure queue_is_full() {
+    return {errc::queue_full, "too many messages wait for this thread: try again later"};
+}
+
 /// The run is known, but its log or a part of it is gone.
 [[nodiscard]] inline failure log_is_gone() {
     return {errc::run_expired, "the log of this run is gone"};

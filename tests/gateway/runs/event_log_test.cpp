@@ -101,6 +101,17 @@ public:
     read_log(std::int64_t, std::uint64_t, std::size_t) override {
         throw std::logic_error("not used");
     }
+    boost::asio::awaitable<result<std::int64_t>>
+    enqueue(session::thread_key, session::queued_request, session::queue_limits) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<session::queued_request>>> queued(session::thread_key
+    ) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<bool>> withdraw(session::thread_key, std::int64_t) override {
+        throw std::logic_error("not used");
+    }
     void keep_attempt(session::failed_attempt) override { throw std::logic_error("not used"); }
     boost::asio::awaitable<result<std::vector<session::failed_attempt>>>
     failed_attempts(std::int64_t) override {

@@ -37,7 +37,7 @@ protected:
         std::int64_t count = 0;
         for (const char* table :
              {"threads", "thread_documents", "messages", "branches", "calls", "session_events",
-              "runs", "run_logs", "removed_threads"}) {
+              "runs", "run_logs", "queued_requests", "removed_threads"}) {
             count += db.integer(std::string("SELECT count(*) FROM ") + table);
         }
         return count;
@@ -64,7 +64,8 @@ TEST_F(SqliteRemoval, EachStepIsBounded) {
     sqlite_log log(db, runs, this->log());
     log.recover(nullptr, false);
     sqlite_attempts attempts(db);
-    sqlite_removal subject(db, log, attempts);
+    sqlite_queue queue(db);
+    sqlite_removal subject(db, log, attempts, queue);
     subject.mark(db.integer("SELECT id FROM threads"));
 
     std::int64_t before = rows(db);

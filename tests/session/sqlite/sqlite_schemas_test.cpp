@@ -132,8 +132,34 @@ TEST_P(SqliteSchemas, FailedAttemptsAreKeptFromNowOn) {
     EXPECT_EQ(get(subject->failed_attempts(ended->number)).at(0).body, "why");
 }
 
+TEST_P(SqliteSchemas, RequestsAreQueuedFromNowOn) {
+    std::unique_ptr<store> subject = open();
+    for (const thread_key& key : {handed_off(), under_way()}) {
+        EXPECT_TRUE(get(subject->queued(key)).empty());
+        queued_request request;
+        request.run_id = "run_of_" + key.thread_id;
+        const auto taken = run(subject->enqueue(key, request, {.requests = 9, .bytes = 1000}));
+        ASSERT_FALSE(taken) << "the runs are known";
+        EXPECT_EQ(taken.error().code, errc::run_id_reused);
+        request.run_id = "run_2";
+        get(subject->enqueue(key, request, {.requests = 9, .bytes = 1000}));
+    }
+    subject.reset();
+
+    subject = open();
+    const auto waiting = get(subject->queued(handed_off()));
+    ASSERT_EQ(waiting.size(), 1U);
+    changes taken;
+    taken.dequeued.push_back(waiting[0].number);
+    get(subject->begin(handed_off(), run_of("run_2"), taken));
+    EXPECT_TRUE(get(subject->queued(handed_off())).empty());
+    EXPECT_EQ(get(subject->find_run(handed_off(), "run_of_handed_off"))->answered_by, "");
+    EXPECT_EQ(get(subject->pending_calls(handed_off()))->size(), 1U);
+    EXPECT_EQ(get(subject->queued(under_way())).size(), 1U);
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    Versions, SqliteSchemas, ::testing::Values(1, 2, 3, 4, 5, 8),
+    Versions, SqliteSchemas, ::testing::Values(1, 2, 3, 4, 5, 8, 9),
     [](const ::testing::TestParamInfo<int>& version) { return std::to_string(version.param); }
 );
 

@@ -1,6 +1,6 @@
 // What every store must do: one suite, run against each of them.
 #include "session/base/work_count.hpp"
-#include "tests/session/store/store_fixture.hpp"
+#include "tests/session/store/store_contract.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -23,77 +23,13 @@ using test::query_of;
 using test::recording_observer;
 using test::run_of;
 using test::slice_of;
+using test::StoreContract;
 using test::user_message;
 using test::user_turn;
 
-enum class store_kind {
-    memory,
-    sqlite,      ///< What live runs do goes past its queue.
-    sqlite_power ///< Everything is queued.
-};
-
-std::string name_of(store_kind kind) {
-    if (kind == store_kind::memory) {
-        return "Memory";
-    }
-    return kind == store_kind::sqlite ? "Sqlite" : "SqlitePower";
-}
-
-std::unique_ptr<store> make_store(store_kind kind, const test::temporary_folder& folder) {
-    if (kind == store_kind::memory) {
-        return make_memory_store();
-    }
-    sqlite_settings settings;
-    settings.path = folder.file("store.db");
-    settings.durability = kind == store_kind::sqlite ? durability::process : durability::power;
-    return make_sqlite_store(settings);
-}
-
-class StoreContract : public test::coroutine_test,
-                      public ::testing::WithParamInterface<store_kind> {
-protected:
-    /// The value that a call of the store completes with; a failure fails the test.
-    template <class T>
-    T get(asio::awaitable<result<T>> call) {
-        result<T> outcome = run(std::move(call));
-        return std::move(outcome).value();
-    }
-
-    errc failure_of(asio::awaitable<result<void>> call) {
-        const result<void> outcome = run(std::move(call));
-        return outcome ? errc::internal : outcome.error().code;
-    }
-
-    void done(asio::awaitable<result<void>> call) {
-        const result<void> outcome = run(std::move(call));
-        EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
-    }
-
-    /// As the gateway does: a store may believe what was looked up.
-    std::int64_t begin(const thread_key& key, std::string run_id, changes change = {}) {
-        const store::view seen = get(store_->look_up(key, run_id));
-        EXPECT_FALSE(seen.run);
-        store::basis basis;
-        basis.as_of = seen.as_of;
-        basis.thread_exists = seen.thread.has_value();
-        basis.size = seen.thread ? size_of(*seen.thread) : thread_size();
-        return get(store_->begin(key, run_of(std::move(run_id)), std::move(change), basis)).number;
-    }
-
-    thread_record load(const thread_key& key) { return get(store_->load(key)).value(); }
-
-    [[nodiscard]] store& subject() { return *store_; }
-
-private:
-    test::temporary_folder folder_;
-    std::unique_ptr<store> store_ = make_store(GetParam(), folder_);
-};
-
-INSTANTIATE_TEST_SUITE_P(
-    Stores, StoreContract,
-    ::testing::Values(store_kind::memory, store_kind::sqlite, store_kind::sqlite_power),
-    [](const auto& info) { return name_of(info.param); }
-);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, test::all_stores(), [](const auto& info) {
+    return name_of(info.param);
+});
 
 const thread_key thread_1 = key_of("thread_1");
 

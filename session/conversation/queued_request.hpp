@@ -1,0 +1,36 @@
+#pragma once
+
+#include "session/base/clock.hpp"
+#include "session/conversation/message.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// A request whose user messages wait in the store until a run of its thread takes them. What the
+/// request said besides (tools, context, state, headers) is not kept.
+struct queued_request {
+    std::int64_t number = 0; ///< Assigned by the store; rises with each request of a thread.
+    std::string run_id;
+    std::string parent_run_id;
+    std::string agent_id;
+    std::string input_digest;    ///< As in run_record.
+    std::string idempotency_key; ///< As in run_record.
+    std::string protocol;        ///< As in run_record.
+    unix_ms queued_at = 0;
+    std::vector<message> messages; ///< In order, with ids.
+};
+
+/// What a thread's queue may hold.
+struct queue_limits {
+    std::size_t requests = 0;
+    std::uint64_t bytes = 0; ///< Of the messages as stored JSON (stored_size), approximately.
+};
+
+/// What a request adds to the bytes of its queue.
+[[nodiscard]] std::uint64_t bytes_of(const queued_request& request);
+
+} // namespace agui::session
