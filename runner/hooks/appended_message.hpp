@@ -19,6 +19,8 @@ public:
     /// handed to the caller, and the model does not learn of it; calls cannot be added. What was
     /// changed is sent to the client as MESSAGES_SNAPSHOT at the end of the run; a tool's result
     /// comes changed in the first place.
+    /// Whoever changes `content` changes what models are sent as well: `for_model` goes, unless the
+    /// hook sets another one.
     session::message message;
 
     /// The message is not stored, unless append() is given it. A tool's result is replaced by one
@@ -26,7 +28,8 @@ public:
     void prevent_default() noexcept { prevented_ = true; }
     [[nodiscard]] bool default_prevented() const noexcept { return prevented_; }
 
-    /// Stores another message after this one, or in its place; no plugin is asked about it.
+    /// Stores another message after this one, or in its place; no plugin is asked about it. Of a
+    /// changed copy of `message`, models are sent what was changed, too.
     void append(session::message other) { others_.push_back(std::move(other)); }
 
     /// The call stays in the message, but is neither executed nor handed to the caller: its result
@@ -46,7 +49,22 @@ public:
         return all;
     }
 
+    /// For turn_hooks, after a hook that was given `given` as the message: what it has changed for
+    /// clients must not reach models unchanged.
+    void drop_outdated(const session::message& given) {
+        drop_outdated(given, message);
+        for (session::message& each : others_) {
+            drop_outdated(given, each);
+        }
+    }
+
 private:
+    static void drop_outdated(const session::message& given, session::message& made) {
+        if (made.for_model == given.for_model && made.content != given.content) {
+            made.for_model = nullptr;
+        }
+    }
+
     std::vector<session::message> others_;
     std::set<std::string, std::less<>> denied_;
     bool prevented_ = false;

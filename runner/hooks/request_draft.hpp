@@ -17,6 +17,8 @@ public:
     std::string instructions;
     std::string context; ///< Data of the application; leads the last user message.
     std::vector<session::message> messages;
+    /// A tool that is taken out is not executed either: a model that calls it all the same is told
+    /// that there is none.
     std::vector<tool_definition> tools;
     /// Those of the model that is asked first; what is changed here is changed for each model.
     /// `model` is not: each model has its own.
@@ -28,7 +30,8 @@ public:
 
     /// Offers a tool that `function` executes as a tool of the server: several at once, cancelled
     /// and not waited for at a stop. Its arguments are not checked against the definition. A name
-    /// that is offered already stays as it is.
+    /// that is offered already stays as it is. For this request alone: the next one offers it only
+    /// if it is added again.
     void add_tool(tool_definition definition, tool_function function);
 
     /// What add_tool() was given, by name.

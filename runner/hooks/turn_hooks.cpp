@@ -193,6 +193,7 @@ asio::awaitable<turn_hooks::appended> turn_hooks::append(session::message value,
         }
         next->message.id = value.id;
         next->message.role = value.role;
+        next->drop_outdated(current->message);
         current = next;
     }
     result.message = current->message;

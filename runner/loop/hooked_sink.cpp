@@ -18,18 +18,14 @@ void hooked_sink::emit(const runner_event& event) {
     std::visit([this](const auto& one) { tell(one); }, event);
 }
 
-// A delta of reasoning may come first, and its message is another one.
-void hooked_sink::begin(std::string_view message_id) {
-    on_first_();
-    if (so_far_.id != message_id) {
-        so_far_.id = message_id;
-        so_far_.content = std::string();
-        so_far_.tool_calls.clear();
-    }
+void hooked_sink::begin_answer(std::string_view message_id) {
+    so_far_.id = message_id;
+    so_far_.content = std::string();
+    so_far_.tool_calls.clear();
 }
 
 void hooked_sink::tell(const text_delta& event) {
-    begin(event.message_id);
+    on_first_();
     std::get<std::string>(so_far_.content).append(event.text);
     hooks_.on_stream_data(so_far_, event);
 }
@@ -40,7 +36,7 @@ void hooked_sink::tell(const reasoning_delta& event) {
 }
 
 void hooked_sink::tell(const call_started& event) {
-    begin(event.parent_message_id);
+    on_first_();
     so_far_.tool_calls.push_back({std::string(event.call_id), std::string(event.name), {}, {}, {}});
     hooks_.on_stream_data(so_far_, event);
 }

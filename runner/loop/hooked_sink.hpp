@@ -17,6 +17,9 @@ public:
     /// `on_first` is called when something of an answer is shown. `to` and `hooks` must outlive it.
     hooked_sink(run_sink& to, turn_hooks& hooks, std::function<void()> on_first);
 
+    /// What follows belongs to another answer, whose text and calls are in that message.
+    void begin_answer(std::string_view message_id);
+
     void emit(const runner_event& event) override;
     void begin_batch() override { to_.begin_batch(); }
     void end_batch() override { to_.end_batch(); }
@@ -37,7 +40,6 @@ private:
     void tell(const call_arguments& event);
     template <class Other>
     void tell(const Other& /*event*/) {}
-    void begin(std::string_view message_id);
 
     run_sink& to_;
     turn_hooks& hooks_;

@@ -177,6 +177,9 @@ void model_round::begin_turn(std::size_t index) {
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
         provider(index).name(), parameters(index).model
     );
+    if (run_.hooks != nullptr) {
+        run_.hooks->begin_answer(turn_->message_id());
+    }
     if (!run_.request.fallbacks.empty()) {
         turn_->keep_provider();
     }
@@ -313,7 +316,8 @@ model_turn::call model_round::name_call(std::string_view id, std::string_view na
         call.id = run_.services.ids.next("call"); // Unique.
     }
     call.name = name;
-    call.owner = run_.tools.owner_of(call.name);
+    const bool of_plugins = run_.hooks != nullptr && run_.hooks->changed_tool(call.name);
+    call.owner = of_plugins ? session::call_owner::server : run_.tools.owner_of(call.name);
     return call;
 }
 

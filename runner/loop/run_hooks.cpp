@@ -55,6 +55,28 @@ tool_function holding(const tool_function& function) {
     };
 }
 
+bool has_tool(const std::vector<tool_definition>& tools, std::string_view name) noexcept {
+    return std::ranges::find(tools, name, &tool_definition::name) != tools.end();
+}
+
+bool holds(
+    const std::vector<session::message>& all, std::string_view id, const session::content& content
+) {
+    return std::ranges::any_of(all, [&](const session::message& each) {
+        return each.id == id && each.content == content;
+    });
+}
+
+// Thoughts as their provider wants them back, and a reply with thoughts in it, say what a plugin
+// has changed or withheld.
+void forget_thoughts(session::message& answer) {
+    answer.for_model = nullptr;
+    if (answer.origin) {
+        answer.origin =
+            std::make_shared<const session::turn_origin>(session::without_thoughts(*answer.origin));
+    }
+}
+
 } // namespace
 
 run_hooks::run_hooks(const run_parts& run, const plugin_list& plugins)
@@ -84,8 +106,11 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
     // Plugins have it in common, also one that ignores its cancellation.
     draft_ = std::make_shared<request_draft>(std::move(draft));
     const std::optional<stop_reason> ended = co_await hooks_.before_request(draft_);
+    functions_.clear(); // A tool is offered with each request anew, or withdrawn.
     for (const auto& [name, function] : draft_->functions()) {
-        functions_.insert_or_assign(name, holding(function));
+        if (has_tool(draft_->tools, name)) {
+            functions_.insert_or_assign(name, holding(function));
+        }
     }
     co_return ended;
 }
@@ -129,15 +154,22 @@ run_hooks::append_answer(said_answer& said, bool at_end) {
     std::vector<session::message> stored;
     std::vector<call_record> left = said.calls;
     std::set<std::string, std::less<>> denied;
+    bool thoughts_changed = false; // They come before the answer.
     answer_ = {};
     answer_.role = session::role::assistant;
     answer_.content = std::string();
     for (session::message& each : said.messages) {
+        if (thoughts_changed && each.role == session::role::assistant) {
+            forget_thoughts(each);
+        }
         if (ended) {
             stored.push_back(std::move(each));
             continue;
         }
-        turn_hooks::appended one = co_await hooks_.append(std::move(each), at_end);
+        const bool is_thought = each.role == session::role::reasoning;
+        turn_hooks::appended one = co_await hooks_.append(each, at_end);
+        const bool kept = !is_thought || holds(one.stored, each.id, each.content);
+        thoughts_changed = thoughts_changed || !kept;
         ended = one.ended;
         changed_ = changed_ || one.changed;
         denied.merge(one.denied);
@@ -261,6 +293,12 @@ boost::asio::awaitable<run_hooks::following> run_hooks::follow() {
         }
     }
     co_return next;
+}
+
+bool run_hooks::changed_tool(std::string_view name) const noexcept {
+    const bool taken_out =
+        draft_ != nullptr && has_tool(run_.tools.offered(), name) && !has_tool(draft_->tools, name);
+    return taken_out || function_of(name) != nullptr;
 }
 
 const tool_function* run_hooks::function_of(std::string_view name) const noexcept {

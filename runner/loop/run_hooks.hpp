@@ -39,6 +39,8 @@ public:
 
     /// Where an answer is shown.
     [[nodiscard]] run_sink& sink() noexcept { return sink_; }
+    /// The next answer is in that message.
+    void begin_answer(std::string_view message_id) { sink_.begin_answer(message_id); }
     void note_answer(const model_answer& answer) { last_ = answer; }
 
     /// Asks the plugins about each message of an answer, and says on the wire which of its calls
@@ -61,8 +63,13 @@ public:
     /// appends.
     [[nodiscard]] boost::asio::awaitable<following> follow();
 
-    /// Null: no plugin has brought a tool of that name. Valid until the next before_request().
+    /// Null: no plugin has brought a tool of that name to the last request. Valid until the next
+    /// before_request().
     [[nodiscard]] const tool_function* function_of(std::string_view name) const noexcept;
+
+    /// In the last request, a tool of that name is one that a plugin has brought (function_of()),
+    /// or plugins have taken it out: a model that calls it all the same is told that there is none.
+    [[nodiscard]] bool changed_tool(std::string_view name) const noexcept;
 
     /// The client has not seen the conversation as it is stored.
     [[nodiscard]] bool changed() const noexcept { return changed_; }

@@ -49,7 +49,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     // stops.
     const batch_end end(*batch);
     for (const session::tool_call& call : calls) {
-        batch->add(run_.tools.tool_of(call.name), invocation(call), executor_of(call.name));
+        batch->add(tool_of(call.name), invocation(call), executor_of(call.name));
     }
     batch->start();
     while (!batch->done()) {
@@ -149,9 +149,17 @@ session::message tool_round::result_message(tool_batch::finished& one) {
     return result;
 }
 
+bool tool_round::is_of_plugins(const std::string& name) const noexcept {
+    return run_.hooks != nullptr && run_.hooks->changed_tool(name);
+}
+
+const registered_tool* tool_round::tool_of(const std::string& name) const {
+    return is_of_plugins(name) ? nullptr : run_.tools.tool_of(name);
+}
+
 const tool_function* tool_round::executor_of(const std::string& name) const {
-    if (const auto* brought = run_.hooks != nullptr ? run_.hooks->function_of(name) : nullptr) {
-        return brought;
+    if (is_of_plugins(name)) {
+        return run_.hooks->function_of(name);
     }
     const auto& executors = run_.request.agent.executors;
     const auto found =

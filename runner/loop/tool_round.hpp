@@ -34,6 +34,9 @@ private:
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
     store_results(std::vector<tool_batch::finished>& finished);
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
+    /// What plugins have done to the tools of the request counts first.
+    [[nodiscard]] bool is_of_plugins(const std::string& name) const noexcept;
+    [[nodiscard]] const registered_tool* tool_of(const std::string& name) const;
     [[nodiscard]] const tool_function* executor_of(const std::string& name) const;
     [[nodiscard]] tool_invocation invocation(const session::tool_call& call) const;
 

@@ -66,6 +66,17 @@ std::optional<turn_block> block_from_json(const json::value& value) {
 
 } // namespace
 
+turn_origin without_thoughts(turn_origin value) {
+    json::object names;
+    for (const auto& [name, held] : value.data) {
+        if (held.is_string()) {
+            names.emplace(name, held);
+        }
+    }
+    value.data = std::move(names);
+    return value;
+}
+
 json::object to_json(const turn_origin& value) {
     json::array blocks;
     for (const turn_block& each : value.blocks) {

@@ -34,6 +34,10 @@ struct turn_origin {
     friend bool operator==(const turn_origin&, const turn_origin&) = default;
 };
 
+/// The origin without what may repeat the thoughts of the turn: of `data` only texts are kept,
+/// which name things. Signatures of calls stay.
+[[nodiscard]] turn_origin without_thoughts(turn_origin value);
+
 /// The form in which it is stored with the message.
 [[nodiscard]] boost::json::object to_json(const turn_origin& value);
 /// Reads what to_json wrote; nullopt for anything else: the message is usable without an origin.

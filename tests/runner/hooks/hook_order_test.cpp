@@ -96,6 +96,22 @@ TEST_F(HookOrder, AFollowUpRequestStartsAtBeforeRequest) {
     EXPECT_EQ(noted("A stream Bye"), 1) << "nothing of the first answer";
 }
 
+TEST_F(HookOrder, TheAnswerSoFarIsThatOfTheRequestUnderWay) {
+    follow_once();
+    const scripted_turn thinks{[](model_sink& to) -> model_outcome {
+        to.on_reasoning("Hm");
+        to.on_text("Bye");
+        return model_answer{};
+    }};
+    model.turns = {says("Hi"), thinks};
+
+    play();
+
+    EXPECT_EQ(noted("A stream Hi"), 1);
+    EXPECT_EQ(noted("A stream "), 1) << "while it thinks, it has said nothing";
+    EXPECT_EQ(noted("A stream Bye"), 1);
+}
+
 TEST_F(HookOrder, ARunThatAsksNoModelIsNoTurn) {
     request.next = session::next_step::wait_for_answers;
 

@@ -9,6 +9,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class MessageAppend : public Hooks {
 protected:
@@ -140,7 +141,7 @@ TEST_F(MessageAppend, ADeniedCallKeepsItsMessageAndTheModelIsTold) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_THAT(sink.steps, Contains("result c1 failed The call was not allowed."));
     EXPECT_THAT(sink.steps, Contains(R"(result c2 sunny {"n":2})"));
-    EXPECT_THAT(sink.steps, ::testing::Not(Contains("result c1 sunny {}")));
+    EXPECT_THAT(sink.steps, Not(Contains("result c1 sunny {}")));
     EXPECT_EQ(status_of("c1"), call_status::denied);
     ASSERT_EQ(model.histories.size(), 2U);
     ASSERT_EQ(model.histories[1].size(), 4U);
@@ -270,6 +271,144 @@ TEST_F(MessageAppend, IsForTheTextOfAStoppedAnswerToo) {
     EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
     EXPECT_THAT(stored_texts(), ElementsAre("assistant [withheld]"));
     EXPECT_THAT(sink.steps, Contains("snapshot 2"));
+}
+
+// The form `items` of replies, where the model's own words are stored beside what people see.
+class ReplyItemsAppend : public MessageAppend {
+protected:
+    ReplyItemsAppend() {
+        request.agent.reply = reply_format::items;
+        model.turns = {says(reply), says(R"([{"type":"chat","content":"Done"}])")};
+        b->after = [this](after_request& value) -> boost::asio::awaitable<void> {
+            if (noted("B after") == 1) {
+                value.append_and_request(message_of(role::user, "Go on"));
+            }
+            co_return;
+        };
+    }
+
+    /// What the second request holds of the first answer, reasoning and text.
+    std::string sent_again() {
+        std::string all;
+        for (const session::message& each : model.histories.at(1)) {
+            all += each.role == role::user ? "" : session::text_of(each.content);
+        }
+        return all;
+    }
+
+    const std::string reply = R"([{"type":"thought","content":"Hm, 4711"},)"
+                              R"({"type":"chat","content":["Code 4711",{"type":"image","id":7}]}])";
+};
+
+TEST_F(ReplyItemsAppend, AnUnchangedReplyGoesToTheModelAsItWroteIt) {
+    play();
+
+    EXPECT_THAT(
+        sink.steps, ElementsAre(
+                        "reasoning Hm, 4711", "text Code 4711",
+                        R"(segment {"type":"image","id":7})", "turn ended", "commit", "commit",
+                        "text Done", "turn ended", "commit", "snapshot 5", "finish"
+                    )
+    );
+    EXPECT_EQ(noted("A stream Code 4711"), 1);
+    EXPECT_EQ(noted("A append Code 4711"), 1);
+    EXPECT_THAT(
+        stored_texts(),
+        ElementsAre("reasoning Hm, 4711", "assistant Code 4711", "user Go on", "assistant Done")
+    );
+    EXPECT_THAT(sent_again(), HasSubstr(reply));
+}
+
+TEST_F(ReplyItemsAppend, AChangedTextReachesTheModelChanged) {
+    change([](appended_message& value) { value.message.content = std::string("Code [cut]"); });
+
+    play();
+
+    EXPECT_EQ(stored().nodes.at(2).message.for_model, nullptr);
+    EXPECT_THAT(sent_again(), HasSubstr("Code [cut]"));
+    EXPECT_THAT(sent_again(), Not(HasSubstr("Code 4711")));
+}
+
+TEST_F(ReplyItemsAppend, AChangedCopyReachesTheModelChanged) {
+    change([](appended_message& value) {
+        session::message copy = value.message;
+        copy.content = std::string("Code [cut]");
+        value.prevent_default();
+        value.append(std::move(copy));
+    });
+
+    play();
+
+    EXPECT_THAT(sent_again(), HasSubstr("Code [cut]"));
+    EXPECT_THAT(sent_again(), Not(HasSubstr("Code 4711")));
+}
+
+TEST_F(ReplyItemsAppend, AChangedThoughtIsNoLongerInTheReply) {
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::reasoning) {
+            value.prevent_default();
+        }
+        co_return;
+    };
+
+    play();
+
+    EXPECT_THAT(sent_again(), Not(HasSubstr("Hm")));
+    EXPECT_THAT(sent_again(), HasSubstr("Code 4711"));
+}
+
+TEST_F(ReplyItemsAppend, APluginMaySayWhatTheModelGets) {
+    change([](appended_message& value) {
+        value.message.content = std::string("Shown");
+        value.message.for_model = std::make_shared<const session::content>(std::string("Told"));
+    });
+
+    play();
+
+    EXPECT_EQ(session::text_of(stored().nodes.at(2).message.content), "Shown");
+    EXPECT_THAT(sent_again(), HasSubstr("Told"));
+}
+
+TEST_F(MessageAppend, AChangedResultReachesTheModelChanged) {
+    tools.add({"search", "", {}}, [](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
+        tool_outcome made{tool_outcome::kind::result, "all of 4711"};
+        made.shown = session::content(std::string("4711"));
+        co_return made;
+    });
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::tool) {
+            value.message.content = std::string("[cut]");
+        }
+        co_return;
+    };
+    model.turns = {calls({{"c1", "search", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_EQ(session::text_of(model.histories.at(1).at(2).content), "[cut]");
+}
+
+TEST_F(MessageAppend, AChangedThoughtIsNotSentBackByItsProvidersData) {
+    model.provider_name = "main";
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_reasoning("Hm, 4711");
+        to.on_text("Hi");
+        to.on_turn_data("reasoning", boost::json::value("reasoning_content"));
+        to.on_turn_data("reasoning_details", boost::json::array{"Hm, 4711"});
+        return model_answer{};
+    }}};
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == role::reasoning) {
+            value.message.content = std::string("[cut]");
+        }
+        co_return;
+    };
+
+    play();
+
+    const auto origin = stored().nodes.at(2).message.origin;
+    ASSERT_NE(origin, nullptr);
+    EXPECT_EQ(origin->data, boost::json::object({{"reasoning", "reasoning_content"}}));
 }
 
 } // namespace

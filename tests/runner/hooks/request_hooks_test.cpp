@@ -393,6 +393,70 @@ TEST_F(RequestHooks, APluginBringsATool) {
     EXPECT_EQ(most, 2);
 }
 
+TEST_F(RequestHooks, AToolThatIsNotBroughtAgainIsNotExecuted) {
+    a->before = [&](request_draft& draft) -> boost::asio::awaitable<void> {
+        if (noted("A before") == 1) {
+            draft.add_tool({"dice", "Throws", {}}, returns("six "));
+        }
+        co_return;
+    };
+    model.turns = {calls({{"c1", "dice", "{}"}}), calls({{"c2", "dice", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains("result c1 six {}"));
+    EXPECT_THAT(sink.steps, Contains(HasSubstr("result c2 failed")));
+}
+
+TEST_F(RequestHooks, AToolThatIsTakenOutIsNeitherExecutedNorHandedOver) {
+    a->before = [](request_draft& draft) -> boost::asio::awaitable<void> {
+        draft.tools.clear();
+        co_return;
+    };
+    model.turns = {
+        calls({{"c1", "weather", "{}"}, {"c2", "change_background", "{}"}}), says("Done")
+    };
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains(HasSubstr("result c1 failed")));
+    EXPECT_THAT(sink.steps, Contains(HasSubstr("result c2 failed")));
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+TEST_F(RequestHooks, APluginMayTakeOutAToolOfAnother) {
+    a->before = [](request_draft& draft) -> boost::asio::awaitable<void> {
+        draft.add_tool({"dice", "Throws", {}}, returns("six "));
+        co_return;
+    };
+    b->before = [](request_draft& draft) -> boost::asio::awaitable<void> {
+        draft.tools.clear();
+        co_return;
+    };
+    model.turns = {calls({{"c1", "dice", "{}"}}), says("Done")};
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains(HasSubstr("result c1 failed")));
+}
+
+TEST_F(RequestHooks, AToolMayBeReplaced) {
+    a->before = [](request_draft& draft) -> boost::asio::awaitable<void> {
+        draft.tools.clear();
+        draft.add_tool({"weather", "", {}}, returns("rainy "));
+        draft.add_tool({"change_background", "", {}}, returns("painted "));
+        co_return;
+    };
+    model.turns = {
+        calls({{"c1", "weather", "{}"}, {"c2", "change_background", "{}"}}), says("Done")
+    };
+
+    play();
+
+    EXPECT_THAT(sink.steps, Contains("result c1 rainy {}"));
+    EXPECT_THAT(sink.steps, Contains("result c2 painted {}"));
+}
+
 TEST_F(RequestHooks, AToolOfAPluginIsCancelledAndNotWaitedFor) {
     boost::asio::steady_timer later(context(), boost::asio::steady_timer::time_point::max());
     bool done = false;
