@@ -4,6 +4,7 @@
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,6 +75,10 @@ public:
     /// To be called when the session is ready: from here on the server may send messages on its
     /// own.
     virtual void listen() = 0;
+    /// Returns once the server has what was sent and is no request, as far as the channel can tell,
+    /// or at `until`.
+    [[nodiscard]] virtual boost::asio::awaitable<void>
+    flush(std::chrono::steady_clock::time_point until) = 0;
     /// Ends everything. From the moment of the call nothing more is passed to the receiver. Returns
     /// once the server was told, or after a few seconds.
     [[nodiscard]] virtual boost::asio::awaitable<void> close() = 0;

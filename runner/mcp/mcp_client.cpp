@@ -164,6 +164,11 @@ asio::awaitable<bool> mcp_client::check() {
 
 bool mcp_client::take_tools_changed() noexcept { return std::exchange(tools_changed_, false); }
 
+asio::awaitable<void> mcp_client::flush(clock::time_point until) {
+    const auto self = shared_from_this();
+    co_await channel_->flush(until);
+}
+
 asio::awaitable<void> mcp_client::close() {
     const auto self = shared_from_this();
     const bool first = !std::exchange(shut_, true);

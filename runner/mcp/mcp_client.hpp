@@ -75,6 +75,9 @@ public:
     /// True: since the last call, the server has said that its tools have changed.
     [[nodiscard]] bool take_tools_changed() noexcept;
 
+    /// Returns once the server has been told which requests are given up, or at `until`.
+    [[nodiscard]] boost::asio::awaitable<void> flush(std::chrono::steady_clock::time_point until);
+
     /// Ends the session: requests under way end as `closed`. May be called any number of times.
     [[nodiscard]] boost::asio::awaitable<void> close();
 

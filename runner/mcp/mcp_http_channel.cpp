@@ -100,7 +100,8 @@ public:
     )
         : executor_(std::move(executor)),
           endpoint_(std::move(endpoint)),
-          own_headers_(std::move(own)) {}
+          own_headers_(std::move(own)),
+          replied_(executor_) {}
 
     std::optional<mcp_failure> open(receiver& to) override {
         receiver_ = &to;
@@ -135,6 +136,8 @@ public:
     void listen() override {
         start(--last_unasked_, [self = shared_from_this()] { return self->hear(); });
     }
+
+    asio::awaitable<void> flush(std::chrono::steady_clock::time_point until) override;
 
     asio::awaitable<void> close() override;
 
@@ -179,6 +182,7 @@ private:
     std::map<std::int64_t, std::shared_ptr<asio::cancellation_signal>> under_way_;
     std::int64_t last_unasked_ = 0;
     std::size_t replies_ = 0;
+    asio::steady_timer replied_; ///< Cancelled when the last of them has ended.
 };
 
 template <class Work>
@@ -314,7 +318,17 @@ asio::awaitable<mcp_failure> mcp_http_channel::read_document(transport_response&
 // A failure does not matter: the server then lacks an answer or a notification.
 asio::awaitable<void> mcp_http_channel::reply(std::string text) {
     (void)co_await post_unasked(std::move(text));
-    --replies_;
+    if (--replies_ == 0) {
+        replied_.cancel();
+    }
+}
+
+asio::awaitable<void> mcp_http_channel::flush(std::chrono::steady_clock::time_point until) {
+    const auto self = shared_from_this();
+    while (replies_ > 0 && std::chrono::steady_clock::now() < until) {
+        replied_.expires_at(until);
+        co_await replied_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
 }
 
 asio::awaitable<std::optional<mcp_failure>> mcp_http_channel::post_unasked(std::string text) {

@@ -23,6 +23,7 @@ namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = std::chrono::steady_clock::time_point::max();
+// How long a server may take to be told that a call was cancelled.
 constexpr std::chrono::seconds cancel_notice{1};
 
 tool_outcome cancelled_call() {
@@ -327,12 +328,15 @@ void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled)
         executor_,
         [](std::shared_ptr<mcp_link> self, std::shared_ptr<mcp_client> leaving,
            bool notice) -> asio::awaitable<void> {
-            if (notice && !self->stopping_) {
-                // The notice of the cancellation must reach the server before its session ends.
-                asio::steady_timer pause(self->executor_, cancel_notice);
-                co_await pause.async_wait(as_result);
+            try {
+                if (notice && !self->stopping_) {
+                    // The server must be told of the cancellation before its session ends.
+                    co_await leaving->flush(std::chrono::steady_clock::now() + cancel_notice);
+                }
+                co_await leaving->close();
+            } catch (const std::exception&) {
+                // The session is left all the same; stop() waits for that.
             }
-            co_await leaving->close();
             self->own_.erase(leaving);
             self->tell();
         }(shared_from_this(), std::move(client), cancelled),
@@ -350,14 +354,18 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
         [] {}
     );
     own_.insert(client);
-    std::optional<mcp_failure> failed = co_await client->connect();
     tool_outcome outcome;
-    if (failed) {
-        outcome = mcp_call_failure(*failed);
-    } else {
-        mcp_result<boost::json::object> answer =
-            co_await client->call_tool(tool, std::move(arguments));
-        outcome = answer ? read_mcp_call_result(*answer) : mcp_call_failure(answer.error());
+    try {
+        const std::optional<mcp_failure> failed = co_await client->connect();
+        if (failed) {
+            outcome = mcp_call_failure(*failed);
+        } else {
+            mcp_result<boost::json::object> answer =
+                co_await client->call_tool(tool, std::move(arguments));
+            outcome = answer ? read_mcp_call_result(*answer) : mcp_call_failure(answer.error());
+        }
+    } catch (const std::exception&) { // The session must be left whatever happens.
+        outcome = mcp_call_failure({.detail = "an exception"});
     }
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != asio::cancellation_type::none;

@@ -112,6 +112,9 @@ public:
         co_return std::nullopt; // The child reads messages in this order.
     }
 
+    // A pipe does not say what the child has read.
+    asio::awaitable<void> flush(std::chrono::steady_clock::time_point) override { co_return; }
+
     void forget(std::int64_t) override {}
     void use_version(std::string_view) override {}
     void listen() override {}

@@ -10,8 +10,10 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +40,14 @@ public:
         boost::asio::awaitable<std::optional<runner::mcp_failure>> deliver(std::string text
         ) override {
             take(std::move(text));
+            if (server_.throw_delivery) {
+                throw std::runtime_error("cannot deliver");
+            }
             co_return server_.refuse_delivery;
+        }
+        boost::asio::awaitable<void> flush(std::chrono::steady_clock::time_point) override {
+            ++server_.flushed;
+            co_return;
         }
         void forget(std::int64_t request) override { server_.forgotten.push_back(request); }
         void use_version(std::string_view agreed) override { server_.version = agreed; }
@@ -120,6 +129,7 @@ public:
     std::string speaks = "2025-06-18";
     std::optional<runner::mcp_failure> refuse_open;
     std::optional<runner::mcp_failure> refuse_delivery;
+    bool throw_delivery = false;
 
     std::vector<std::string> heard;
     std::vector<std::int64_t> forgotten;
@@ -127,6 +137,7 @@ public:
     int channels = 0;
     int listening = 0;
     int closed = 0;
+    int flushed = 0;
     std::weak_ptr<channel> last;
 
 private:

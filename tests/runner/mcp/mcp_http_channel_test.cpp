@@ -428,5 +428,39 @@ TEST(McpHttpEndpoint, RefusesCertificatesThatCannotBeRead) {
     EXPECT_TRUE(made.error().detail.starts_with("ca_file:")) << made.error().detail;
 }
 
+TEST_F(McpHttpChannel, AFlushWaitsForWhatIsNoRequest) {
+    bool received = false;
+    bool flushed = false;
+    asio::steady_timer hold(context(), asio::steady_timer::time_point::max());
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        received = true;
+        co_await hold.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await peer.send(accepted);
+    });
+    mcp_channel& channel = open(server);
+    channel.send("{}", std::nullopt);
+    asio::co_spawn(
+        context(), channel.flush(std::chrono::steady_clock::time_point::max()),
+        [&](const std::exception_ptr&) { flushed = true; }
+    );
+    until([&] { return received; });
+    EXPECT_FALSE(flushed);
+
+    hold.cancel();
+    until([&] { return flushed; });
+}
+
+TEST_F(McpHttpChannel, AFlushHasAnEnd) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.read_request(); // Never answered.
+    });
+    mcp_channel& channel = open(server);
+    channel.send("{}", std::nullopt);
+
+    run(channel.flush(std::chrono::steady_clock::now() + milliseconds(5)));
+}
+
 } // namespace
 } // namespace agui::runner

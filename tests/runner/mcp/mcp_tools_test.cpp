@@ -504,7 +504,15 @@ TEST_F(McpPassedHeaders, AStoppedCallIsToldToItsServer) {
     until([&] { return has_heard("notifications/cancelled"); });
 
     EXPECT_EQ(outcome, "error: The call was cancelled.");
-    EXPECT_EQ(server.closed, 0) << "the server must have the time to be told";
+    until([this] { return server.closed == 1; });
+    EXPECT_EQ(server.flushed, 1) << "the server must have been told";
+}
+
+TEST_F(McpPassedHeaders, ASessionThatThrowsIsLeft) {
+    server.throw_delivery = true;
+
+    EXPECT_EQ(call_with({{"authorization", "hers"}}).substr(0, 7), "error: ");
+    until([this] { return server.closed == 1; });
 }
 
 TEST_F(McpPassedHeaders, AServerThatStopsEndsTheCallsSessions) {
