@@ -59,8 +59,9 @@ using stream_data = std::variant<text_delta, reasoning_delta, call_started, call
 ///
 /// One object serves all runs, from several threads; what belongs to one turn is kept in
 /// plugin_turn::values. All hooks of a run are called on its executor and must not block. When the
-/// run is stopped, the hook under way is cancelled (terminal) and not waited for; what it does
-/// afterwards has no effect. References live until the hook has returned.
+/// run is stopped, the hook under way is cancelled (terminal) and not waited for (on_message_append
+/// and on_turn_end have a moment); what it does afterwards has no effect. References live until the
+/// hook has returned.
 class plugin {
 public:
     virtual ~plugin() = default;
@@ -84,7 +85,8 @@ public:
     on_after_request(plugin_turn& turn, after_request& request);
 
     /// Before a message of the model, of a plugin or of a tool is stored; not for messages of the
-    /// user.
+    /// user. Also after a stop, which cancels the hook only after a quarter of a second. A message
+    /// whose hook does not succeed is stored as it was given.
     [[nodiscard]] virtual boost::asio::awaitable<void>
     on_message_append(plugin_turn& turn, appended_message& appended);
 

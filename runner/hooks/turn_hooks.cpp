@@ -82,11 +82,13 @@ turn_hooks::turn_hooks(plugin_list plugins, plugin_turn turn, stop_source& stop,
       stop_(stop),
       log_(log) {}
 
-hook_group::time_point turn_hooks::end_by() {
-    if (!end_by_) {
-        end_by_ = std::chrono::steady_clock::now() + ending_max;
+hook_group::time_point turn_hooks::end_by(phase at) {
+    std::optional<hook_group::time_point>& until = at == phase::appending ? append_by_ : end_by_;
+    if (!until) {
+        until = std::chrono::steady_clock::now() +
+                (at == phase::appending ? appending_max : ending_max);
     }
-    return *end_by_;
+    return *until;
 }
 
 void turn_hooks::note_error(const std::exception_ptr& thrown) {
@@ -113,8 +115,8 @@ turn_hooks::verdict turn_hooks::judge(const std::exception_ptr& thrown) {
     }
 }
 
-// Waits for one hook. In the turn, and at its end before a stop, a stop cancels it; at the end of
-// a turn that was stopped it has until end_by().
+// Waits for one hook. A stop cancels it at once, except that on_message_append and, if it begins
+// after the stop, on_turn_end have until end_by().
 asio::awaitable<turn_hooks::verdict> turn_hooks::await(asio::awaitable<void> hook, phase at) {
     const bool stopped_before = stop_.requested();
     if (stopped_before && at == phase::in_turn) {
@@ -123,10 +125,12 @@ asio::awaitable<turn_hooks::verdict> turn_hooks::await(asio::awaitable<void> hoo
     const auto group = std::make_shared<hook_group>(co_await asio::this_coro::executor);
     const group_end cancelling(*group);
     group->start(std::move(hook));
-    if (stopped_before) {
-        co_await group->wait(nullptr, end_by());
-    } else {
+    if (!stopped_before) {
         co_await group->wait(&stop_);
+    }
+    const bool over = group->done() || group->error();
+    if (!over && (stopped_before || at == phase::appending)) {
+        co_await group->wait(nullptr, end_by(at));
     }
     if (group->error()) {
         co_return judge(group->error());
@@ -181,13 +185,12 @@ turn_hooks::verdict turn_hooks::stream_verdict() {
     return thrown ? judge(thrown) : std::nullopt;
 }
 
-asio::awaitable<turn_hooks::appended> turn_hooks::append(session::message value, bool at_end) {
+asio::awaitable<turn_hooks::appended> turn_hooks::append(session::message value) {
     appended result;
     auto current = std::make_shared<appended_message>(value);
     for (const std::shared_ptr<plugin>& each : plugins_) {
         const auto next = std::make_shared<appended_message>(*current);
-        result.ended =
-            co_await await(call_append(each, turn_, next), at_end ? phase::at_end : phase::in_turn);
+        result.ended = co_await await(call_append(each, turn_, next), phase::appending);
         if (result.ended) {
             break;
         }
@@ -263,7 +266,7 @@ turn_hooks::after_request(session::message answer, model_answer last) {
 
 asio::awaitable<turn_hooks::verdict> turn_hooks::end(stop_reason reason) {
     for (const std::shared_ptr<plugin>& each : plugins_) {
-        const verdict ended = co_await await(call_end(each, turn_, reason), phase::at_end);
+        const verdict ended = co_await await(call_end(each, turn_, reason), phase::ending);
         if (ended) {
             co_return ended;
         }
@@ -280,7 +283,7 @@ asio::awaitable<bool> turn_hooks::await_clean_up(turn_clean_up what) {
         co_await group->wait(&stop_);
     }
     if (!group->done()) {
-        co_await group->wait(nullptr, end_by());
+        co_await group->wait(nullptr, end_by(phase::ending));
     }
     if (!group->done()) {
         log_.log(

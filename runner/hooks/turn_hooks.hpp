@@ -26,6 +26,8 @@ class turn_hooks {
 public:
     /// How long the hooks of a stopped turn's end are waited for, all together (P9).
     static constexpr std::chrono::milliseconds ending_max{500};
+    /// The same for on_message_append.
+    static constexpr std::chrono::milliseconds appending_max{250};
 
     using verdict = std::optional<stop_reason>;
 
@@ -48,10 +50,9 @@ public:
         std::set<std::string, std::less<>> denied; ///< Ids of calls.
         bool changed = false; ///< `stored` is not just the message as it was given.
     };
-    /// on_message_append for one message. `at_end`: the turn is over, also by a stop. A hook that
-    /// does not succeed has changed nothing.
-    [[nodiscard]] boost::asio::awaitable<appended>
-    append(session::message value, bool at_end = false);
+    /// on_message_append for one message, also after a stop: what is stored must have been seen by
+    /// the plugins. A hook that does not succeed has changed nothing.
+    [[nodiscard]] boost::asio::awaitable<appended> append(session::message value);
 
     struct followed {
         verdict ended;
@@ -71,13 +72,14 @@ public:
     [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
 
 private:
-    enum class phase { in_turn, at_end };
+    enum class phase { in_turn, appending, ending };
     [[nodiscard]] boost::asio::awaitable<verdict>
     await(boost::asio::awaitable<void> hook, phase at);
     [[nodiscard]] boost::asio::awaitable<bool> await_clean_up(turn_clean_up what);
     [[nodiscard]] boost::asio::awaitable<void>
     append_one(appended_after::entry entry, followed& result);
-    [[nodiscard]] hook_group::time_point end_by();
+    /// Until when the hooks of a stopped turn are waited for.
+    [[nodiscard]] hook_group::time_point end_by(phase at);
     [[nodiscard]] verdict judge(const std::exception_ptr& thrown);
     void note_error(const std::exception_ptr& thrown);
 
@@ -88,6 +90,7 @@ private:
     std::vector<turn_clean_up> clean_ups_;
     std::vector<std::string> errors_;
     std::exception_ptr stream_error_;
+    std::optional<hook_group::time_point> append_by_;
     std::optional<hook_group::time_point> end_by_;
 };
 

@@ -280,7 +280,7 @@ private:
     }
 
     boost::asio::awaitable<stop_reason> append_partial(stop_reason reason) {
-        const std::optional<stop_reason> failed = co_await append_answer(true);
+        const std::optional<stop_reason> failed = co_await append_answer();
         co_return failed.value_or(reason);
     }
 
@@ -298,9 +298,9 @@ private:
     }
 
     // The answer as the plugins have left it, in unstored_.
-    boost::asio::awaitable<std::optional<stop_reason>> append_answer(bool at_end) {
+    boost::asio::awaitable<std::optional<stop_reason>> append_answer() {
         said_answer said = take_answer(model_round_.turn(), request_.run_id);
-        const std::optional<stop_reason> ended = co_await hooks_->append_answer(said, at_end);
+        const std::optional<stop_reason> ended = co_await hooks_->append_answer(said);
         hold(std::move(said));
         co_return ended;
     }
@@ -339,7 +339,7 @@ private:
     // effect. `ended`: how the run ends without a further request; nullopt: the answer has calls.
     boost::asio::awaitable<std::optional<stop_reason>>
     follow_answer(std::optional<stop_reason> ended) {
-        std::optional<stop_reason> failed = co_await append_answer(false);
+        std::optional<stop_reason> failed = co_await append_answer();
         const bool denied = std::ranges::any_of(unstored_->calls, [](const call_record& call) {
             return call.status == call_status::denied;
         });

@@ -148,8 +148,7 @@ void run_hooks::show_refused(const call_record& call) {
     run_.sink.emit(call_result{message_id, call.id, &text, true});
 }
 
-boost::asio::awaitable<std::optional<stop_reason>>
-run_hooks::append_answer(said_answer& said, bool at_end) {
+boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_answer(said_answer& said) {
     std::optional<stop_reason> ended;
     std::vector<session::message> stored;
     std::vector<call_record> left = said.calls;
@@ -167,7 +166,7 @@ run_hooks::append_answer(said_answer& said, bool at_end) {
             continue;
         }
         const bool is_thought = each.role == session::role::reasoning;
-        turn_hooks::appended one = co_await hooks_.append(each, at_end);
+        turn_hooks::appended one = co_await hooks_.append(each);
         const bool kept = !is_thought || holds(one.stored, each.id, each.content);
         thoughts_changed = thoughts_changed || !kept;
         ended = one.ended;
@@ -212,7 +211,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_results(
         if (ended) {
             break;
         }
-        turn_hooks::appended one = co_await hooks_.append(each, run_.stop.requested());
+        turn_hooks::appended one = co_await hooks_.append(each);
         ended = one.ended;
         const auto own = std::ranges::find_if(one.stored, [&](const session::message& stored) {
             return stored.id == each.id && stored.tool_call_id == each.tool_call_id;

@@ -44,9 +44,9 @@ public:
     void note_answer(const model_answer& answer) { last_ = answer; }
 
     /// Asks the plugins about each message of an answer, and says on the wire which of its calls
-    /// they have removed. `at_end`: the turn is over.
-    [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>>
-    append_answer(said_answer& said, bool at_end);
+    /// they have removed.
+    [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> append_answer(said_answer& said
+    );
 
     /// Asks the plugins about results before they are stored and shown. One that is not to be
     /// stored becomes an error result: its call needs one. `others`: what is stored besides.

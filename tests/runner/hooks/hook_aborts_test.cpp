@@ -143,6 +143,58 @@ TEST_F(HookAborts, AStopDuringMessageAppend) {
     EXPECT_THAT(sink.steps, Contains("result c1 failed The call was interrupted."));
 }
 
+// A stop must not store what a plugin is about to cut out.
+TEST_F(HookAborts, AStopLetsMessageAppendEnd) {
+    a->append = [this](appended_message& value) -> boost::asio::awaitable<void> {
+        (void)stop.request(stop_reason::superseded);
+        co_await yield();
+        value.message.content = std::string("[cut]");
+    };
+    b->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        value.message.content = session::text_of(value.message.content) + " twice";
+        co_return;
+    };
+
+    play();
+
+    expect_aborted(stop_reason::superseded);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant [cut] twice"));
+}
+
+TEST_F(HookAborts, AStopWhileAResultIsStoredLetsMessageAppendEnd) {
+    a->append = [this](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == session::role::tool) {
+            (void)stop.request(stop_reason::superseded);
+            co_await yield();
+            value.message.content = std::string("[cut]");
+        }
+    };
+    model.turns = {calls({{"c1", "weather", "{}"}})};
+
+    play();
+
+    expect_aborted(stop_reason::superseded);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant ", "tool [cut]"));
+}
+
+TEST_F(HookAborts, AMessageThatIsAppendedAtAStopIsSeenByThePlugins) {
+    a->after = [this](after_request& request) -> boost::asio::awaitable<void> {
+        request.append(message_of(session::role::user, "Secret"));
+        co_await stop_and_hold();
+    };
+    b->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        if (value.message.role == session::role::user) {
+            value.message.content = std::string("[cut]");
+        }
+        co_return;
+    };
+
+    play();
+
+    expect_aborted(stop_reason::superseded);
+    EXPECT_THAT(stored_texts(), ElementsAre("assistant Hi", "user [cut]"));
+}
+
 TEST_F(HookAborts, AStopDuringTheEndOfTheTurn) {
     a->end = [this](stop_reason) {
         return stop_and_hold();
