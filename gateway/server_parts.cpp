@@ -358,8 +358,12 @@ run_settings make_run_settings(
     settings.max_result_bytes = all.tools.max_result_bytes;
     settings.max_thread_bytes = all.session.max_thread_bytes;
     settings.relaxed_durability = all.session.durability == session::durability::relaxed;
-    settings.supersede_active = all.session.supersede_active;
+    settings.supersede_active = all.session.on_busy == busy_policy::supersede;
     settings.supersede_detached = all.session.supersede_detached;
+    if (all.session.on_busy == busy_policy::enqueue) {
+        settings.queue = {all.session.queue_max, all.session.queue_hold};
+        settings.supersede_detached = false;
+    }
     settings.busy_wait = all.session.busy_wait;
     settings.translation.usage = all.server.usage;
     for (const agent_config& agent : all.agents) {

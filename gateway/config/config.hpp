@@ -86,13 +86,22 @@ struct auth_config {
     secret token;
 };
 
+/// `on_busy`: what becomes of a user message for a thread that has an active run.
+enum class busy_policy {
+    reject,    ///< It is refused.
+    enqueue,   ///< It waits for the thread's next run.
+    supersede, ///< It stops the run.
+};
+
 struct session_config {
     enum class store_kind { memory, sqlite };
     store_kind store = store_kind::sqlite;
     std::string sqlite_path = "agui.db";
     session::durability durability = session::durability::process;
-    session::history_policy history;          ///< on_partial and on_abandoned come from [tools].
-    bool supersede_active = false;            ///< `on_busy = "supersede"`.
+    session::history_policy history; ///< on_partial and on_abandoned come from [tools].
+    busy_policy on_busy = busy_policy::reject;
+    std::size_t queue_max = 100; ///< Of one thread.
+    std::chrono::seconds queue_hold{600};
     bool supersede_detached = true;           ///< `on_busy_detached = "supersede"`.
     std::chrono::milliseconds busy_wait{500}; ///< For a user message on a busy thread.
     std::chrono::seconds replay{600};

@@ -163,6 +163,18 @@ std::string_view client_history_name(session::client_history history) {
     return "auto";
 }
 
+std::string_view busy_name(busy_policy value) {
+    switch (value) {
+    case busy_policy::reject:
+        return "reject";
+    case busy_policy::enqueue:
+        return "enqueue";
+    case busy_policy::supersede:
+        return "supersede";
+    }
+    return "reject";
+}
+
 toml::table session_table(const session_config& session) {
     const bool memory = session.store == session_config::store_kind::memory;
     const session::history_policy& history = session.history;
@@ -172,7 +184,9 @@ toml::table session_table(const session_config& session) {
         {"durability", durability_name(session.durability)},
         {"client_history", client_history_name(history.client_history)},
         {"accept_client_system", history.accept_client_system},
-        {"on_busy", session.supersede_active ? "supersede" : "reject"},
+        {"on_busy", busy_name(session.on_busy)},
+        {"queue_max", static_cast<std::int64_t>(session.queue_max)},
+        {"queue_hold_seconds", seconds(session.queue_hold)},
         {"busy_wait_ms", session.busy_wait.count()},
         {"on_busy_detached", session.supersede_detached ? "supersede" : "reject"},
         {"replay_seconds", seconds(session.replay)},

@@ -39,14 +39,14 @@ void read_session(config_reader& table, session_config& session) {
          {"delta", client_history::delta}}
     );
     table.read("accept_client_system", session.history.accept_client_system);
-    std::optional<bool> supersede = session.supersede_active;
     table.read_choice(
-        "on_busy", supersede, {{"reject", false}, {"enqueue", std::nullopt}, {"supersede", true}}
+        "on_busy", session.on_busy,
+        {{"reject", busy_policy::reject},
+         {"enqueue", busy_policy::enqueue},
+         {"supersede", busy_policy::supersede}}
     );
-    if (!supersede) {
-        table.problem("on_busy", "\"enqueue\" is not supported by this version");
-    }
-    session.supersede_active = supersede.value_or(false);
+    table.read_number("queue_max", session.queue_max, 1, 10'000);
+    table.read_seconds("queue_hold_seconds", session.queue_hold, 0, day);
     table.read_choice(
         "on_busy_detached", session.supersede_detached, {{"supersede", true}, {"reject", false}}
     );

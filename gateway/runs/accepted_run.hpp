@@ -40,6 +40,19 @@ struct accepted_run {
         /// Of the thread, until the run has begun. Null: the requests of a thread do not line up.
         std::unique_ptr<run_registry::turn> thread_turn;
         std::unique_ptr<run_registry::admission> admission;
+
+        // With run_settings::queue:
+
+        /// The request itself, which an earlier process has left in the thread's queue.
+        std::optional<session::queued_request> queued;
+        /// With it: of the queue, so that no run takes it unseen. Null once it waits.
+        std::unique_ptr<run_registry::turn> queue_turn;
+        /// The queue held requests when the store was looked at.
+        bool others_queued = false;
+        /// Set while it waits in the queue: its run takes the messages of all that wait.
+        std::shared_ptr<waiting_run> waiting;
+        /// Set once its run has taken the messages of requests in the queue.
+        std::shared_ptr<queue_pass> pass;
     };
     /// Null: the request repeats a run, and `log` is that run's, so there is nothing to begin.
     std::unique_ptr<admitted> to_begin;

@@ -127,7 +127,7 @@ void event_log::schedule_flush() {
 }
 
 void event_log::flush() {
-    if (settings_.store == nullptr) {
+    if (settings_.store == nullptr || held_back_) {
         resumptions ready;
         {
             const std::lock_guard lock(mutex_);
@@ -135,7 +135,9 @@ void event_log::flush() {
             if (terminal_staged_ || ended_) {
                 return; // The terminal's commit makes everything visible.
             }
-            staged_from_ = events_.size() + 1;
+            if (!held_back_) {
+                staged_from_ = events_.size() + 1;
+            }
             visible_ = events_.size();
             take_waiters(ready);
         }

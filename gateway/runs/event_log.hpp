@@ -80,8 +80,14 @@ public:
     // Writer.
 
     /// The run's number in the store, if settings::run_number did not give it. To be called before
-    /// the first event.
-    void set_run_number(std::int64_t number) noexcept { settings_.run_number = number; }
+    /// the first event, or after hold_back().
+    void set_run_number(std::int64_t number) noexcept {
+        settings_.run_number = number;
+        held_back_ = false;
+    }
+    /// Until set_run_number(), events are visible at once and are not given to the store; what was
+    /// held back is stored with the events that follow. For a run that the store does not know yet.
+    void hold_back() noexcept { held_back_ = true; }
 
     /// Appends an event. It is given to the store, or readers are woken, after the current handler
     /// of the executor has returned, or at the end of the batch. From a terminal event on, entries
@@ -234,6 +240,7 @@ private:
     bool writer_waits_ = false;
     /// The timer in room() while it waits. Used on the executor only.
     boost::asio::steady_timer* writer_ = nullptr;
+    bool held_back_ = false; ///< Used on the executor only.
     bool in_batch_ = false;
     bool flush_scheduled_ = false;
     bool terminal_staged_ = false;

@@ -8,6 +8,7 @@
 #include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -65,6 +66,17 @@ session::run_status status_of(stop_reason reason) noexcept {
     return session::run_status::failed;
 }
 
+std::string_view reason_of_success(stop_reason reason) noexcept {
+    switch (reason) {
+    case stop_reason::external_tool:
+        return handed_off;
+    case stop_reason::partial_answers:
+        return answered_in_part;
+    default:
+        return "completed";
+    }
+}
+
 session::session_event end_event(const session::run_record& ended) {
     session::session_event event;
     event.type = ended.status == session::run_status::failed ? "run.failed" : "run.finished";
@@ -103,11 +115,11 @@ live_run::live_run(
       settings_(options),
       log_(std::move(events)),
       observed_(
-          settings_.observer == nullptr
-              ? nullptr
-              : std::make_unique<observed_sink>(
-                    *log_, *settings_.observer, place_.thread, record_, logger_
-                )
+          settings_.observer == nullptr ? nullptr
+                                        : std::make_unique<observed_sink>(
+                                              *log_, *settings_.observer, place_.thread, record_,
+                                              logger_, log_->last_sequence()
+                                          )
       ),
       translator_(
           observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_, settings_.translation
@@ -147,7 +159,12 @@ void live_run::start(
 
     translator_.set_time(time_.now());
     pass_failpoint("run.start");
-    translator_.start({key().thread_id, record_.run_id, record_.parent_run_id});
+    const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
+    if (log_->last_sequence() == 0) {
+        translator_.start(opening);
+    } else {
+        translator_.resume(opening, {});
+    }
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),
         [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
@@ -293,7 +310,7 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
     ended.status = status_of(end.reason);
     ended.end_reason = runner::error_code(end.reason);
     if (ended.end_reason.empty()) {
-        ended.end_reason = end.reason == stop_reason::external_tool ? "external_tool" : "completed";
+        ended.end_reason = reason_of_success(end.reason);
     }
     ended.ended_at = time_.now();
     ended.last_sequence = log_->last_sequence();
@@ -350,7 +367,8 @@ void live_run::on_last_reader_left(event_log::leaving how) {
         return;
     }
     detached_ = true;
-    const bool goes_on = how == event_log::leaving::cut_off;
+    how_left_ = how;
+    const bool goes_on = how == event_log::leaving::cut_off || is_awaited();
     switch (goes_on ? disconnect_policy::kind::go_on : settings_.on_disconnect.what) {
     case disconnect_policy::kind::cancel:
         stop(stop_reason::cancelled);
@@ -362,6 +380,7 @@ void live_run::on_last_reader_left(event_log::leaving how) {
         leave_after(settings_.detached, stop_reason::run_timeout);
         break;
     }
+    pass_failpoint("run.left");
     handlers_.on_detached(shared_from_this());
 }
 
@@ -369,8 +388,19 @@ void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
     detached_timer_.expires_after(after);
     detached_timer_.async_wait([weak = weak_from_this(), reason](boost::system::error_code ec) {
         const auto self = weak.lock();
-        if (!ec && self && !self->finished_ && self->log_->reader_count() == 0) {
+        if (!ec && self && !self->finished_ && self->log_->reader_count() == 0 &&
+            !self->is_awaited()) {
             self->stop(reason);
+        }
+    });
+}
+
+bool live_run::is_awaited() const { return handlers_.is_awaited && handlers_.is_awaited(place_); }
+
+void live_run::check_readers() {
+    boost::asio::post(executor_, [self = shared_from_this()] {
+        if (self->detached()) {
+            self->on_last_reader_left(self->how_left_);
         }
     });
 }

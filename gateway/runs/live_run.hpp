@@ -19,9 +19,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::gateway {
+
+// run_record::end_reason of runs that leave calls to the caller.
+inline constexpr std::string_view handed_off = "external_tool";
+inline constexpr std::string_view answered_in_part = "partial_answers";
 
 /// One run from its start to its end: translates the runner's events into its log, commits its
 /// changes, and ends it early if asked to. Used on one executor; functions marked "any thread" may
@@ -63,10 +68,13 @@ public:
         std::function<void(const std::shared_ptr<live_run>&)> on_orphaned;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         std::function<void(const std::shared_ptr<live_run>&)> on_end;
+        /// True: requests wait for its end, so it does not end for lack of readers. Once they wait
+        /// no longer, they call check_readers().
+        std::function<bool(const conversation_key&)> is_awaited;
     };
 
-    /// Writes RUN_STARTED and starts the agent loop. With `stopped`, the run is stopped for that
-    /// reason before its first step.
+    /// Writes RUN_STARTED, unless the log has it already, and starts the agent loop. With
+    /// `stopped`, the run is stopped for that reason before its first step.
     void start(
         runner::run_request request, runner::loop_services services, handlers to_notify,
         std::optional<runner::stop_reason> stopped
@@ -78,6 +86,10 @@ public:
     /// Any thread. Asks the run to end. The first reason counts; once the end is being stored, none
     /// does.
     void stop(runner::stop_reason reason) noexcept { (void)stop_.request(reason); }
+    /// Any thread. Does what the end of the last reader does, if the run had readers and has none.
+    void check_readers();
+    /// The last reader had left before the run began. On the executor, after start().
+    void readers_left_before(event_log::leaving how) { on_last_reader_left(how); }
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
     }
@@ -112,6 +124,7 @@ public:
 private:
     void on_last_reader_left(event_log::leaving how);
     void leave_after(std::chrono::seconds after, runner::stop_reason reason);
+    [[nodiscard]] bool is_awaited() const;
     [[nodiscard]] session::run_record ended_record(const runner::run_end& end) const;
     void ensure_ended() noexcept;
     void end_without_store();
@@ -138,8 +151,9 @@ private:
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};
-    bool finished_ = false; ///< A stop comes too late.
-    bool stored_ = false;   ///< Its end is stored.
+    event_log::leaving how_left_ = event_log::leaving::left; ///< The last reader, if detached_.
+    bool finished_ = false;                                  ///< A stop comes too late.
+    bool stored_ = false;                                    ///< Its end is stored.
     bool over_ = false;     ///< Readers can see its end, and ended_ is set.
     bool too_long_ = false; ///< Its events have exceeded their limit.
 };

@@ -181,8 +181,11 @@ private:
             orphan_.key.thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
         };
         if (orphan_.last_sequence == 0) {
-            // The crash came before RUN_STARTED was durable.
+            // The crash came before RUN_STARTED was durable. If the run had waited in the queue, it
+            // has been shown, with this time.
+            writer.set_time(orphan_.run.started_at);
             writer.start(opening);
+            writer.set_time(now_);
         } else {
             writer.resume(opening, open_);
         }

@@ -7,6 +7,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -39,6 +40,70 @@ struct repeated_run {
     bool by_key = false; ///< It was found by its idempotency key, not by its runId.
 };
 
+failure reused(bool by_key) {
+    return by_key
+               ? failure{errc::run_id_reused, "this key was already used with a different request", "Idempotency-Key", {}}
+               : failure{
+                     errc::run_id_reused,
+                     "this runId was already used with a different request",
+                     "runId",
+                     {}
+                 };
+}
+
+// Null: it repeats no request of this process that waits in the queue.
+std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request) {
+    const run_core& core = *request.core;
+    const std::string& key = request.what.idempotency_key;
+    if (!core.settings.queue) {
+        return nullptr;
+    }
+    if (auto found = core.queue.find(request.place, request.what.input.run_id)) {
+        return found;
+    }
+    return key.empty() ? nullptr : core.queue.find_by_key(request.place, key);
+}
+
+// Looks for what an earlier process has left in the thread's queue: this request, or others. If it
+// is this one, no run takes its messages until it waits (queue_turn).
+boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& request) {
+    run_registry& registry = request.core->registry;
+    const std::string& key = request.what.idempotency_key;
+    for (bool found_by_key = false;;) {
+        request.queue_turn = co_await registry.take_turn(request.place, "queue");
+        auto queued = co_await request.core->store_of(request.place).queued(request.place.thread);
+        if (!queued) {
+            co_return queued.error();
+        }
+        const auto is_meant = [&](const session::queued_request& each) {
+            return each.run_id == request.what.input.run_id ||
+                   (!key.empty() && each.idempotency_key == key);
+        };
+        const auto own = std::ranges::find_if(*queued, is_meant);
+        if (own == queued->end()) {
+            request.others_queued = !queued->empty();
+            request.queue_turn.reset();
+            co_return result<void>();
+        }
+        const bool by_key = own->run_id != request.what.input.run_id;
+        if (own->input_digest != request.digest || own->agent_id != request.agent->settings.id) {
+            co_return reused(by_key || found_by_key);
+        }
+        if (!by_key) {
+            request.queued = std::move(*own);
+            co_return result<void>();
+        }
+        // It continues under the id that it was queued with, by which stops must reach it. With one
+        // turn at a time, because others may take them in another order.
+        found_by_key = true;
+        request.queue_turn.reset();
+        request.id_turn.reset();
+        request.what.input.run_id = own->run_id;
+        request.arrival = registry.arrive(request.place, own->run_id, request.what.received);
+        request.id_turn = co_await registry.take_turn(request.place, "run " + own->run_id);
+    }
+}
+
 // The run that a request repeats (P6). If there is none, `request` gets the store's view of its
 // thread.
 boost::asio::awaitable<result<std::optional<repeated_run>>>
@@ -47,6 +112,20 @@ find_repeated(accepted_run::admitted& request) {
     session::store& store = core.store_of(request.place);
     const std::string& run_id = request.what.input.run_id;
     const std::string& key = request.what.idempotency_key;
+    // In the order in which a request goes from one to the next.
+    if (const auto waiting = find_waiting(request)) {
+        const bool by_other_id = waiting->record.run_id != run_id;
+        co_return repeated_run{{waiting->record, waiting->log}, by_other_id};
+    }
+    if (core.settings.queue) {
+        const auto looked = co_await look_into_queue(request);
+        if (!looked) {
+            co_return looked.error();
+        }
+        if (request.queued) {
+            co_return std::optional<repeated_run>();
+        }
+    }
     const auto live = core.registry.active(request.place);
     bool is_known = live && live->record().run_id == run_id;
     if (!is_known) {
@@ -78,17 +157,6 @@ find_repeated(accepted_run::admitted& request) {
         co_return std::optional<repeated_run>();
     }
     co_return repeated_run{std::move(**known), by_key};
-}
-
-failure reused(bool by_key) {
-    return by_key
-               ? failure{errc::run_id_reused, "this key was already used with a different request", "Idempotency-Key", {}}
-               : failure{
-                     errc::run_id_reused,
-                     "this runId was already used with a different request",
-                     "runId",
-                     {}
-                 };
 }
 
 } // namespace

@@ -1,16 +1,24 @@
 #include "gateway/runs/run_beginning.hpp"
 
+#include "gateway/runs/queued_run.hpp"
 #include "gateway/runs/run_launch.hpp"
 #include "gateway/runs/run_setup.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,7 +48,9 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         return !taken && taken.error().code == errc::thread_busy;
     };
     auto taken = co_await store.acquire(place.thread, input.run_id);
-    if (!is_busy(taken) || !ends_in_user_message(input)) {
+    // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
+    // answer must not be refused for that.
+    if (!is_busy(taken) || (!ends_in_user_message(input) && !core.settings.queue)) {
         co_return taken;
     }
     pass_failpoint("admission.busy");
@@ -65,6 +75,64 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     }
 }
 
+// With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
+// refused instead of waiting.
+boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
+    run_core& core = *request.core;
+    if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
+        co_return false;
+    }
+    const auto taken = co_await core.store_of(request.place)
+                           .acquire(request.place.thread, request.what.input.run_id);
+    if (taken) {
+        co_return true;
+    }
+    if (taken.error().code != errc::thread_busy || request.arrival->stopped()) {
+        co_return taken.error();
+    }
+    co_return false;
+}
+
+// True: the request waits in the queue, and has been moved there; false: it need not, and it has
+// acquired the thread.
+boost::asio::awaitable<result<bool>> join_queue(
+    std::unique_ptr<accepted_run::admitted>& to_begin, const std::shared_ptr<event_log>& log,
+    const std::vector<session::message>& messages
+) {
+    accepted_run::admitted& request = *to_begin;
+    run_core& core = *request.core;
+    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    const auto watch = core.registry.watch_place(request.place, request.executor);
+    for (;;) {
+        const auto free = co_await is_free(request);
+        if (!free) {
+            co_return free.error();
+        }
+        if (*free) {
+            co_return false;
+        }
+        const auto queued = co_await wait_in_queue(to_begin, log, messages);
+        if (queued) {
+            co_return true;
+        }
+        if (queued.error().code != errc::not_found) {
+            co_return queued.error();
+        }
+        if (std::chrono::steady_clock::now() >= give_up) {
+            co_return failure{
+                errc::thread_busy,
+                "another run is active on this thread",
+                {},
+                core.store_of(request.place).active_run(request.place.thread)
+            };
+        }
+        // The first run of the thread is about to begin; or the thread was removed, which those who
+        // wait there will see now.
+        core.registry.wake(request.place);
+        co_await watch->wait_until(give_up);
+    }
+}
+
 // The steps while the run holds its thread: nothing else changes what they rely on.
 class run_beginning {
 public:
@@ -74,7 +142,7 @@ public:
           store_(core_.store_of(request.place)),
           log_(std::move(log)) {}
 
-    boost::asio::awaitable<result<void>> begin() {
+    boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
         check_failpoint("admission.thread_taken");
         const bool recovered = co_await core_.orphans.recover_held(store_, request_.place);
         check_failpoint("admission.settled");
@@ -87,12 +155,16 @@ public:
             co_return loaded.error();
         }
         check_failpoint("begin.loaded");
+        if (const auto taken = co_await take_queue(); !taken) {
+            co_return taken.error();
+        }
         auto planned = plan();
         if (!planned) {
             co_return planned.error();
         }
         check_failpoint("begin.planned");
         session::run_record record = make_record();
+        add_queue_changes();
         const auto begun =
             co_await store_.begin(request_.place.thread, record, plan_.change, basis_);
         if (!begun) {
@@ -101,8 +173,7 @@ public:
         check_failpoint("begin.stored");
         record.number = begun->number;
         session::apply(thread_, plan_.change);
-        launch(std::move(record));
-        co_return result<void>();
+        co_return launch(std::move(record));
     }
 
 private:
@@ -116,6 +187,83 @@ private:
             request_.thread = std::move(*loaded);
         }
         co_return result<void>();
+    }
+
+    // The messages that wait become those of this request: if it is itself one that waits, or if it
+    // answers all open calls and nobody waits, which is so after a restart.
+    boost::asio::awaitable<result<void>> take_queue() {
+        translator::run_input& input = request_.what.input;
+        if (!request_.waiting && !may_take_abandoned()) {
+            co_return result<void>();
+        }
+        // Until the run is active: then the queue no longer has what it takes.
+        queue_turn_ = co_await core_.registry.take_turn(request_.place, "queue");
+        auto queued = co_await store_.queued(request_.place.thread);
+        if (!queued) {
+            co_return queued.error();
+        }
+        check_failpoint("queue.read");
+        run_queue::taken taken = core_.queue.take(
+            request_.place, input.run_id, request_.agent->settings.id, std::move(*queued)
+        );
+        request_.pass = std::move(taken.pass);
+        taken_ = std::move(taken.requests);
+        check_failpoint("queue.taken");
+        bool has_own = false;
+        std::set<std::string, std::less<>> ids;
+        for (session::queued_request& each : taken_) {
+            has_own = has_own || each.run_id == input.run_id;
+            for (session::message& message : each.messages) {
+                // Somebody may have sent a message again, in another request.
+                if (ids.insert(message.id).second) {
+                    input.messages.push_back(std::move(message));
+                }
+            }
+        }
+        if (request_.waiting && !has_own) {
+            co_return failure{errc::not_found, "the conversation was removed", {}, {}};
+        }
+        co_return result<void>();
+    }
+
+    [[nodiscard]] bool may_take_abandoned() const {
+        const std::vector<session::message>& messages = request_.what.input.messages;
+        if (!request_.others_queued || core_.queue.is_awaited(request_.place) || messages.empty() ||
+            messages.back().role != session::role::tool || !request_.thread) {
+            return false;
+        }
+        std::set<std::string_view> answered;
+        for (const session::message& each : messages) {
+            if (each.role == session::role::user) {
+                return false; // With history, the place of what is new is not certain.
+            }
+            answered.insert(each.tool_call_id);
+        }
+        return std::ranges::all_of(request_.thread->calls, [&](const session::call_record& call) {
+            return call.status != session::call_status::pending || answered.contains(call.id);
+        });
+    }
+
+    void add_queue_changes() {
+        for (const session::queued_request& each : taken_) {
+            plan_.change.dequeued.push_back(each.number);
+            if (each.run_id == request_.what.input.run_id) {
+                continue;
+            }
+            session::run_record record;
+            record.run_id = each.run_id;
+            record.parent_run_id = each.parent_run_id;
+            record.agent_id = each.agent_id;
+            record.input_digest = each.input_digest;
+            record.idempotency_key = each.idempotency_key;
+            record.protocol = each.protocol;
+            record.status = session::run_status::finished;
+            record.end_reason = "answered";
+            record.answered_by = request_.what.input.run_id;
+            record.started_at = each.queued_at;
+            record.ended_at = now_;
+            plan_.change.answered.push_back(std::move(record));
+        }
     }
 
     result<void> plan() {
@@ -137,6 +285,11 @@ private:
                                                         : request_.agent->client_history;
         if (sends) {
             policy.client_history = *sends;
+        }
+        if (request_.pass) {
+            // Only what is new is in the queue.
+            policy.client_history = session::client_history::delta;
+            policy.mode = session::history_mode::server;
         }
         auto plan = session::plan_history(
             thread_, history_of(core_.settings, services.tools, input), policy
@@ -179,11 +332,12 @@ private:
         record.input_digest = std::move(request_.digest);
         record.idempotency_key = request_.what.idempotency_key;
         record.protocol = translator::to_string(input.projection);
-        record.started_at = now_;
+        // As RUN_STARTED says, which who waits has been shown.
+        record.started_at = request_.waiting ? request_.waiting->record.started_at : now_;
         return record;
     }
 
-    void launch(session::run_record record) {
+    std::shared_ptr<live_run> launch(session::run_record record) {
         const translator::run_input& input = request_.what.input;
         runner::run_request run;
         run.key = request_.place.thread;
@@ -197,7 +351,9 @@ private:
         run.external_tools = std::move(tools_);
         run.headers = std::move(request_.what.headers);
         run.thread = std::move(thread_);
-        launch_run(request_, std::move(log_), std::move(record), std::move(run), *agent.model);
+        return launch_run(
+            request_, std::move(log_), std::move(record), std::move(run), *agent.model
+        );
     }
 
     accepted_run::admitted& request_;
@@ -207,34 +363,31 @@ private:
     session::thread_record thread_;
     session::store::basis basis_;
     std::vector<runner::tool_definition> tools_;
+    std::unique_ptr<run_registry::turn> queue_turn_;
+    std::vector<session::queued_request> taken_; ///< From the queue, in order.
     session::history_plan plan_;
     unix_ms now_ = 0;
 };
 
+boost::asio::awaitable<void> end_pass_after(
+    std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<queue_pass> pass,
+    std::shared_ptr<live_run> run
+) {
+    co_await run->ended().wait();
+    core->queue.end_pass(*pass, std::nullopt);
+    core->registry.wake(place);
+}
+
 } // namespace
 
-boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
-    // Destroyed when this function returns.
-    const std::unique_ptr<accepted_run::admitted> to_begin = std::move(accepted.to_begin);
-    if (!to_begin) {
-        co_return result<void>();
-    }
-    accepted_run::admitted& request = *to_begin;
+boost::asio::awaitable<result<std::shared_ptr<live_run>>>
+begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log) {
     run_core& core = *request.core;
-    if (core.settings.supersede_active) {
-        // In the order in which they came: an older message must not stop the run of a newer one.
-        // Until the run has begun, because only then the next message can stop it.
-        request.thread_turn = co_await core.registry.take_turn(request.place, "thread");
-    }
-    const auto taken = co_await take_thread(request);
-    if (!taken) {
-        co_return taken.error();
-    }
     request.arrival->holds_thread();
-    result<void> begun = failure{errc::internal, {}, {}, {}};
+    result<std::shared_ptr<live_run>> begun = failure{errc::internal, {}, {}, {}};
     std::exception_ptr thrown;
     try {
-        run_beginning beginning(request, std::move(accepted.log));
+        run_beginning beginning(request, std::move(log));
         begun = co_await beginning.begin();
     } catch (...) {
         thrown = std::current_exception();
@@ -246,10 +399,75 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
         }
         core.store_of(request.place).release(request.place.thread, request.what.input.run_id);
     }
+    if (core.settings.queue) {
+        core.registry.wake(request.place); // From now on messages can be stored for the thread.
+    }
+    if (request.pass && !thrown && begun) {
+        boost::asio::co_spawn(
+            request.executor, end_pass_after(request.core, request.place, request.pass, *begun),
+            boost::asio::detached
+        );
+    } else if (request.pass) {
+        // What can never succeed leaves the queue, so that later messages are answered.
+        if (!thrown && !may_succeed_later(begun.error().code)) {
+            for (const std::int64_t number : request.pass->numbers) {
+                (void)co_await core.store_of(request.place).withdraw(request.place.thread, number);
+            }
+            core.services.log.log(
+                log_level::warning, "the messages in the queue of a thread could not be answered",
+                {{"thread", request.place.thread.thread_id}, {"run", request.pass->run_id}}
+            );
+        }
+        core.queue.end_pass(
+            *request.pass,
+            thrown ? failure{errc::internal, "the run could not begin", {}, {}} : begun.error()
+        );
+        core.registry.wake(request.place);
+    }
     if (thrown) {
         std::rethrow_exception(thrown);
     }
     co_return begun;
+}
+
+boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
+    // Destroyed when this function returns, unless it waits in the queue.
+    std::unique_ptr<accepted_run::admitted> to_begin = std::move(accepted.to_begin);
+    if (!to_begin) {
+        co_return result<void>();
+    }
+    accepted_run::admitted& request = *to_begin;
+    run_core& core = *request.core;
+    bool has_thread = false;
+    if (core.settings.queue) {
+        const auto messages = messages_to_queue(request.what.input, request.thread);
+        if (request.queued || !messages.empty()) {
+            const auto waits = co_await join_queue(to_begin, accepted.log, messages);
+            if (!waits) {
+                co_return waits.error();
+            }
+            if (*waits) {
+                co_return result<void>();
+            }
+            has_thread = true;
+        }
+    }
+    if (core.settings.supersede_active) {
+        // In the order in which they came: an older message must not stop the run of a newer one.
+        // Until the run has begun, because only then the next message can stop it.
+        request.thread_turn = co_await core.registry.take_turn(request.place, "thread");
+    }
+    if (!has_thread) {
+        const auto taken = co_await take_thread(request);
+        if (!taken) {
+            co_return taken.error();
+        }
+    }
+    const auto begun = co_await begin_on_thread(request, std::move(accepted.log));
+    if (!begun) {
+        co_return begun.error();
+    }
+    co_return result<void>();
 }
 
 } // namespace agui::gateway

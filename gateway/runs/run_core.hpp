@@ -4,6 +4,7 @@
 #include "gateway/runs/ephemeral_store.hpp"
 #include "gateway/runs/orphan_threads.hpp"
 #include "gateway/runs/process_services.hpp"
+#include "gateway/runs/run_queue.hpp"
 #include "gateway/runs/run_registry.hpp"
 #include "gateway/runs/run_settings.hpp"
 #include "session/store/store.hpp"
@@ -15,7 +16,7 @@ namespace agui::gateway {
 
 /// What the parts of the run service share. Owned by shared_ptr: by the service, and by every call
 /// and run that may outlive it. Safe to use from any thread.
-struct run_core {
+struct run_core : std::enable_shared_from_this<run_core> {
     run_core(process_services given, run_settings options);
     run_core(const run_core&) = delete;
     run_core& operator=(const run_core&) = delete;
@@ -27,6 +28,7 @@ struct run_core {
     const process_services services;
     const run_settings settings;
     run_registry registry;
+    run_queue queue;
     orphan_threads orphans;
     const std::shared_ptr<ephemeral_store> ephemeral;
 };

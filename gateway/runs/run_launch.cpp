@@ -1,6 +1,5 @@
 #include "gateway/runs/run_launch.hpp"
 
-#include "gateway/runs/live_run.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <optional>
@@ -58,6 +57,12 @@ live_run::handlers handlers_of(const std::shared_ptr<run_core>& core) {
             on_end(*owner, run);
         }
     };
+    if (core->settings.queue) {
+        handlers.is_awaited = [weak](const conversation_key& place) {
+            const auto owner = weak.lock();
+            return owner && owner->queue.is_awaited(place);
+        };
+    }
     return handlers;
 }
 
@@ -74,7 +79,7 @@ live_run::settings settings_of(const run_core& core, const requested_run& what) 
 
 } // namespace
 
-void launch_run(
+std::shared_ptr<live_run> launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
     runner::run_request run, runner::model_provider& model
 ) {
@@ -114,6 +119,7 @@ void launch_run(
     check_failpoint("launch.registered");
     live->start(std::move(run), parts, std::move(handlers), stopped);
     registered.live.reset();
+    return live;
 }
 
 } // namespace agui::gateway

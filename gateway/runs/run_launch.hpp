@@ -2,6 +2,7 @@
 
 #include "gateway/runs/accepted_run.hpp"
 #include "gateway/runs/event_log.hpp"
+#include "gateway/runs/live_run.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "session/conversation/thread.hpp"
 
@@ -13,7 +14,7 @@ namespace agui::gateway {
 /// has ended; a stop of the request becomes a stop of the run. Throws if the run cannot start: all
 /// who waited for it have then been released, and it still holds its thread. Called on the
 /// request's executor.
-void launch_run(
+std::shared_ptr<live_run> launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
     runner::run_request run, runner::model_provider& model
 );

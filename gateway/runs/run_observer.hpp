@@ -28,15 +28,21 @@ struct observed_event {
 /// time.
 using run_observer = std::function<void(const observed_event&)>;
 
-/// Passes a run's events on, and reports them to an observer. Used on the run's executor; what its
-/// arguments refer to must outlive it.
+/// Passes a run's events on, from the one after `sequence` on, and reports them to an observer.
+/// Used on the run's executor; what its arguments refer to must outlive it.
 class observed_sink final : public translator::wire_sink {
 public:
     observed_sink(
         translator::wire_sink& next, const run_observer& observer,
-        const session::thread_key& thread, const session::run_record& run, logger& log
+        const session::thread_key& thread, const session::run_record& run, logger& log,
+        std::uint64_t sequence = 0
     )
-        : next_(next), observer_(observer), thread_(thread), run_(run), log_(log) {}
+        : next_(next),
+          observer_(observer),
+          thread_(thread),
+          run_(run),
+          log_(log),
+          sequence_(sequence) {}
 
     void on_event(const translator::wire_event& event) override;
 
@@ -54,7 +60,7 @@ private:
     const session::thread_key& thread_;
     const session::run_record& run_;
     logger& log_;
-    std::uint64_t sequence_ = 0;
+    std::uint64_t sequence_; ///< Of the last event.
     std::string terminal_;
 };
 

@@ -28,12 +28,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
         runs_.erase(run);
         forget_detached(run.get());
     }
-    try {
-        notify(run->place());
-    } catch (const std::exception&) {
-        // No memory: those who wait for the thread check again when their wait times out.
-        return;
-    }
+    wake(run->place());
 }
 
 std::shared_ptr<live_run> run_registry::active(const conversation_key& place) const {
@@ -53,7 +48,7 @@ std::vector<std::shared_ptr<live_run>> run_registry::active_runs() const {
 }
 
 std::shared_ptr<live_run> run_registry::add_detached(const std::shared_ptr<live_run>& run) {
-    notify(run->place());
+    wake(run->place());
     const std::lock_guard lock(mutex_);
     forget_detached(run.get());
     detached_places_[run.get()] = detached_.insert(detached_.end(), run);
@@ -143,7 +138,7 @@ void run_registry::end_arrival(const std::shared_ptr<arriving>& request, bool he
     }
     request->over.set();
     if (held_thread && !has_run) {
-        notify(place);
+        wake(place);
     }
 }
 
@@ -178,7 +173,7 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
         }
     }
     if (!found.requests_.empty()) {
-        notify(place);
+        wake(place);
     }
     return found;
 }
@@ -191,7 +186,8 @@ boost::asio::awaitable<bool> run_registry::stopping::wait() {
     }
     for (const std::shared_ptr<arriving>& request : requests_) {
         co_await request->over.wait();
-        // Without the lock: it is set before `over` and never changed.
+        // Without the lock: these are set before `over` and never changed.
+        stopped = stopped || request->ended_by_stop;
         if (const std::shared_ptr<live_run> run = request->run) {
             co_await run->ended().wait();
             stopped = stopped || run->was_stopped();
@@ -216,9 +212,14 @@ std::vector<std::shared_ptr<change_signal>> run_registry::watching(const convers
     return told;
 }
 
-void run_registry::notify(const conversation_key& place) const {
-    for (const std::shared_ptr<change_signal>& signal : watching(place)) {
-        signal->notify();
+void run_registry::wake(const conversation_key& place) const noexcept {
+    try {
+        for (const std::shared_ptr<change_signal>& signal : watching(place)) {
+            signal->notify();
+        }
+    } catch (const std::exception&) {
+        // No memory: those who wait for the thread check again when their wait times out.
+        return;
     }
 }
 
@@ -301,8 +302,17 @@ void run_registry::end_turn(const run_name& name) {
 }
 
 void run_registry::begin_drain() {
-    const std::lock_guard lock(mutex_);
-    draining_ = true;
+    std::vector<std::shared_ptr<change_signal>> waiting;
+    {
+        const std::lock_guard lock(mutex_);
+        draining_ = true;
+        for (const auto& [place, signal] : watches_) {
+            waiting.push_back(signal);
+        }
+    }
+    for (const std::shared_ptr<change_signal>& signal : waiting) {
+        signal->notify();
+    }
 }
 
 std::vector<std::shared_ptr<live_run>> run_registry::begin_stop() {

@@ -107,12 +107,14 @@ public:
     /// or lost its last reader, a request that held the thread has ended without a run, or a stop
     /// came.
     class watch;
+    /// Wakes all who watch the conversation.
+    void wake(const conversation_key& place) const noexcept;
     [[nodiscard]] std::unique_ptr<watch>
     watch_place(conversation_key place, const boost::asio::any_io_executor& executor);
 
     // Shutdown.
 
-    /// From here on admit() refuses.
+    /// From here on admit() refuses. Wakes all who watch a conversation.
     void begin_drain();
     /// The same, and all runs must end: returns the active ones, which the caller must stop; for
     /// later ones add() returns a reason.
@@ -139,7 +141,6 @@ private:
     void forget_detached(const live_run* run);
     [[nodiscard]] std::vector<std::shared_ptr<change_signal>> watching(const conversation_key& place
     ) const;
-    void notify(const conversation_key& place) const;
     [[nodiscard]] std::shared_ptr<live_run> any_run(std::shared_ptr<completion_event>& admitted);
 
     const limits limits_;
@@ -172,6 +173,7 @@ struct run_registry::arriving {
     run_name name;
     std::optional<runner::stop_reason> stop;
     std::shared_ptr<live_run> run; ///< The run that it has become.
+    bool ended_by_stop = false;    ///< It was visible to clients, and a stop has ended it.
     completion_event over;         ///< It has become a run, or never will.
 };
 
@@ -188,6 +190,8 @@ public:
     void holds_thread() noexcept { holds_thread_ = true; }
     /// True if a stop has reached it: it should wait no longer, and its run must end at once.
     [[nodiscard]] bool stopped() const;
+    /// A stop has ended it although it is no run: for clients it was one.
+    void set_ended_by_stop() noexcept { request_->ended_by_stop = true; }
 
 private:
     friend class run_registry;

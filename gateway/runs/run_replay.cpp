@@ -1,5 +1,7 @@
 #include "gateway/runs/run_replay.hpp"
 
+#include "gateway/runs/answered_run.hpp"
+
 #include <boost/asio/this_coro.hpp>
 
 #include <chrono>
@@ -18,6 +20,9 @@ boost::asio::awaitable<result<std::optional<known_run>>>
 look_run_up(run_core& core, conversation_key place, std::string run_id) {
     if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log()};
+    }
+    if (const auto waiting = core.queue.find(place, run_id)) {
+        co_return known_run{waiting->record, waiting->log};
     }
     auto kept = core.registry.find_log(place, run_id);
     auto stored =
@@ -60,6 +65,9 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
     }
     session::store& store = core.store_of(place);
     const failure expired{errc::run_expired, "the events of this run are gone", "runId", {}};
+    if (!run.record.answered_by.empty()) {
+        co_return co_await answered_log(core, place, run.record);
+    }
     if (!store.keeps_logs()) {
         co_return expired;
     }

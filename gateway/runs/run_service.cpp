@@ -170,6 +170,9 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
     const std::shared_ptr<run_core> core = core_;
     for (const bool ephemeral : {false, true}) {
         const conversation_key place{key, ephemeral};
+        if (const auto waiting = core->queue.find(place, run_id)) {
+            co_await waiting->over.wait();
+        }
         std::shared_ptr<live_run> run;
         {
             // With its turn, because a run that is just beginning may be in the store, but not

@@ -57,6 +57,14 @@ struct run_settings {
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = 64U << 20U; ///< `session.max_thread_bytes`.
     bool relaxed_durability = false;
+    /// `session.on_busy = "enqueue"`: messages for a busy thread wait for its next run.
+    struct queue_settings {
+        std::size_t max = 100; ///< `session.queue_max`, of each thread.
+        /// `session.queue_hold_seconds`: how long they do not abandon calls of a hand-off that came
+        /// after them.
+        std::chrono::seconds hold{600};
+    };
+    std::optional<queue_settings> queue;
     bool supersede_active = false;  ///< `session.on_busy = "supersede"`.
     bool supersede_detached = true; ///< `session.on_busy_detached = "supersede"`.
     /// How long a user message waits for a busy thread's run to end or to lose its readers.

@@ -164,6 +164,22 @@ std::string instructions_of(const agent_entry& agent, const session::thread_reco
     return agent.prompt.render(values);
 }
 
+bool answers_pending_call(
+    const translator::run_input& input, const session::thread_record& thread
+) {
+    return std::ranges::any_of(thread.calls, [&](const session::call_record& call) {
+        return call.status == session::call_status::pending &&
+               std::ranges::any_of(input.messages, [&](const session::message& each) {
+                   return each.role == session::role::tool && each.tool_call_id == call.id;
+               });
+    });
+}
+
+// For a message without an id.
+std::string message_id(const translator::run_input& input, std::size_t index) {
+    return input.run_id + ":" + std::to_string(index);
+}
+
 } // namespace
 
 result<std::vector<runner::tool_definition>> external_tools(
@@ -219,7 +235,7 @@ session::history_input history_of(
     history.messages = input.messages;
     for (std::size_t i = 0; i < history.messages.size(); ++i) {
         if (history.messages[i].id.empty()) {
-            history.messages[i].id = input.run_id + ":" + std::to_string(i);
+            history.messages[i].id = message_id(input, i);
         }
     }
     session::make_ids_distinct(history.messages);
@@ -236,6 +252,35 @@ session::history_input history_of(
         return server_tools.contains(name);
     };
     return history;
+}
+
+std::vector<session::message> messages_to_queue(
+    const translator::run_input& input, const std::optional<session::thread_record>& thread
+) {
+    const auto is_user = [](const session::message& each) {
+        return each.role == session::role::user;
+    };
+    const auto last_other =
+        std::find_if_not(input.messages.rbegin(), input.messages.rend(), is_user);
+    std::vector<session::message> found(last_other.base(), input.messages.end());
+    const std::size_t before = input.messages.size() - found.size();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i].id.empty()) {
+            found[i].id = message_id(input, before + i);
+        }
+    }
+    session::make_ids_distinct(found);
+    if (thread && answers_pending_call(input, *thread)) {
+        return {};
+    }
+    if (thread && !found.empty()) {
+        std::set<std::string_view> known;
+        for (const session::stored_message& node : thread->nodes) {
+            known.insert(node.message.id);
+        }
+        std::erase_if(found, [&](const session::message& each) { return known.contains(each.id); });
+    }
+    return found;
 }
 
 chosen_agent agent_of(

@@ -10,6 +10,7 @@
 #include "session/history/history_plan.hpp"
 #include "translator/input/run_input.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,13 @@ namespace agui::gateway {
 [[nodiscard]] session::history_input history_of(
     const run_settings& settings, const runner::tool_registry& server_tools,
     const translator::run_input& input
+);
+
+/// The user messages at the end of a request that its thread does not have, with ids: what waits if
+/// the thread is busy. Empty: the request is not one that could wait, such as one that also answers
+/// a call.
+[[nodiscard]] std::vector<session::message> messages_to_queue(
+    const translator::run_input& input, const std::optional<session::thread_record>& thread
 );
 
 struct chosen_agent {

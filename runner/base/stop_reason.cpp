@@ -71,6 +71,15 @@ std::string_view error_code(stop_reason reason) noexcept {
     return "internal";
 }
 
+stop_reason stop_reason_of(std::string_view code) noexcept {
+    for (int value = 0; value <= static_cast<int>(stop_reason::error); ++value) {
+        if (error_code(static_cast<stop_reason>(value)) == code) {
+            return static_cast<stop_reason>(value);
+        }
+    }
+    return stop_reason::error;
+}
+
 std::string_view describe(stop_reason reason) noexcept {
     switch (reason) {
     case stop_reason::completed:

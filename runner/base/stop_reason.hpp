@@ -40,6 +40,9 @@ enum class stop_class { success, stopped, failed };
 /// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR; empty for successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
+/// The reason with that error_code(). Empty: completed; unknown: error.
+[[nodiscard]] stop_reason stop_reason_of(std::string_view error_code) noexcept;
+
 /// A sentence for people. It is fixed: it holds nothing that a model server has said.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 

@@ -18,7 +18,7 @@ export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ??
 
 /// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
 /// is not over, and none of them may be refused for that. The gateway is not started yet.
-export async function createCampaign({ folder, seed, mayFail = false, durability = 'process', hasty = false }) {
+export async function createCampaign({ folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false }) {
     fs.mkdirSync(folder, { recursive: true });
 
     // The same seed gives the same decisions; the timing depends on the machine.
@@ -130,6 +130,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     store = "sqlite:${database}"
     durability = "${durability}"
     ${hasty ? 'busy_wait_ms = 60000' : ''}
+    ${queue ? 'on_busy = "enqueue"' : ''}
     replay_seconds = 86400
     [models.main]
     provider = "openai"
@@ -227,6 +228,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         let last = 0;
         let terminal;
         let seen = false;
+        let unknown = false;
         counts.runs += 1;
         const onFrame = (sequence, data) => {
             const event = JSON.parse(data);
@@ -241,7 +243,8 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         };
         for (let attempt = 0; !terminal; attempt += 1) {
             await untilReady();
-            const again = seen && random() < 0.7;
+            const again = seen && !unknown && random() < 0.7;
+            unknown = false;
             if (attempt > 0) counts[again ? 'reattached' : 'reposts'] += 1;
             try {
                 const reply = again
@@ -256,6 +259,8 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                     continue;
                 }
                 if (reply.status === 409 && attempt === 0) violation('busy after its end', { thread, run, reply });
+                // Until it is repeated, the gateway does not look for a message that waited before the kill.
+                if (reply.status === 404 && queue && last === 1) { unknown = true; continue; }
                 if (reply.status === 404 && seen) violation('a run that was seen is unknown', { thread, run, last });
                 const expected = reply.status === 503 || reply.status === 409 || (mayFail && reply.status === 500);
                 if (!expected) violation('refused', { thread, run, reply });
@@ -280,7 +285,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                 const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
                 const stopAfter = below(8) === 0 ? 2 + below(8) : 0;
                 const driven = drive(thread, run, { messages: [message], tools }, [], stopAfter);
-                if (hasty && kind !== 'external') { // A hand-off waits for its answer, not for another message.
+                if ((hasty || queue) && kind !== 'external') { // A hand-off waits for its answer, not for another message.
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [])]);
                 }

@@ -25,6 +25,7 @@ const { values: options } = parseArgs({
 // `when` a failpoint is reached: while clients use the gateway, at its start, at the start after a kill, or when it stops.
 // `at` is how often it is passed before it acts. Failpoints where nothing can fail have no error. With durability power, all that
 // is stored goes through the store's queue. `hasty`: clients send messages to threads that are busy.
+// `queue`: so they do, and the messages wait in the threads' queues.
 const all = ['kill', 'error', 'delay'];
 const noError = ['kill', 'delay'];
 const places = [
@@ -34,6 +35,12 @@ const places = [
     { name: 'agui.input_read', at: 15, ways: all },
     { name: 'admission.arrived', at: 15, ways: all },
     { name: 'admission.busy', at: 5, ways: noError, hasty: true },
+    { name: 'queue.store', at: 5, ways: all, queue: true },
+    { name: 'queue.stored', at: 5, ways: all, queue: true },
+    { name: 'queue.waits', at: 9, ways: noError, queue: true },
+    { name: 'queue.read', at: 3, ways: all, queue: true },
+    { name: 'queue.taken', at: 3, ways: all, queue: true },
+    { name: 'begin.stored', at: 30, ways: all, queue: true },
     { name: 'admission.turn_taken', at: 15, ways: all },
     { name: 'admission.looked_up', at: 15, ways: all },
     { name: 'admission.admitted', at: 15, ways: all },
@@ -117,9 +124,9 @@ async function keepAlive(campaign, over) {
     }
 }
 
-async function stumble({ name, at, when, clients, durability, hasty }, way, folder) {
+async function stumble({ name, at, when, clients, durability, hasty, queue }, way, folder) {
     const seed = Number(options.seed);
-    const campaign = await createCampaign({ folder, seed, mayFail: true, durability, hasty });
+    const campaign = await createCampaign({ folder, seed, mayFail: true, durability, hasty, queue });
     const failpoint = { AGUI_FAILPOINT: `${name}=${way}:${at}` };
     let end;
     const over = { now: false, signal: new Promise((resolve) => { end = resolve; }) };

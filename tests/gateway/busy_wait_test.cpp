@@ -250,7 +250,7 @@ TEST_P(BusyWait, WorkInTheBackgroundGoesOn) {
 }
 
 TEST_P(BusyWait, AMessageStopsARunThatIsReadWhereItMay) {
-    settings.session.supersede_active = true;
+    settings.session.on_busy = gateway::busy_policy::supersede;
     settings.session.supersede_detached = false;
     settings.session.busy_wait = std::chrono::milliseconds(0);
     start();
@@ -265,7 +265,7 @@ TEST_P(BusyWait, AMessageStopsARunThatIsReadWhereItMay) {
 }
 
 TEST_P(BusyWait, AToolAnswerStopsNoRun) {
-    settings.session.supersede_active = true;
+    settings.session.on_busy = gateway::busy_policy::supersede;
     start();
     const auto client = read_run("r");
 
@@ -274,7 +274,7 @@ TEST_P(BusyWait, AToolAnswerStopsNoRun) {
 }
 
 TEST_P(BusyWait, OfManyMessagesThatStopOneAnotherTheLastIsAnswered) {
-    settings.session.supersede_active = true;
+    settings.session.on_busy = gateway::busy_policy::supersede;
     settings.session.busy_wait = std::chrono::milliseconds(0);
     start();
     constexpr std::size_t messages = 20;

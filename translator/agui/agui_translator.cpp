@@ -101,6 +101,21 @@ void agui_translator::finish(const runner::run_end& end) {
     finished_ = true;
 }
 
+void agui_translator::fail(std::string_view code, std::string_view message) {
+    BOOST_ASSERT(started_);
+    if (finished_) {
+        return;
+    }
+    close_all();
+    begin(writer_, "RUN_ERROR");
+    writer_.member("message", message);
+    writer_.member("code", code);
+    out_.on_event(
+        {.json = writer_.end(), .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = true}
+    );
+    finished_ = true;
+}
+
 void agui_translator::state(const json_text& snapshot) {
     BOOST_ASSERT(started_ && !finished_);
     begin(writer_, "STATE_SNAPSHOT");

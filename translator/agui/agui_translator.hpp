@@ -78,6 +78,8 @@ public:
     /// Closes what is open and writes the terminal. Later calls of translate() and finish() do
     /// nothing.
     void finish(const runner::run_end& end);
+    /// Instead of finish(), for a run that could not begin: RUN_ERROR.
+    void fail(std::string_view code, std::string_view message);
     /// STATE_SNAPSHOT, for history streams.
     void state(const json_text& snapshot);
 

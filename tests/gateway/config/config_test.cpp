@@ -83,7 +83,9 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.session.durability, session::durability::process);
     EXPECT_EQ(all.session.replay, std::chrono::seconds(600));
     EXPECT_EQ(all.session.log_age, std::chrono::hours(7 * 24));
-    EXPECT_FALSE(all.session.supersede_active);
+    EXPECT_EQ(all.session.on_busy, busy_policy::reject);
+    EXPECT_EQ(all.session.queue_max, 100);
+    EXPECT_EQ(all.session.queue_hold, std::chrono::seconds(600));
     EXPECT_TRUE(all.session.supersede_detached);
     EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(500));
     EXPECT_EQ(all.tools.max_result_bytes, 1'048'576U);
@@ -179,7 +181,7 @@ max_history_tokens = 5000
     EXPECT_EQ(all.session.durability, session::durability::power);
     EXPECT_EQ(all.session.log_age, std::chrono::hours(48));
     EXPECT_EQ(all.session.log_max_bytes, 1'000'000U);
-    EXPECT_TRUE(all.session.supersede_active);
+    EXPECT_EQ(all.session.on_busy, busy_policy::supersede);
     EXPECT_FALSE(all.session.supersede_detached);
     EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(250));
     EXPECT_TRUE(all.tools.reject_name_clash);
@@ -269,7 +271,6 @@ model = "m"
 TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"session.store=postgres://db", "postgres is not supported"},
-        {"session.on_busy=enqueue", "\"enqueue\" is not supported"},
         {"session.lease_seconds=30", "not supported by this version"},
         {"session.lease_seconds=1", "not supported by this version"},
         {"session.log_max_bytes=-1", "must be"},
@@ -612,7 +613,7 @@ TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
 
     ASSERT_TRUE(again) << again.error().lines.front() << printed;
     EXPECT_EQ(print_config(*again), printed);
-    EXPECT_TRUE(again->session.supersede_active);
+    EXPECT_EQ(again->session.on_busy, busy_policy::supersede);
 }
 
 TEST(Config, ChecksToolNamesAndSchemas) {

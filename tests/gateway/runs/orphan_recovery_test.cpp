@@ -72,15 +72,15 @@ TEST_F(OrphanRecovery, WritesTheWholeStreamOfARunOfWhichNothingWasDurable) {
     EXPECT_THAT(
         frames_of(entries),
         ElementsAre(
-            R"({"type":"RUN_STARTED","timestamp":5000,"threadId":"thread_1","runId":"r","parentRunId":"parent","protocolVersion":"1.1"})",
+            R"({"type":"RUN_STARTED","timestamp":1000,"threadId":"thread_1","runId":"r","parentRunId":"parent","protocolVersion":"1.1"})",
             error_end
         )
     );
     ASSERT_EQ(entries.size(), 2U);
     EXPECT_EQ(
         entries[0].variants,
-        R"({"1.0":"{\"type\":\"RUN_STARTED\",\"timestamp\":5000,\"threadId\":\"thread_1\",\"runId\":\"r\",\"parentRunId\":\"parent\",\"protocolVersion\":\"1.0\"}",)"
-        R"("undeclared":"{\"type\":\"RUN_STARTED\",\"timestamp\":5000,\"threadId\":\"thread_1\",\"runId\":\"r\",\"parentRunId\":\"parent\"}"})"
+        R"({"1.0":"{\"type\":\"RUN_STARTED\",\"timestamp\":1000,\"threadId\":\"thread_1\",\"runId\":\"r\",\"parentRunId\":\"parent\",\"protocolVersion\":\"1.0\"}",)"
+        R"("undeclared":"{\"type\":\"RUN_STARTED\",\"timestamp\":1000,\"threadId\":\"thread_1\",\"runId\":\"r\",\"parentRunId\":\"parent\"}"})"
     );
     EXPECT_EQ(entries[1].variants, "");
     const auto record = get(store->find_run(thread_1, "r"));

@@ -1,0 +1,163 @@
+#include "gateway/runs/answered_run.hpp"
+
+#include "gateway/runs/live_run.hpp"
+#include "session/base/failpoint.hpp"
+#include "translator/agui/projected_events.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+
+namespace {
+
+using session::node_index;
+
+// How many times a thread's text is in memory: as read, and as written in a snapshot.
+constexpr std::size_t copies_of_thread = 2;
+
+// The conversation up to the last message of the run; then without the last messages from one on
+// that holds a call without its result.
+std::vector<session::message>
+conversation_after(const session::thread_record& thread, const std::string& run_id) {
+    node_index last = session::no_node;
+    for (std::size_t i = 0; i < thread.nodes.size(); ++i) {
+        if (thread.nodes[i].run_id == run_id) {
+            last = static_cast<node_index>(i);
+        }
+    }
+    std::vector<session::message> messages;
+    std::set<std::string, std::less<>> answered;
+    for (const node_index node : thread.path(last)) {
+        messages.push_back(thread.nodes[node].message);
+        if (messages.back().role == session::role::tool) {
+            answered.insert(messages.back().tool_call_id);
+        }
+    }
+    const auto open = std::ranges::find_if(messages, [&](const session::message& each) {
+        return std::ranges::any_of(each.tool_calls, [&](const session::tool_call& call) {
+            return !answered.contains(call.id);
+        });
+    });
+    messages.erase(open, messages.end());
+    return messages;
+}
+
+} // namespace
+
+boost::asio::awaitable<result<void>> write_answered_end(
+    run_core& core, const conversation_key& place, const std::string& answered_by,
+    translator::agui_translator& writer
+) {
+    session::store& store = core.store_of(place);
+    check_failpoint("queue.answered");
+    auto run = co_await store.find_run(place.thread, answered_by);
+    if (!run) {
+        co_return run.error();
+    }
+    if (!run->has_value()) {
+        co_return failure{errc::run_expired, "the run that has answered is gone", {}, {}};
+    }
+    const session::run_record& answer = **run;
+    if (answer.status == session::run_status::active) {
+        co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
+    }
+    writer.set_time(answer.ended_at);
+    if (answer.status != session::run_status::finished) {
+        runner::run_end end;
+        end.reason = runner::stop_reason_of(answer.end_reason);
+        writer.finish(end);
+        co_return result<void>();
+    }
+    // A long conversation takes much memory for a short time, and many may be written at once.
+    memory_share memory(core.services.memory);
+    const auto summary = co_await store.summary(place.thread);
+    if (!summary) {
+        co_return summary.error();
+    }
+    if (summary->has_value() && !memory.grow_to(copies_of_thread * (*summary)->bytes)) {
+        co_return failure{
+            errc::overloaded, "there is not enough memory for this conversation", {}, {}
+        };
+    }
+    const auto thread = co_await store.load(place.thread);
+    if (!thread) {
+        co_return thread.error();
+    }
+    if (!thread->has_value()) {
+        co_return failure{errc::run_expired, "the conversation is gone", {}, {}};
+    }
+    const std::vector<session::message> messages = conversation_after(**thread, answered_by);
+    writer.translate(runner::messages_snapshot{&messages});
+    writer.finish({});
+    co_return result<void>();
+}
+
+namespace {
+
+boost::asio::awaitable<void> end_later(
+    std::shared_ptr<run_core> core, std::shared_ptr<live_run> active,
+    std::shared_ptr<event_log> log, std::unique_ptr<translator::agui_translator> writer,
+    session::run_record run
+) {
+    co_await active->ended().wait();
+    const auto written =
+        co_await write_answered_end(*core, active->place(), run.answered_by, *writer);
+    if (written) {
+        log->publish_end();
+        co_return;
+    }
+    using translator::projection;
+    translator::projected_events events(
+        translator::projection_from_string(run.protocol).value_or(projection::undeclared)
+    );
+    translator::agui_translator other(events, core->settings.translation);
+    other.set_time(core->services.time.now());
+    other.resume({active->key().thread_id, run.run_id, run.parent_run_id}, {});
+    other.fail(to_string(written.error().code), written.error().detail);
+    (void)log->freeze();
+    log->end_without_store(events.take());
+}
+
+} // namespace
+
+boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+answered_log(run_core& core, const conversation_key& place, const session::run_record& run) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    event_log::settings options;
+    options.budget = core.services.memory;
+    auto log = std::make_shared<event_log>(executor, options);
+    auto writer = std::make_unique<translator::agui_translator>(*log, core.settings.translation);
+    writer->set_time(run.started_at);
+    writer->start({place.thread.thread_id, run.run_id, run.parent_run_id});
+    if (auto active = core.registry.active(place);
+        active && active->record().run_id == run.answered_by) {
+        boost::asio::co_spawn(
+            executor,
+            end_later(core.shared_from_this(), std::move(active), log, std::move(writer), run),
+            boost::asio::detached
+        );
+        co_return log;
+    }
+    const auto written = co_await write_answered_end(core, place, run.answered_by, *writer);
+    if (!written) {
+        co_return written.error();
+    }
+    log->publish_end();
+    if (log->outgrown(SIZE_MAX)) {
+        co_return failure{
+            errc::overloaded, "there is not enough memory for the events of this run", {}, {}
+        };
+    }
+    co_return log;
+}
+
+} // namespace agui::gateway

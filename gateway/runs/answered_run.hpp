@@ -1,0 +1,31 @@
+#pragma once
+
+#include "gateway/runs/event_log.hpp"
+#include "gateway/runs/run_core.hpp"
+#include "session/base/error.hpp"
+#include "session/conversation/thread.hpp"
+#include "translator/agui/agui_translator.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+#include <string>
+
+namespace agui::gateway {
+
+/// Ends the stream of a run that another run has answered (run_record::answered_by). `writer` has
+/// written, or resumed after, RUN_STARTED. If that run has succeeded: MESSAGES_SNAPSHOT of the
+/// conversation up to its last message, RUN_FINISHED; otherwise the end of that run. The snapshot
+/// stops before a message with a call that it has no result of, so that no page executes it.
+/// Errors: errc::store_unavailable, errc::overloaded, errc::run_expired (the run is gone); then
+/// nothing is written. The arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<void>> write_answered_end(
+    run_core& core, const conversation_key& place, const std::string& answered_by,
+    translator::agui_translator& writer
+);
+
+/// The log of such a run, from its record. It ends once the other run has.
+[[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+answered_log(run_core& core, const conversation_key& place, const session::run_record& run);
+
+} // namespace agui::gateway
