@@ -29,7 +29,8 @@ public:
     [[nodiscard]] bool default_prevented() const noexcept { return prevented_; }
 
     /// Stores another message after this one, or in its place; no plugin is asked about it. Of a
-    /// changed copy of `message`, models are sent what was changed, too.
+    /// changed copy of `message`, models are sent what was changed, too. A second message with an
+    /// id gets another one.
     void append(session::message other) { others_.push_back(std::move(other)); }
 
     /// The call stays in the message, but is neither executed nor handed to the caller: its result

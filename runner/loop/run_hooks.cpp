@@ -131,6 +131,14 @@ void run_hooks::warn(std::string_view what) {
     run_.services.log.log(log_level::warning, what, {{"run", run_.request.run_id}});
 }
 
+// Clients tell messages apart by their ids.
+void run_hooks::give_own_id(session::message& message) {
+    if (message.id.empty() || stored_ids_.contains(message.id)) {
+        message.id = run_.services.ids.next("msg");
+    }
+    stored_ids_.insert(message.id);
+}
+
 // A call that nobody has streamed is none; each is held once. Takes the kept ones out of `left`.
 void run_hooks::keep_own_calls(session::message& message, std::vector<session::call_record>& left) {
     const auto removed = std::erase_if(message.tool_calls, [&](const session::tool_call& call) {
@@ -183,10 +191,9 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_answer(said
     if (results > 0) {
         warn("a plugin has appended a result before its call was stored: left out");
     }
+    stored_ids_.clear();
     for (session::message& each : stored) {
-        if (each.id.empty()) {
-            each.id = run_.services.ids.next("msg");
-        }
+        give_own_id(each);
         keep_own_calls(each, left);
     }
     for (const call_record& call : left) {
@@ -231,9 +238,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_results(
 }
 
 bool run_hooks::add_following(branch_growth& growing, session::message& message) {
-    if (message.id.empty()) {
-        message.id = run_.services.ids.next("msg");
-    }
+    give_own_id(message);
     message.origin = nullptr;
     if (!message.tool_calls.empty()) {
         warn("a plugin has appended a message with calls: they were left out");

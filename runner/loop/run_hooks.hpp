@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,7 @@ public:
 
 private:
     void warn(std::string_view what);
+    void give_own_id(session::message& message);
     void keep_own_calls(session::message& message, std::vector<session::call_record>& left);
     void show_refused(const session::call_record& call);
 
@@ -86,7 +88,8 @@ private:
     model_parameters given_; ///< draft_->parameters before the plugins.
     session::call_statuses calls_;
     std::map<std::string, tool_function, std::less<>> functions_;
-    session::message answer_; ///< That was appended last.
+    session::message answer_;                       ///< That was appended last.
+    std::set<std::string, std::less<>> stored_ids_; ///< With it and since.
     model_answer last_;
     bool changed_ = false;
 };

@@ -86,6 +86,49 @@ TEST_F(MessageAppend, APluginMayStoreTheMessageElsewhere) {
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
 }
 
+TEST_F(MessageAppend, ACopyHasAnIdOfItsOwn) {
+    a->append = [](appended_message& value) -> boost::asio::awaitable<void> {
+        value.append(value.message);
+        co_return;
+    };
+    b->after = [](after_request& value) -> boost::asio::awaitable<void> {
+        session::message copy = value.message();
+        value.append(std::move(copy));
+        co_return;
+    };
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_THAT(
+        stored_texts(), ElementsAre("assistant Hi", "assistant Hi", "assistant Hi", "assistant Hi")
+    );
+    std::set<std::string> ids;
+    for (const session::stored_message& each : stored().nodes) {
+        ids.insert(each.message.id);
+    }
+    EXPECT_EQ(ids.size(), 5U);
+}
+
+TEST_F(MessageAppend, AMessageThatIsStoredLaterKeepsItsId) {
+    change([](appended_message& value) { value.prevent_default(); });
+    b->after = [](after_request& value) -> boost::asio::awaitable<void> {
+        session::message later = value.message();
+        later.role = role::user; // `a` withholds those of the model.
+        value.append(later);
+        co_return;
+    };
+    std::string shown;
+    b->stream = [&](const session::message& so_far, const stream_data&) {
+        shown = so_far.id;
+    };
+    model.turns = {says("Hi")};
+
+    play();
+
+    EXPECT_EQ(stored().nodes.at(1).message.id, shown);
+}
+
 TEST_F(MessageAppend, ACallThatIsRemovedIsNeitherExecutedNorPending) {
     bool executed = false;
     tools.add({"pay", "", {}}, [&](tool_invocation) -> boost::asio::awaitable<tool_outcome> {
