@@ -101,6 +101,24 @@ boost::asio::awaitable<result<void>> write_answered_end(
     co_return result<void>();
 }
 
+std::vector<std::string> end_unstored(
+    const run_core& core, const conversation_key& place, const session::run_record& run,
+    event_log& log, const std::function<void(translator::agui_translator&)>& write
+) {
+    using translator::projection;
+    translator::projected_events events(
+        translator::projection_from_string(run.protocol).value_or(projection::undeclared)
+    );
+    translator::agui_translator writer(events, core.settings.translation);
+    writer.set_time(core.services.time.now());
+    writer.resume({place.thread.thread_id, run.run_id, run.parent_run_id}, {});
+    write(writer);
+    std::vector<std::string> last = events.take();
+    (void)log.freeze();
+    log.end_without_store(last);
+    return last;
+}
+
 namespace {
 
 boost::asio::awaitable<void> end_later(
@@ -115,16 +133,9 @@ boost::asio::awaitable<void> end_later(
         log->publish_end();
         co_return;
     }
-    using translator::projection;
-    translator::projected_events events(
-        translator::projection_from_string(run.protocol).value_or(projection::undeclared)
-    );
-    translator::agui_translator other(events, core->settings.translation);
-    other.set_time(core->services.time.now());
-    other.resume({active->key().thread_id, run.run_id, run.parent_run_id}, {});
-    other.fail(to_string(written.error().code), written.error().detail);
-    (void)log->freeze();
-    log->end_without_store(events.take());
+    end_unstored(*core, active->place(), run, *log, [&](translator::agui_translator& other) {
+        other.fail(to_string(written.error().code), written.error().detail);
+    });
 }
 
 } // namespace

@@ -8,8 +8,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -24,7 +26,15 @@ namespace agui::gateway {
     translator::agui_translator& writer
 );
 
-/// The log of such a run, from its record. It ends once the other run has.
+/// Ends the log of a run that the store does not know, or not yet, after RUN_STARTED: with events
+/// that have no number, because no reader could continue after them. `write` is given their writer.
+/// Returns them.
+std::vector<std::string> end_unstored(
+    const run_core& core, const conversation_key& place, const session::run_record& run,
+    event_log& log, const std::function<void(translator::agui_translator&)>& write
+);
+
+/// The log of a run that another run has answered, from its record. It ends once the other run has.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 answered_log(run_core& core, const conversation_key& place, const session::run_record& run);
 

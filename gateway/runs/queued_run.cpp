@@ -4,7 +4,6 @@
 #include "gateway/runs/run_beginning.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
-#include "translator/agui/projected_events.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -230,25 +229,13 @@ private:
         });
     }
 
-    // The store knows no such run, so nobody could continue after these events: they have no
-    // number.
     template <class Write>
     void end_without_store(Write write) {
-        using translator::projection;
-        translator::projected_events events(
-            translator::projection_from_string(waiting_->record.protocol)
-                .value_or(projection::undeclared)
-        );
-        translator::agui_translator writer(events, core_->settings.translation);
-        writer.set_time(core_->services.time.now());
-        writer.resume(opening(), {});
-        write(writer);
-        const std::vector<std::string> last = events.take();
+        const std::vector<std::string> last =
+            end_unstored(*core_, place(), waiting_->record, *waiting_->log, write);
         if (observed_) {
             observed_->report_end_without_store(last);
         }
-        (void)waiting_->log->freeze();
-        waiting_->log->end_without_store(last);
         over();
     }
 

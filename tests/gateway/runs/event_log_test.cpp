@@ -216,6 +216,29 @@ TEST_F(EventLog, HandsABatchToTheStoreOnce) {
     EXPECT_EQ(store.log[0].slice.ends.size(), 2U);
 }
 
+TEST_F(EventLog, StoresWhatWasHeldBackOnceItHasANumber) {
+    log_only_store store;
+    const auto log = make(&store);
+    event_log::cursor at;
+    log->hold_back();
+    add(*log, started);
+    settle();
+    EXPECT_EQ(read_all(*log, at), frame(1, started)) << "visible at once";
+    EXPECT_TRUE(store.log.empty());
+
+    log->set_run_number(9);
+    add(*log, text_start);
+    settle();
+
+    ASSERT_EQ(store.log.size(), 1U);
+    EXPECT_EQ(store.log[0].slice.run_number, 9);
+    EXPECT_EQ(store.log[0].slice.first_sequence, 1U);
+    EXPECT_EQ(store.log[0].slice.ends.size(), 2U);
+    EXPECT_EQ(read_all(*log, at), "") << "what follows must be durable first";
+    store.log[0].observer->on_durable(2);
+    EXPECT_EQ(read_all(*log, at), frame(2, text_start));
+}
+
 TEST_F(EventLog, ABatchWithTheTerminalWaitsForItsCommit) {
     const auto log = make();
     event_log::cursor at;

@@ -335,6 +335,19 @@ TEST_F(AguiTranslator, SaysNothingAfterItsTerminal) {
 // ---- Opening and content by projection
 // -----------------------------------------------------------
 
+TEST_F(AguiTranslator, ARunThatCouldNotBeginFails) {
+    start();
+    translator_.fail("not_found", "It is \"gone\".");
+    finish(stop_reason::completed);
+
+    const std::vector<std::string> events = stream_.lines();
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(
+        events[1],
+        R"({"type":"RUN_ERROR","timestamp":7,"message":"It is \"gone\".","code":"not_found"})"
+    );
+}
+
 TEST_F(AguiTranslator, DeclaresToEachPeerTheVersionThatItSpeaksTo) {
     start({.thread_id = "t\"1", .run_id = "r", .parent_run_id = "p"});
     finish(stop_reason::completed);
