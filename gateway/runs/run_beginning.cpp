@@ -3,6 +3,7 @@
 #include "gateway/runs/queued_run.hpp"
 #include "gateway/runs/run_launch.hpp"
 #include "gateway/runs/run_setup.hpp"
+#include "gateway/runs/thread_wait.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 
@@ -10,7 +11,6 @@
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -25,113 +25,6 @@
 namespace agui::gateway {
 
 namespace {
-
-using runner::stop_reason;
-
-bool ends_in_user_message(const translator::run_input& input) {
-    return !input.messages.empty() && input.messages.back().role == session::role::user;
-}
-
-bool gives_way(const run_settings& settings, const live_run& active) {
-    return settings.supersede_active || (settings.supersede_detached && active.detached());
-}
-
-// Acquires the thread for the run. A request with a new user message may wait for a busy thread:
-// its sender may have just left the active run, and the server may not have noticed yet. The
-// settings say which runs give way to it. A stop ends the wait.
-boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request) {
-    run_core& core = *request.core;
-    const conversation_key& place = request.place;
-    const translator::run_input& input = request.what.input;
-    session::store& store = core.store_of(place);
-    const auto is_busy = [](const result<void>& taken) {
-        return !taken && taken.error().code == errc::thread_busy;
-    };
-    auto taken = co_await store.acquire(place.thread, input.run_id);
-    // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
-    // answer must not be refused for that.
-    if (!is_busy(taken) || (!ends_in_user_message(input) && !core.settings.queue)) {
-        co_return taken;
-    }
-    pass_failpoint("admission.busy");
-    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
-    const auto watch = core.registry.watch_place(place, request.executor);
-    for (;;) {
-        // Before the first wait too: the run may have ended before the watch was there.
-        taken = co_await store.acquire(place.thread, input.run_id);
-        if (!is_busy(taken) || request.arrival->stopped()) {
-            co_return taken;
-        }
-        const auto holder = core.registry.active(place);
-        if (holder && gives_way(core.settings, *holder)) {
-            holder->stop(stop_reason::superseded);
-            co_await holder->ended().wait();
-        } else if (std::chrono::steady_clock::now() >= give_up) {
-            co_return taken;
-        } else {
-            pass_failpoint("admission.waits");
-            co_await watch->wait_until(give_up);
-        }
-    }
-}
-
-// With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
-// refused instead of waiting.
-boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
-    run_core& core = *request.core;
-    if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
-        co_return false;
-    }
-    const auto taken = co_await core.store_of(request.place)
-                           .acquire(request.place.thread, request.what.input.run_id);
-    if (taken) {
-        co_return true;
-    }
-    if (taken.error().code != errc::thread_busy || request.arrival->stopped()) {
-        co_return taken.error();
-    }
-    co_return false;
-}
-
-// True: the request waits in the queue, and has been moved there; false: it need not, and it has
-// acquired the thread.
-boost::asio::awaitable<result<bool>> join_queue(
-    std::unique_ptr<accepted_run::admitted>& to_begin, const std::shared_ptr<event_log>& log,
-    const std::vector<session::message>& messages
-) {
-    accepted_run::admitted& request = *to_begin;
-    run_core& core = *request.core;
-    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
-    const auto watch = core.registry.watch_place(request.place, request.executor);
-    for (;;) {
-        const auto free = co_await is_free(request);
-        if (!free) {
-            co_return free.error();
-        }
-        if (*free) {
-            co_return false;
-        }
-        const auto queued = co_await wait_in_queue(to_begin, log, messages);
-        if (queued) {
-            co_return true;
-        }
-        if (queued.error().code != errc::not_found) {
-            co_return queued.error();
-        }
-        if (std::chrono::steady_clock::now() >= give_up) {
-            co_return failure{
-                errc::thread_busy,
-                "another run is active on this thread",
-                {},
-                core.store_of(request.place).active_run(request.place.thread)
-            };
-        }
-        // The first run of the thread is about to begin; or the thread was removed, which those who
-        // wait there will see now.
-        core.registry.wake(request.place);
-        co_await watch->wait_until(give_up);
-    }
-}
 
 // The steps while the run holds its thread: nothing else changes what they rely on.
 class run_beginning {
@@ -442,7 +335,7 @@ boost::asio::awaitable<result<void>> begin_run(accepted_run accepted) {
     if (core.settings.queue) {
         const auto messages = messages_to_queue(request.what.input, request.thread);
         if (request.queued || !messages.empty()) {
-            const auto waits = co_await join_queue(to_begin, accepted.log, messages);
+            const auto waits = co_await take_thread_or_queue(to_begin, accepted.log, messages);
             if (!waits) {
                 co_return waits.error();
             }

@@ -1,10 +1,10 @@
 #include "session/store/store.hpp"
 
-#include "session/base/work_count.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
 #include "session/store/store_failures.hpp"
+#include "session/store/thread_views.hpp"
 
 #include "session/base/failpoint.hpp"
 
@@ -15,7 +15,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -39,57 +38,6 @@ struct entry {
     std::vector<session_event> events;
     std::vector<queued_request> queue;
 };
-
-thread_summary summary_of(const thread_record& thread) {
-    return {
-        .key = thread.key,
-        .agent_id = thread.agent_id,
-        .title = thread.title,
-        .archived = thread.archived,
-        .metadata = thread.metadata,
-        .created_at = thread.created_at,
-        .updated_at = thread.updated_at,
-        .last_run_at = thread.last_run_at,
-        .active_run_id = {},
-        .bytes = thread.bytes,
-        .documents = thread.documents,
-    };
-}
-
-std::vector<pending_call> pending_calls_of(const thread_record& thread) {
-    std::vector<pending_call> pending = pending_of(thread.calls);
-    const std::vector<std::size_t> order = by_message(pending);
-    for (std::size_t next = 0; next < order.size();) {
-        const std::span<const std::size_t> calls = calls_of_one(pending, order, next);
-        const node_index made_in = pending[calls.front()].call.made_in;
-        if (made_in < thread.nodes.size()) {
-            describe(pending, calls, thread.nodes[made_in].message);
-        }
-        next += calls.size();
-    }
-    return pending;
-}
-
-// One pass is enough: a message comes after its parent.
-std::vector<branch_summary> branches_of(const thread_record& thread) {
-    std::vector<std::uint32_t> depths;
-    depths.reserve(thread.nodes.size());
-    for (const stored_message& each : thread.nodes) {
-        count_work();
-        depths.push_back(each.parent == no_node ? 1 : depths[each.parent] + 1);
-    }
-    std::vector<branch_summary> summaries;
-    for (const branch& each : thread.branches) {
-        branch_summary& summary = summaries.emplace_back();
-        summary.updated_at = each.updated_at;
-        summary.is_head = summaries.size() - 1 == thread.head;
-        if (each.tip != no_node) {
-            summary.message_count = depths[each.tip];
-            summary.last_message_id = thread.nodes[each.tip].message.id;
-        }
-    }
-    return summaries;
-}
 
 // A run keeps its ids and its protocol, and its input digest unless another is given.
 run_record updated_run(const run_record& known, const run_record& given) {
