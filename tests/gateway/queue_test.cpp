@@ -316,6 +316,22 @@ TEST_P(Queue, ARunThatSomebodyWaitsForHasNotBeenLeft) {
     EXPECT_THAT(rest_of(*waiting), HasSubstr("Two"));
 }
 
+TEST_P(Queue, ARunWithoutAReaderIsNotStoppedForAMessage) {
+    settings.session.supersede_detached = true;
+    start();
+    open(body_of("r"), "X-On-Disconnect: continue\r\n")->close();
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const auto waiting = open(body_of("q"));
+
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: q"));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*waiting), HasSubstr("Two"));
+    EXPECT_THAT(events_of("r").body, Not(HasSubstr("superseded")));
+}
+
 TEST_P(Queue, ARunThatNobodyWaitsForAnyMoreHasBeenLeft) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
     start();
