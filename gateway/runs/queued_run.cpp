@@ -129,6 +129,7 @@ private:
     // False: the thread is busy, or a hand-off holds the queue. Otherwise this request has become
     // the run that takes the messages of all, or its stream has ended.
     boost::asio::awaitable<bool> begin() {
+        pass_failpoint("queue.begins");
         auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
         if (!taken && taken.error().code == errc::thread_busy) {
             co_return false;

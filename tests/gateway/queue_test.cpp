@@ -770,6 +770,39 @@ TEST_P(QueueMoments, AMessageWaitsAlsoForTheFirstRunOfItsThread) {
     EXPECT_THAT(rest_of(second), HasSubstr("Two"));
 }
 
+TEST_P(QueueMoments, AHandOffAtTheLastMomentHoldsTheQueueToo) {
+    start();
+    const auto first = open(body_of("r"));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto waiting = open(body_of("q"));
+    raw_client other(port());
+    other.send(get("/healthz")); // It is accepted before the server stands still.
+    EXPECT_EQ(other.read_reply().status, 200);
+    std::string again = body_of("again");
+    again.replace(again.find("again-u"), 7, "r-u"); // Nothing new: the answer once more.
+    std::atomic<bool> done{false};
+    {
+        const failpoint_hook hook([&](std::string_view place) {
+            if (place == "queue.begins" && !done.exchange(true)) {
+                other.send(post("/agui", again));
+                EXPECT_THAT(other.read_until("pendingToolCallIds"), HasSubstr("paint-1"));
+            }
+        });
+        model.answer({.text = "One"});
+        model.answer({.text = "Look", .call_id = "paint-1"});
+        EXPECT_THAT(rest_of(*first), HasSubstr("One"));
+        ASSERT_TRUE(model.wait_for_calls(2));
+    }
+
+    const auto answered = open(answer_body("a", "paint-1"));
+
+    ASSERT_TRUE(model.wait_for_calls(3));
+    EXPECT_EQ(model.request(2).back(), "tool: done");
+    model.answer({.text = "Seen"});
+    ASSERT_TRUE(model.wait_for_calls(4));
+    EXPECT_EQ(model.request(3).back(), "user: q");
+}
+
 TEST_P(QueueMoments, AnErrorAnywhereLeavesNobodyWaiting) {
     start();
     for (const std::string_view place : places) {
