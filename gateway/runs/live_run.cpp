@@ -219,8 +219,20 @@ void live_run::notify_end() {
     }
 }
 
+void live_run::begin_batch() {
+    in_batch_ = true;
+    translator_.set_time(time_.now());
+    log_->begin_batch();
+}
+
+void live_run::end_batch() {
+    in_batch_ = false;
+    log_->end_batch();
+}
+
 void live_run::emit(const runner::runner_event& event) {
-    if (!is_delta(event)) {
+    // What has arrived together has one time.
+    if (!in_batch_ || !is_delta(event)) {
         translator_.set_time(time_.now());
     }
     check_failpoint("run.event");

@@ -111,8 +111,8 @@ public:
 
     // runner::run_sink
     void emit(const runner::runner_event& event) override;
-    void begin_batch() override { log_->begin_batch(); }
-    void end_batch() override { log_->end_batch(); }
+    void begin_batch() override;
+    void end_batch() override;
     [[nodiscard]] bool has_room() const noexcept override { return log_->has_room(); }
     [[nodiscard]] boost::asio::awaitable<void> room() override { return log_->room(); }
     void keep_attempt(session::failed_attempt attempt) noexcept override;
@@ -154,7 +154,8 @@ private:
     event_log::leaving how_left_ = event_log::leaving::left; ///< The last reader, if detached_.
     bool finished_ = false;                                  ///< A stop comes too late.
     bool stored_ = false;                                    ///< Its end is stored.
-    bool over_ = false;     ///< Readers can see its end, and ended_ is set.
+    bool over_ = false; ///< Readers can see its end, and ended_ is set.
+    bool in_batch_ = false;
     bool too_long_ = false; ///< Its events have exceeded their limit.
 };
 

@@ -192,7 +192,7 @@ private:
         const session::content result = std::string(interrupted_result);
         for (const std::string& call_id : interrupted_calls_) {
             const std::string message_id = services_.ids.next("msg");
-            writer.translate(runner::call_result{message_id, call_id, &result});
+            writer.translate(runner::call_result{message_id, call_id, &result, true});
         }
         runner::run_end end;
         end.reason = runner::stop_reason::error;

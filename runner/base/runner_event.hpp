@@ -38,6 +38,12 @@ struct call_arguments {
 /// The model's answer is complete: nothing of this turn is open.
 struct turn_ended {};
 
+/// A server call is handed to its tool, which may have to wait for its turn there.
+struct call_executing {
+    std::string_view call_id;
+    std::string_view name;
+};
+
 /// A server call has its result, which is stored already.
 struct call_result {
     std::string_view message_id;
@@ -58,7 +64,7 @@ struct messages_snapshot {
 };
 
 using runner_event = std::variant<
-    text_delta, reasoning_delta, call_started, call_arguments, turn_ended, call_result,
-    messages_snapshot, reply_segment>;
+    text_delta, reasoning_delta, call_started, call_arguments, turn_ended, call_executing,
+    call_result, messages_snapshot, reply_segment>;
 
 } // namespace agui::runner

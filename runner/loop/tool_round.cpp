@@ -51,6 +51,9 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     for (const session::tool_call& call : calls) {
         batch->add(tool_of(call.name), invocation(call), executor_of(call.name));
     }
+    for (const session::tool_call& call : calls) {
+        run_.sink.emit(call_executing{call.id, call.name});
+    }
     batch->start();
     while (!batch->done()) {
         const bool stopped = co_await wait_for(*batch);

@@ -39,8 +39,8 @@ const std::vector<piece> calls_tools = {
 
 const std::vector<piece> speaks = {
     {0, R"({"choices":[{"index":0,"delta":{"role":"assistant","content":"Two "}}]})"},
-    {12, R"({"choices":[{"index":0,"delta":{"content":"of them."}}]})"},
-    {13, R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"},
+    {14, R"({"choices":[{"index":0,"delta":{"content":"of them."}}]})"},
+    {15, R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"},
 };
 
 const std::vector<piece> goes_on = {

@@ -6,17 +6,33 @@
 #include <boost/assert.hpp>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 #include <variant>
 
 namespace agui::translator {
 namespace {
 
 constexpr std::string_view own_version = "1.1";
+// How old the last timestamp may be, in milliseconds, until a delta carries one.
+constexpr unix_ms stamp_interval = 1000;
 
 void add_usage(event_writer& writer, std::string_view usage) {
     if (!usage.empty()) {
         writer.raw_member("usage", usage);
     }
+}
+
+using text_member = std::pair<std::string_view, std::string_view>;
+
+std::string object(std::initializer_list<text_member> members) {
+    std::string out;
+    for (const auto& [key, text] : members) {
+        out.append(out.empty() ? "{\"" : ",\"").append(key).append("\":");
+        append_json_string(out, text);
+    }
+    out.push_back('}');
+    return out;
 }
 
 /// Stops that a peer without the `cancelled` outcome may take for a normal end. Of all others it
@@ -133,7 +149,7 @@ void agui_translator::on(const runner::text_delta& event) {
     if (open_text_ != event.message_id) {
         open_text(event.message_id);
     }
-    send(writer_.delta("TEXT_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
+    send_text("TEXT_MESSAGE_CONTENT", event.message_id, event.text);
 }
 
 void agui_translator::on(const runner::reasoning_delta& event) {
@@ -144,7 +160,7 @@ void agui_translator::on(const runner::reasoning_delta& event) {
     if (open_reasoning_ != event.message_id) {
         open_reasoning(event.message_id);
     }
-    send(writer_.delta("REASONING_MESSAGE_CONTENT", "messageId", event.message_id, event.text));
+    send_text("REASONING_MESSAGE_CONTENT", event.message_id, event.text);
 }
 
 void agui_translator::on(const runner::call_started& event) {
@@ -180,11 +196,21 @@ void agui_translator::on(const runner::turn_ended&) {
     turn_calls_.clear();
 }
 
+void agui_translator::on(const runner::call_executing& event) {
+    close_all();
+    send_custom(
+        "tool.started", object({{"toolCallId", event.call_id}, {"toolCallName", event.name}})
+    );
+}
+
 void agui_translator::on(const runner::call_result& event) {
     // Every call of the turn is closed before the first result, in the order of the calls: a client
     // may execute its own calls from their END on, and a result inside an open call breaks the
     // order. Results then come in the order in which the tools finish.
     close_all();
+    if (event.failed) {
+        send_custom("tool.failed", object({{"toolCallId", event.call_id}}));
+    }
     const session::content nothing;
     const session::content& content = event.content != nullptr ? *event.content : nothing;
     const auto open = [&](event_writer& writer) {
@@ -244,10 +270,7 @@ void agui_translator::on(const runner::reply_segment& event) {
     value.append(",\"segment\":");
     append_json(value, boost::json::value(*event.segment));
     value.push_back('}');
-    begin(writer_, "CUSTOM");
-    writer_.member("name", std::string_view("chat.segment"));
-    writer_.raw_member("value", value);
-    send();
+    send_custom("chat.segment", value);
 }
 
 // ---- Opening and closing -----------------------------------------------------------------------
@@ -359,13 +382,7 @@ void agui_translator::finish_success(const runner::run_end& end, std::string_vie
 }
 
 void agui_translator::finish_stopped(const runner::run_end& end, std::string_view usage) {
-    std::string value = "{\"reason\":";
-    append_json_string(value, runner::error_code(end.reason));
-    value.push_back('}');
-    begin(writer_, "CUSTOM");
-    writer_.member("name", std::string_view("run.stopped"));
-    writer_.raw_member("value", value);
-    send();
+    send_custom("run.stopped", object({{"reason", runner::error_code(end.reason)}}));
 
     begin_finished(writer_);
     writer_.raw_member("outcome", R"({"type":"cancelled"})");
@@ -394,18 +411,19 @@ void agui_translator::finish_failed(const runner::run_end& end, std::string_view
     );
 }
 
-void agui_translator::begin(event_writer& writer, std::string_view type) const {
+void agui_translator::begin(event_writer& writer, std::string_view type) {
+    stamped_ = now_;
     writer.begin(type);
     writer.member("timestamp", std::int64_t{now_});
 }
 
-void agui_translator::begin_finished(event_writer& writer) const {
+void agui_translator::begin_finished(event_writer& writer) {
     begin(writer, "RUN_FINISHED");
     writer.member("threadId", std::string_view(thread_id_));
     writer.member("runId", std::string_view(run_id_));
 }
 
-void agui_translator::begin_error(event_writer& writer, runner::stop_reason reason) const {
+void agui_translator::begin_error(event_writer& writer, runner::stop_reason reason) {
     begin(writer, "RUN_ERROR");
     writer.member("message", runner::describe(reason));
     writer.member("code", runner::error_code(reason));
@@ -417,6 +435,29 @@ void agui_translator::send(std::string_view json) {
     out_.on_event(
         {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
     );
+}
+
+void agui_translator::send_text(
+    std::string_view type, std::string_view message_id, std::string_view text
+) {
+    if (now_ - stamped_ < stamp_interval) {
+        send(writer_.delta(type, "messageId", message_id, text));
+        return;
+    }
+    // The timestamp comes last, so that the log stores what comes before the text only once.
+    stamped_ = now_;
+    writer_.begin(type);
+    writer_.member("messageId", message_id);
+    writer_.member("delta", text);
+    writer_.member("timestamp", std::int64_t{now_});
+    send();
+}
+
+void agui_translator::send_custom(std::string_view name, std::string_view value) {
+    begin(writer_, "CUSTOM");
+    writer_.member("name", name);
+    writer_.raw_member("value", value);
+    send();
 }
 
 } // namespace agui::translator

@@ -58,6 +58,10 @@ struct run_opening {
 /// `chat.segment`
 /// {"messageId","segment"}; closes nothing. No empty deltas, no nulls of ours.
 ///
+/// Server calls, of which AG-UI says nothing but the result: CUSTOM `tool.started`
+/// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `tool.failed`
+/// {"toolCallId"} before the result of one that failed.
+///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
 /// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
 /// RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for user_stop, superseded
@@ -67,7 +71,8 @@ class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);
 
-    /// The timestamp of later events. Deltas carry none: it would be a cost for each token.
+    /// The timestamp of later events. Deltas carry none, which would be a cost for each token,
+    /// except for one of text or reasoning if no event has had one for a second.
     void set_time(unix_ms now) noexcept { now_ = now; }
 
     void start(const run_opening& opening);
@@ -101,6 +106,7 @@ private:
     void on(const runner::call_started& event);
     void on(const runner::call_arguments& event);
     void on(const runner::turn_ended& event);
+    void on(const runner::call_executing& event);
     void on(const runner::call_result& event);
     void on(const runner::messages_snapshot& event);
     void on(const runner::reply_segment& event);
@@ -115,11 +121,13 @@ private:
     void close_all();
     [[nodiscard]] const known_call* find_call(std::string_view call_id) const;
 
-    void begin(event_writer& writer, std::string_view type) const;
-    void begin_finished(event_writer& writer) const;
-    void begin_error(event_writer& writer, runner::stop_reason reason) const;
+    void begin(event_writer& writer, std::string_view type);
+    void begin_finished(event_writer& writer);
+    void begin_error(event_writer& writer, runner::stop_reason reason);
     void send();
     void send(std::string_view json);
+    void send_text(std::string_view type, std::string_view message_id, std::string_view text);
+    void send_custom(std::string_view name, std::string_view value);
     void finish_success(const runner::run_end& end, std::string_view usage);
     void finish_stopped(const runner::run_end& end, std::string_view usage);
     void finish_failed(const runner::run_end& end, std::string_view usage);
@@ -130,6 +138,7 @@ private:
     event_writer v1_0_writer_;
     event_writer undeclared_writer_;
     unix_ms now_ = 0;
+    unix_ms stamped_ = 0; ///< The timestamp of the last event that has one.
     std::string thread_id_;
     std::string run_id_;
     std::string open_text_;      ///< The messageId; empty: none is open.

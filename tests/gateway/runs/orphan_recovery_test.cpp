@@ -108,6 +108,9 @@ TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
     std::vector<std::string> events = begun;
     events.emplace_back(R"({"type":"TEXT_MESSAGE_END","messageId":"m"})");
     events.emplace_back(
+        R"({"type":"CUSTOM","timestamp":5000,"name":"tool.failed","value":{"toolCallId":"c"}})"
+    );
+    events.emplace_back(
         R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"msg_1","toolCallId":"c","role":"tool",)"
         R"("content":"The call was interrupted; whether it had any effect is unknown."})"
     );

@@ -121,6 +121,9 @@ private:
         return "args " + std::string(e.call_id) + " " + std::string(e.delta);
     }
     static std::string text(const turn_ended&) { return "turn ended"; }
+    static std::string text(const call_executing& e) {
+        return "executing " + std::string(e.call_id);
+    }
     static std::string text(const call_result& e) {
         return "result " + std::string(e.call_id) + (e.failed ? " failed " : " ") +
                session::text_of(*e.content);

@@ -21,11 +21,11 @@ TEST_F(AgentLoop, CommitsTheTurnBeforeAServerToolRuns) {
     play();
 
     EXPECT_EQ(
-        sink.steps,
-        (std::vector<std::string>{
-            "call c1 weather server", R"(args c1 {"city":"Ulm"})", "turn ended", "commit", "commit",
-            R"(result c1 sunny {"city":"Ulm"})", "text It is sunny", "turn ended", "finish"
-        })
+        sink.steps, (std::vector<std::string>{
+                        "call c1 weather server", R"(args c1 {"city":"Ulm"})", "turn ended",
+                        "commit", "executing c1", "commit", R"(result c1 sunny {"city":"Ulm"})",
+                        "text It is sunny", "turn ended", "finish"
+                    })
     );
     EXPECT_EQ(status_of("c1"), call_status::answered);
     ASSERT_EQ(model.histories.size(), 2U);
@@ -66,8 +66,8 @@ TEST_F(AgentLoop, BeginsWithTheStoredCallsOfTheServer) {
 
     EXPECT_EQ(
         sink.steps, (std::vector<std::string>{
-                        "commit", R"(result c1 sunny {"city":"Ulm"})", "text It is sunny",
-                        "turn ended", "finish"
+                        "executing c1", "commit", R"(result c1 sunny {"city":"Ulm"})",
+                        "text It is sunny", "turn ended", "finish"
                     })
     );
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
@@ -342,7 +342,7 @@ TEST_F(AgentLoop, ResultsAreStoredAndShownInTheOrderOfTheCalls) {
     );
 
     context().poll(); // Until there is nothing left to do but to wait for the first.
-    EXPECT_EQ(sink.steps.back(), "commit") << "of the turn, not of the second call's result";
+    EXPECT_EQ(sink.steps.back(), "executing c2") << "the second call's result is not stored yet";
     EXPECT_EQ(sink.commits.size(), 1U);
     gate->cancel();
     context().run();

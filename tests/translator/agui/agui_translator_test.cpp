@@ -392,10 +392,53 @@ TEST_F(AguiTranslator, GivesOldPeersTheTextOfAResultInParts) {
 TEST_F(AguiTranslator, WritesAnEmptyResultWhereThereIsNoContent) {
     start();
     call("c1", "f");
-    translator_.translate(runner::call_result{"m2", "c1", nullptr, true});
+    translator_.translate(runner::call_result{"m2", "c1", nullptr, false});
     finish(stop_reason::completed);
 
     EXPECT_THAT(stream_.lines()[3], HasSubstr(R"("content":"")"));
+}
+
+TEST_F(AguiTranslator, TellsWhenAToolBeginsAndWhenItHasFailed) {
+    const session::content text = std::string("no such city");
+    start();
+    call("c1", "f");
+    translator_.translate(runner::call_executing{"c1", "f"});
+    translator_.translate(runner::call_result{"m2", "c1", &text, true});
+    finish(stop_reason::completed);
+
+    EXPECT_EQ(
+        stream_.types(), (std::vector<std::string>{
+                             "RUN_STARTED", "TOOL_CALL_START", "TOOL_CALL_END", "CUSTOM", "CUSTOM",
+                             "TOOL_CALL_RESULT", "RUN_FINISHED"
+                         })
+    );
+    EXPECT_EQ(
+        stream_.lines()[3],
+        R"({"type":"CUSTOM","timestamp":7,"name":"tool.started","value":{"toolCallId":"c1","toolCallName":"f"}})"
+    );
+    EXPECT_EQ(
+        stream_.lines()[4],
+        R"({"type":"CUSTOM","timestamp":7,"name":"tool.failed","value":{"toolCallId":"c1"}})"
+    );
+}
+
+TEST_F(AguiTranslator, ADeltaHasATimestampIfNoEventHasHadOneForASecond) {
+    start();
+    translator_.translate(runner::text_delta{"m1", "a"});
+    translator_.set_time(1006);
+    translator_.translate(runner::text_delta{"m1", "b"});
+    translator_.set_time(1007);
+    translator_.translate(runner::text_delta{"m1", "c"});
+    translator_.translate(runner::text_delta{"m1", "d"});
+    finish(stop_reason::completed);
+
+    const std::vector<std::string>& lines = stream_.lines();
+    EXPECT_EQ(lines[2], R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"a"})");
+    EXPECT_EQ(lines[3], R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"b"})");
+    EXPECT_EQ(
+        lines[4], R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"c","timestamp":1007})"
+    );
+    EXPECT_EQ(lines[5], R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"d"})");
 }
 
 std::vector<session::message> telling_messages() {
