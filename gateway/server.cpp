@@ -6,6 +6,7 @@
 #include "gateway/http/static_files.hpp"
 #include "gateway/routes/agui_route.hpp"
 #include "gateway/routes/cancel_route.hpp"
+#include "gateway/routes/chat_stream_route.hpp"
 #include "gateway/routes/events_route.hpp"
 #include "gateway/routes/health_routes.hpp"
 #include "gateway/routes/history_route.hpp"
@@ -179,12 +180,24 @@ server::impl::impl(config what, server_options given)
 
 std::vector<route> server::impl::make_routes() {
     const http_handler run = make_agui_route(runs, parser, passed_headers(settings.tools));
+    const http_handler chat =
+        make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
         {.method = "POST", .pattern = "/agui", .handler = run, .streams = true, .json = true},
         {.method = "POST",
          .pattern = "/agui/agents/{agentId}",
          .handler = run,
+         .streams = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/stream",
+         .handler = chat,
+         .streams = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/agents/{agentId}/stream",
+         .handler = chat,
          .streams = true,
          .json = true},
         {.method = "POST",
@@ -199,7 +212,7 @@ std::vector<route> server::impl::make_routes() {
          .json = true},
         {.method = "GET",
          .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
-         .handler = make_events_route(runs),
+         .handler = make_events_route(runs, &memory),
          .streams = true},
         {.method = "GET",
          .pattern = "/healthz",

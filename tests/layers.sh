@@ -46,6 +46,7 @@ allow runner loop hooks tools base
 allow runner chat loop hooks tools base
 allow translator agui
 allow translator input agui
+allow translator chat_stream input agui
 allow translator verifier
 allow gateway base
 allow gateway http base

@@ -2,7 +2,9 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
+#include "gateway/runs/chat_stream.hpp"
 #include "gateway/runs/run_stream.hpp"
+#include "translator/chat_stream/chat_request.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -29,7 +31,27 @@ result<std::uint64_t> read_cursor(const http_request& request, const query_param
     return cursor;
 }
 
-asio::awaitable<handler_reply> read_again(run_service& runs, http_request& request) {
+// nullopt: the stream of AG-UI events.
+result<std::optional<translator::chat_mode>> read_form(const query_parameters& query) {
+    const std::string* form = query.find("form");
+    const std::string* mode = query.find("responseMode");
+    if (form == nullptr || *form == "ag-ui") {
+        return std::optional<translator::chat_mode>();
+    }
+    if (*form != "chat-stream") {
+        return failure{errc::invalid_input, "must be \"ag-ui\" or \"chat-stream\"", "form"};
+    }
+    const auto chosen = translator::read_chat_mode(
+        mode == nullptr ? std::nullopt : std::optional<std::string_view>(*mode)
+    );
+    if (!chosen) {
+        return chosen.error();
+    }
+    return std::optional(*chosen);
+}
+
+asio::awaitable<handler_reply>
+read_again(run_service& runs, memory_budget* budget, http_request& request) {
     const auto query = parse_query(request.query);
     if (!query) {
         co_return to_reply(query.error());
@@ -37,6 +59,10 @@ asio::awaitable<handler_reply> read_again(run_service& runs, http_request& reque
     const auto cursor = read_cursor(request, *query);
     if (!cursor) {
         co_return to_reply(cursor.error());
+    }
+    const auto form = read_form(*query);
+    if (!form) {
+        co_return to_reply(form.error());
     }
     run_stream_request stream;
     stream.after = *cursor;
@@ -55,6 +81,16 @@ asio::awaitable<handler_reply> read_again(run_service& runs, http_request& reque
     if (!found) {
         co_return to_reply(found.error());
     }
+    if (*form) {
+        chat_stream_request chat;
+        chat.log = std::move(found->log);
+        chat.session_id = request.path_parameters.at(0);
+        chat.message_id = request.path_parameters.at(1);
+        chat.mode = **form;
+        chat.after = *cursor;
+        chat.budget = budget;
+        co_return stream_reply{std::make_unique<chat_stream>(std::move(chat))};
+    }
     if (version == nullptr) {
         stream.projection = found->projection;
     }
@@ -64,9 +100,9 @@ asio::awaitable<handler_reply> read_again(run_service& runs, http_request& reque
 
 } // namespace
 
-http_handler make_events_route(run_service& runs) {
-    return [&runs](http_request& request) {
-        return read_again(runs, request);
+http_handler make_events_route(run_service& runs, memory_budget* budget) {
+    return [&runs, budget](http_request& request) {
+        return read_again(runs, budget, request);
     };
 }
 

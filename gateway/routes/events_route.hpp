@@ -2,6 +2,7 @@
 
 #include "gateway/http/http_message.hpp"
 #include "gateway/runs/run_service.hpp"
+#include "session/base/memory_budget.hpp"
 
 namespace agui::gateway {
 
@@ -10,7 +11,9 @@ namespace agui::gateway {
 /// has, 0 for all: `?after=` or the header Last-Event-ID. If both are given the header counts,
 /// because a browser that reconnects repeats the query. `?protocolVersion=` chooses the projection
 /// (empty: that of an undeclared peer); without it, it is that of the request that began the run.
-/// `runs` must outlive the handler.
-[[nodiscard]] http_handler make_events_route(run_service& runs);
+/// `?form=chat-stream` gives the frames of the chat stream instead, as `responseMode` says,
+/// whatever the run was begun with; the cursor is then the id of the last frame. `budget` counts
+/// their memory and may be null; it and `runs` must outlive the handler.
+[[nodiscard]] http_handler make_events_route(run_service& runs, memory_budget* budget = nullptr);
 
 } // namespace agui::gateway

@@ -22,6 +22,7 @@ constexpr std::size_t small_bytes_max = 256U << 10U;
 constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 
 using outcome = result<input_parser::parsed>;
+using chat_outcome = result<input_parser::parsed_chat>;
 using text_outcome = result<input_parser::parsed_text>;
 
 // The texts are in the request, in the change, and in what the store writes.
@@ -34,6 +35,18 @@ memory_use use_of(std::string_view body) {
 
 failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
 
+// The input's share of the budget, until its run begins.
+result<input_parser::parsed>
+hold(translator::run_input input, std::size_t body_bytes, memory_budget* budget, memory_use use) {
+    std::string digest = input_digest(input.canonical);
+    std::string().swap(input.canonical);
+    memory_share held(budget, use);
+    if (!held.grow_to(body_bytes * copies_of_text)) {
+        return no_memory();
+    }
+    return input_parser::parsed{std::move(input), std::move(digest), std::move(held)};
+}
+
 outcome
 parse(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {
     try {
@@ -41,14 +54,27 @@ parse(std::string_view body, const translator::input_limits& limits, memory_budg
         if (!input) {
             return input.error();
         }
-        std::string digest = input_digest(input->canonical);
-        std::string().swap(input->canonical);
-        memory_share held(budget, use_of(body));
-        if (!held.grow_to(body.size() * copies_of_text)) {
-            return no_memory();
-        }
-        return input_parser::parsed{std::move(*input), std::move(digest), std::move(held)};
+        return hold(std::move(*input), body.size(), budget, use_of(body));
     } catch (const std::bad_alloc&) { // memory_refused, or the machine is out of memory.
+        return no_memory();
+    }
+}
+
+chat_outcome
+parse_chat(std::string_view body, const translator::input_limits& limits, memory_budget* budget) {
+    try {
+        auto chat = translator::read_chat_request(body, limits, budget);
+        if (!chat) {
+            return chat.error();
+        }
+        auto run = hold(std::move(chat->input), body.size(), budget, use_of(body));
+        if (!run) {
+            return run.error();
+        }
+        return input_parser::parsed_chat{
+            std::move(*run), chat->mode, std::move(chat->workspace_root)
+        };
+    } catch (const std::bad_alloc&) {
         return no_memory();
     }
 }
@@ -88,32 +114,37 @@ asio::thread_pool& input_parser::lane_of(std::size_t bytes) noexcept {
     return bytes <= mid_size_bytes_max ? mid_size_ : large_;
 }
 
-asio::awaitable<outcome> input_parser::read(std::string body) {
+template <class Outcome>
+asio::awaitable<Outcome> input_parser::read_with(
+    Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
+    std::string body
+) {
     if (body.size() <= small_bytes_max) {
-        co_return parse(body, limits_, budget_);
+        co_return what(body, limits_, budget_);
     }
     asio::thread_pool& lane = lane_of(body.size());
     auto read = co_await asio::co_spawn(
-        lane, parse_there(&parse, std::move(body), limits_, budget_), asio::use_awaitable
+        lane, parse_there(what, std::move(body), limits_, budget_), asio::use_awaitable
     );
     co_return std::move(*read);
+}
+
+asio::awaitable<outcome> input_parser::read(std::string body) {
+    return read_with(&parse, std::move(body));
+}
+
+asio::awaitable<chat_outcome> input_parser::read_chat(std::string body) {
+    return read_with(&parse_chat, std::move(body));
+}
+
+asio::awaitable<text_outcome> input_parser::read_text(std::string body) {
+    return read_with(&parse_text, std::move(body));
 }
 
 void move_into(requested_run& what, input_parser::parsed input) {
     what.input = std::move(input.input);
     what.digest = std::move(input.digest);
     what.memory = std::move(input.memory);
-}
-
-asio::awaitable<text_outcome> input_parser::read_text(std::string body) {
-    if (body.size() <= small_bytes_max) {
-        co_return parse_text(body, limits_, budget_);
-    }
-    asio::thread_pool& lane = lane_of(body.size());
-    auto read = co_await asio::co_spawn(
-        lane, parse_there(&parse_text, std::move(body), limits_, budget_), asio::use_awaitable
-    );
-    co_return std::move(*read);
 }
 
 } // namespace agui::gateway

@@ -2,6 +2,7 @@
 
 #include "gateway/runs/requested_run.hpp"
 #include "session/base/memory_budget.hpp"
+#include "translator/chat_stream/chat_request.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace agui::gateway {
 
@@ -37,6 +39,14 @@ public:
     /// As translator::read_run_input(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
 
+    struct parsed_chat {
+        parsed run;
+        translator::chat_mode mode;
+        std::string workspace_root;
+    };
+    /// As translator::read_chat_request(). Completes on the caller's executor.
+    [[nodiscard]] boost::asio::awaitable<result<parsed_chat>> read_chat(std::string body);
+
     struct parsed_text {
         json_text text;
         memory_share memory; ///< What the text and its copies take until it is stored.
@@ -45,6 +55,11 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
 
 private:
+    template <class Outcome>
+    [[nodiscard]] boost::asio::awaitable<Outcome> read_with(
+        Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
+        std::string body
+    );
     [[nodiscard]] boost::asio::thread_pool& lane_of(std::size_t bytes) noexcept;
 
     const translator::input_limits limits_;

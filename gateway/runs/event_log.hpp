@@ -133,8 +133,9 @@ public:
     /// A place in the log, seen through a projection.
     struct cursor {
         translator::projection projection = translator::projection::v1_1;
-        std::uint64_t after = 0;   ///< Sequence number of the last event read.
-        std::size_t tail_read = 0; ///< How many of the events without a number were read.
+        std::uint64_t after = 0;    ///< Sequence number of the last event read.
+        std::size_t tail_read = 0;  ///< How many of the events without a number were read.
+        std::uint64_t split_at = 0; ///< No joined event spans this number.
     };
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:

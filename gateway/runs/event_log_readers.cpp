@@ -86,7 +86,8 @@ bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes,
         const bool joins = other == nullptr && events_.joins(sequence);
         if (joins) {
             const std::size_t text = std::min(joined_bytes, most - out.size());
-            at.after = events_.last_joined(sequence, visible_, text);
+            const bool splits = sequence <= at.split_at && at.split_at < visible_;
+            at.after = events_.last_joined(sequence, splits ? at.split_at : visible_, text);
         }
         form.begin_event(at.after, out);
         const std::size_t json_at = out.size();

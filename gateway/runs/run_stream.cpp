@@ -8,7 +8,7 @@ run_stream::run_stream(run_stream_request what)
     : form_(*what.form),
       log_(std::move(what.log)),
       next_(std::move(what.next)),
-      at_{what.projection, what.after, 0} {}
+      at_{what.projection, what.after, 0, what.split_at} {}
 
 std::string_view run_stream::content_type() const noexcept { return form_.content_type(); }
 
@@ -25,7 +25,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
     out.ended = log_->read(at_, form_, max_bytes, out.bytes);
     if (out.ended && next_) {
         log_ = std::move(next_);
-        at_ = {at_.projection, 0, 0};
+        at_ = {at_.projection, 0, 0, 0};
         out.ended = false;
     }
 }

@@ -19,6 +19,7 @@ struct run_stream_request {
     /// Read from its first event on once `log` has ended; null: nothing follows.
     std::shared_ptr<event_log> next;
     const stream_form* form = &sse_form(); ///< Lives as long as the program.
+    std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.
 };
 
 /// A run's log, from a cursor to its end, as the body of a reply.

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-// Shared by the readers of a request's parts. Internal to this folder.
+// Shared by the readers of a request's parts. Internal to the translator.
 namespace agui::translator {
 
 /// The member, or nullptr if it is absent or null, which means the same. `key` is in camelCase; if

@@ -1,0 +1,98 @@
+#include "gateway/routes/chat_stream_route.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/routes/run_headers.hpp"
+#include "gateway/runs/chat_stream.hpp"
+#include "session/base/failpoint.hpp"
+#include "translator/chat_stream/chat_request.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+struct chat_services {
+    run_service& runs;
+    input_parser& parser;
+    id_source& ids;
+    memory_budget* budget;
+    std::vector<std::string> passed_headers;
+};
+
+// The body's value counts, not what a header of that name says.
+void pass_workspace_root(
+    requested_run& what, const std::vector<std::string>& passed, std::string root
+) {
+    const std::string name(workspace_root_header);
+    std::erase_if(what.headers, [&](const auto& header) { return header.first == name; });
+    if (!root.empty() && std::ranges::find(passed, name) != passed.end()) {
+        what.headers.emplace_back(name, std::move(root));
+    }
+}
+
+// The run's failures name members of an AG-UI request.
+handler_reply refused(failure error, std::size_t tool_results) {
+    error.path = translator::chat_path(error.path, tool_results);
+    return to_reply(error);
+}
+
+asio::awaitable<handler_reply>
+start_chat(std::shared_ptr<const chat_services> services, http_request& request) {
+    const std::size_t body_bytes = request.body.size();
+    auto read = co_await services->parser.read_chat(std::move(request.body));
+    request.memory.shrink_to(0); // The body is freed before anything waits.
+    if (!read) {
+        co_return to_reply(read.error());
+    }
+    check_failpoint("chat.input_read");
+    auto what = read_run_headers(request, services->passed_headers);
+    if (!what) {
+        co_return to_reply(what.error());
+    }
+    translator::run_input& input = read->run.input;
+    if (input.thread_id.empty()) {
+        input.thread_id = services->ids.next("session");
+    }
+    if (input.run_id.empty()) {
+        input.run_id = services->ids.next("message");
+    }
+    const std::size_t results = translator::tool_results_of(input);
+    chat_stream_request stream;
+    stream.session_id = input.thread_id;
+    stream.message_id = input.run_id;
+    stream.mode = read->mode;
+    stream.budget = services->budget;
+    pass_workspace_root(*what, services->passed_headers, std::move(read->workspace_root));
+    move_into(*what, std::move(read->run));
+    what->client_history = session::client_history::delta;
+    what->body_bytes = body_bytes;
+    auto accepted = co_await services->runs.accept(std::move(*what));
+    if (!accepted) {
+        co_return refused(accepted.error(), results);
+    }
+    stream.log = accepted->log;
+    const auto begun = co_await services->runs.begin(std::move(*accepted));
+    if (!begun) {
+        co_return refused(begun.error(), results);
+    }
+    co_return stream_reply{std::make_unique<chat_stream>(std::move(stream))};
+}
+
+} // namespace
+
+http_handler make_chat_stream_route(
+    run_service& runs, input_parser& parser, id_source& ids, memory_budget* budget,
+    std::vector<std::string> passed_headers
+) {
+    return [services = std::make_shared<const chat_services>(
+                chat_services{runs, parser, ids, budget, std::move(passed_headers)}
+            )](http_request& request) {
+        return start_chat(services, request);
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,218 @@
+// What holds of the frames of any run, shown with runs at random.
+
+#include "tests/translator/chat_stream/chat_frames.hpp"
+#include "translator/agui/agui_translator.hpp"
+#include "translator/chat_stream/chat_messages.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::translator {
+namespace {
+
+namespace json = boost::json;
+using lines = std::vector<std::string>;
+using test::frames;
+
+/// What a client has after these frames.
+json::array add_up(const lines& incremental) {
+    json::array all;
+    for (const std::string& frame : incremental) {
+        const json::value read = json::parse(R"({"msgStatus":")" + frame);
+        for (const json::value& changed : read.at("messages").as_array()) {
+            std::size_t at = 0;
+            while (at < all.size() && all[at].at("id") != changed.at("id")) {
+                ++at;
+            }
+            if (at == all.size()) {
+                all.push_back(changed);
+            } else if (changed.at("type") == "content") {
+                json::string whole = all[at].at("value").as_string();
+                whole.append(changed.at("value").as_string());
+                all[at] = changed;
+                all[at].as_object()["value"] = std::move(whole);
+            } else {
+                all[at] = changed;
+            }
+        }
+    }
+    return all;
+}
+
+json::array messages_of(const std::string& frame) {
+    return json::parse(R"({"msgStatus":")" + frame).at("messages").as_array();
+}
+
+/// Keeps the events in their newest form.
+class recorded_events final : public wire_sink {
+public:
+    void on_event(const wire_event& event) override { all.emplace_back(event.json); }
+    lines all;
+};
+
+/// A run at random: what agents do, in any order, also in one that no agent has.
+class random_run {
+public:
+    explicit random_run(unsigned seed) : random_(seed), translator_(stream_, {}) {
+        translator_.set_time(now_);
+        translator_.start({"s", "m", {}});
+        const int steps = pick(60);
+        for (int i = 0; i < steps; ++i) {
+            now_ += pick(700);
+            translator_.set_time(now_);
+            step();
+        }
+        runner::run_end end;
+        end.reason = reasons[static_cast<std::size_t>(pick(std::size(reasons)))];
+        if (pick(2) == 0) {
+            end.pending_call_ids = calls_;
+        }
+        translator_.finish(end);
+    }
+
+    [[nodiscard]] const lines& events() const { return stream_.all; }
+
+private:
+    static constexpr runner::stop_reason reasons[] = {
+        runner::stop_reason::completed,     runner::stop_reason::external_tool,
+        runner::stop_reason::cancelled,     runner::stop_reason::max_rounds,
+        runner::stop_reason::model_timeout, runner::stop_reason::error,
+    };
+    static constexpr const char* pieces[] = {"a",  "\"",  "\\",  "\n", "你",
+                                             "{}", "\",", "\"}", "😀", " and so on"};
+
+    int pick(std::size_t below) { return static_cast<int>(random_() % below); }
+    std::string piece() { return pieces[static_cast<std::size_t>(pick(std::size(pieces)))]; }
+    std::string some_call() {
+        return calls_.empty() ? "none" : calls_[static_cast<std::size_t>(pick(calls_.size()))];
+    }
+
+    void step() {
+        const std::string turn = "t" + std::to_string(turn_);
+        switch (pick(9)) {
+        case 0:
+        case 1:
+        case 2:
+            translator_.translate(runner::text_delta{turn, piece()});
+            break;
+        case 3:
+            translator_.translate(runner::reasoning_delta{"r" + turn, piece()});
+            break;
+        case 4: {
+            calls_.push_back("c" + std::to_string(calls_.size()));
+            translator_.translate(runner::call_started{calls_.back(), "f", turn, pick(2) == 0});
+            break;
+        }
+        case 5: {
+            const std::string id = some_call();
+            translator_.translate(runner::call_arguments{id, piece()});
+            break;
+        }
+        case 6:
+            translator_.translate(runner::turn_ended{});
+            ++turn_;
+            break;
+        case 7: {
+            const std::string id = some_call();
+            translator_.translate(runner::call_executing{id, "f"});
+            break;
+        }
+        default: {
+            const std::string id = some_call();
+            const session::content result = piece();
+            translator_.translate(
+                runner::call_result{"x" + std::to_string(now_), id, &result, pick(2) == 0}
+            );
+        }
+        }
+    }
+
+    std::mt19937 random_;
+    recorded_events stream_;
+    agui_translator translator_;
+    unix_ms now_ = 1000;
+    int turn_ = 0;
+    std::vector<std::string> calls_;
+};
+
+/// The events with adjacent deltas of one message joined, as after a long time.
+lines joined(const lines& events) {
+    constexpr std::string_view member = R"("delta":")";
+    lines out;
+    for (const std::string& event : events) {
+        const std::size_t at = event.find(member);
+        const bool is_plain = at != std::string::npos && event.ends_with(R"("})");
+        const std::string begin = is_plain ? event.substr(0, at + member.size()) : "none";
+        if (is_plain && !out.empty() && out.back().starts_with(begin) &&
+            out.back().ends_with(R"("})")) {
+            out.back().resize(out.back().size() - 2);
+            out.back().append(event.substr(begin.size()));
+        } else {
+            out.push_back(event);
+        }
+    }
+    return out;
+}
+
+TEST(ChatRuns, ForAnyRunTheIncrementalFramesAddUpToTheLastFullOne) {
+    std::size_t with_tools = 0;
+    for (unsigned seed = 0; seed < 1000; ++seed) {
+        SCOPED_TRACE(seed);
+        const random_run run(seed);
+        const lines incremental = frames(chat_mode::incremental, run.events());
+        const lines full = frames(chat_mode::full, run.events());
+        ASSERT_FALSE(full.empty());
+        const json::array expected = messages_of(full.back());
+
+        EXPECT_EQ(add_up(incremental), expected);
+        for (const lines* all : {&incremental, &full}) {
+            for (const std::string& frame : *all) {
+                EXPECT_EQ(frame.starts_with("finished"), &frame == &all->back());
+            }
+        }
+        EXPECT_EQ(full.back().find(R"("status":"generating")"), std::string::npos);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_EQ(expected[i].at("id").as_string(), "m-" + std::to_string(i));
+        }
+        const lines fewer = joined(run.events());
+        EXPECT_EQ(add_up(frames(chat_mode::incremental, fewer)), expected);
+        EXPECT_EQ(messages_of(frames(chat_mode::full, fewer).back()), expected);
+        with_tools += full.back().find("tool_execution_complete") != std::string::npos ? 1U : 0U;
+    }
+    EXPECT_GT(with_tools, 500U);
+}
+
+TEST(ChatRuns, AFrameThatIsSkippedLeavesTheNextOnesAsTheyAre) {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        const random_run run(seed);
+        chat_messages all("s", "m", chat_mode::incremental);
+        chat_messages rest("s", "m", chat_mode::incremental);
+        const std::size_t known = run.events().size() / 2;
+        for (std::size_t i = 0; i < run.events().size(); ++i) {
+            all.take(run.events()[i]);
+            rest.take(run.events()[i]);
+            ASSERT_EQ(all.changed(), rest.changed());
+            if (!all.changed()) {
+                continue;
+            }
+            std::string expected;
+            std::string got;
+            all.write_frame(expected);
+            if (i < known) {
+                rest.skip_frame();
+            } else {
+                rest.write_frame(got);
+                EXPECT_EQ(got, expected) << "seed " << seed;
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace agui::translator
