@@ -2,10 +2,12 @@
 
 #include "gateway/http/http_error.hpp"
 #include "gateway/server_parts.hpp"
+#include "proto-fixtures/replay/frame_reader.hpp"
 #include "proto-fixtures/replay/placeholders.hpp"
 #include "proto-fixtures/replay/stage.hpp"
 #include "proto-fixtures/replay/stream_reader.hpp"
 #include "session/conversation/message_json.hpp"
+#include "translator/chat_stream/chat_request.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -83,10 +85,11 @@ private:
         }
         const std::size_t logged = stage_.log().lines().size();
         const json::value input = known_.fill(request.input);
-        const session::thread_key key{"", thread_of(input)};
+        const session::thread_key key{"", thread_of(request, input)};
         const std::string before = request.error ? co_await stored(key) : std::string();
 
-        outcome answer = co_await post(input, request.on_disconnect);
+        outcome answer =
+            request.is_chat ? co_await chat(input) : co_await post(input, request.on_disconnect);
         if (!answer) {
             compare_refusal(request, answer.error(), label);
             if (request.error && co_await stored(key) != before) {
@@ -97,7 +100,9 @@ private:
                            request.error->code + ", got a stream");
             (void)co_await read_log(*answer, translator::projection::v1_1);
         } else {
-            co_await compare_stream(request, *answer, projection_of(input), label);
+            const auto projection =
+                request.is_chat ? translator::projection::v1_1 : projection_of(input);
+            co_await compare_stream(request, *answer, projection, label);
         }
         if (!nested) {
             compare_upstream(request, label);
@@ -125,6 +130,31 @@ private:
         gateway::requested_run request;
         request.input = std::move(*read);
         request.on_disconnect = on_disconnect;
+        co_return co_await begin(std::move(request));
+    }
+
+    // As the route of the chat stream does.
+    asio::awaitable<outcome> chat(const json::value& input) {
+        auto read = translator::read_chat_request(
+            json::serialize(input), gateway::make_input_limits(stage_.config())
+        );
+        if (!read) {
+            co_return read.error();
+        }
+        gateway::requested_run request;
+        request.client_history = session::client_history::delta;
+        request.input = std::move(read->input);
+        const std::size_t results = translator::tool_results_of(request.input);
+        auto answer = co_await begin(std::move(request));
+        if (!answer) {
+            failure refused = answer.error();
+            refused.path = translator::chat_path(refused.path, results);
+            co_return refused;
+        }
+        co_return answer;
+    }
+
+    asio::awaitable<outcome> begin(gateway::requested_run request) {
         auto accepted = co_await stage_.service().accept(std::move(request));
         if (!accepted) {
             co_return accepted.error();
@@ -170,6 +200,9 @@ private:
              {translator::projection::v1_1, translator::projection::v1_0,
               translator::projection::undeclared}) {
             const read_stream again = co_await read_log(log, projection);
+            if (projection == translator::projection::v1_1) {
+                co_await compare_frames(request, log, again.events, label);
+            }
             if (projection != own) {
                 say_all(label, again.problems);
             } else if (again.events != live.events) {
@@ -183,13 +216,43 @@ private:
         }
     }
 
+    // Every run must make sound frames, whether the fixture spells them out or not.
+    asio::awaitable<void> compare_frames(
+        const request_step& request, std::shared_ptr<gateway::event_log> log,
+        const std::vector<json::object>& events, const std::string& label
+    ) {
+        const auto id = [&](std::string_view key) {
+            return events.empty() ? std::string() : text_of(events.front(), key);
+        };
+        const read_run_frames read =
+            co_await read_frames(std::move(log), events, id("threadId"), id("runId"));
+        say_all(label, read.problems);
+        for (const expected_frames& expected : request.frames) {
+            const bool full = expected.mode == translator::chat_mode::full;
+            compare(expected.label, expected.frames, full ? read.full : read.incremental, label);
+        }
+    }
+
+    static std::string text_of(const json::object& event, std::string_view key) {
+        const json::value* text = event.if_contains(key);
+        return text != nullptr && text->is_string() ? std::string(text->get_string())
+                                                    : std::string();
+    }
+
     void compare(
         const expected_events& expected, const std::vector<json::object>& got,
         const std::string& label
     ) {
-        const auto lines = compare_events(known_, expected.events, got);
+        compare(expected.label, expected.events, got, label);
+    }
+
+    void compare(
+        const std::string& file, const std::vector<json::object>& expected,
+        const std::vector<json::object>& got, const std::string& label
+    ) {
+        const auto lines = compare_events(known_, expected, got);
         if (differs(lines)) {
-            say(label, "the events differ from " + expected.label + " (- expected, + got):");
+            say(label, "the events differ from " + file + " (- expected, + got):");
             for (const std::string& line : render(lines)) {
                 report_.push_back("    " + line);
             }
@@ -330,9 +393,8 @@ private:
         co_return json::serialize(all);
     }
 
-    static std::string thread_of(const json::value& input) {
-        const json::value* id = input.as_object().if_contains("threadId");
-        return id != nullptr && id->is_string() ? std::string(id->get_string()) : std::string();
+    static std::string thread_of(const request_step& request, const json::value& input) {
+        return text_of(input.as_object(), request.is_chat ? "sessionId" : "threadId");
     }
 
     static translator::projection projection_of(const json::value& input) {

@@ -2,6 +2,7 @@
 
 #include "proto-fixtures/replay/json_reader.hpp"
 #include "proto-fixtures/replay/settings.hpp"
+#include "translator/chat_stream/chat_request.hpp"
 
 #include <algorithm>
 #include <set>
@@ -61,7 +62,9 @@ private:
 
     request_step read_request(json_reader& in, const std::string& label) const {
         request_step read;
-        read.input = object_or_file(in.need("request"), in.at("request"));
+        const std::string_view kind = in.find("chat") != nullptr ? "chat" : "request";
+        read.is_chat = kind == "chat";
+        read.input = object_or_file(in.need(kind), in.at(kind));
         if (in.find("onDisconnect") != nullptr) {
             read.on_disconnect = gateway::disconnect_policy_from_string(in.text("onDisconnect"));
             if (!read.on_disconnect) {
@@ -76,11 +79,14 @@ private:
         if (const json::value* events = in.find("events")) {
             read.events = read_events(*events, in.at("events"), read.input);
         }
+        if (const json::object* frames = in.object("frames")) {
+            read.frames = read_frames(*frames, in.at("frames"));
+        }
         if (const json::object* error = in.object("error")) {
             read.error = read_error(*error, in.at("error"));
         }
-        if (read.error && !read.events.empty()) {
-            in.fail("error", "cannot stand beside events");
+        if (read.error && !(read.events.empty() && read.frames.empty())) {
+            in.fail("error", "cannot stand beside events or frames");
         }
         if (const json::object* meanwhile = in.object("meanwhile")) {
             json_reader inner(*meanwhile, in.at("meanwhile"));
@@ -154,7 +160,9 @@ private:
     ) const {
         std::vector<expected_events> read;
         if (value.is_string()) {
-            read.push_back(events_of(text_of(value, place), projection_of(input, place)));
+            const std::string file = text_of(value, place);
+            const auto projection = projection_of(input, place);
+            read.push_back({projection, file, objects_in(file)});
             return read;
         }
         for (const auto& member : object_of(value, place)) {
@@ -167,7 +175,8 @@ private:
             } else if (name != "undeclared") {
                 throw fixture_error(at + ": the projections are 1.1, 1.0 and undeclared");
             }
-            read.push_back(events_of(text_of(member.value(), at), projection));
+            const std::string file = text_of(member.value(), at);
+            read.push_back({projection, file, objects_in(file)});
         }
         return read;
     }
@@ -186,8 +195,23 @@ private:
         return *projection;
     }
 
-    expected_events events_of(const std::string& file, translator::projection projection) const {
-        expected_events read{projection, file, {}};
+    std::vector<expected_frames>
+    read_frames(const json::object& modes, const std::string& place) const {
+        std::vector<expected_frames> read;
+        for (const auto& member : modes) {
+            const std::string at = place + "." + std::string(member.key());
+            const auto mode = translator::read_chat_mode(member.key());
+            if (!mode) {
+                throw fixture_error(at + ": the modes are incremental and full");
+            }
+            const std::string file = text_of(member.value(), at);
+            read.push_back({*mode, file, objects_in(file)});
+        }
+        return read;
+    }
+
+    std::vector<json::object> objects_in(const std::string& file) const {
+        std::vector<json::object> read;
         const std::string text = read_file(folder_ / file);
         std::size_t line_number = 0;
         for (std::size_t begin = 0; begin < text.size();) {
@@ -196,7 +220,7 @@ private:
             begin = end + 1;
             const std::string place = file + ":" + std::to_string(++line_number);
             if (!line.empty()) {
-                read.events.push_back(object_of(parse_json(line, place), place));
+                read.push_back(object_of(parse_json(line, place), place));
             }
         }
         return read;
@@ -261,9 +285,9 @@ std::vector<fs::path> find_fixtures(const fs::path& where) {
     }
     std::vector<fs::path> found;
     if (fs::is_directory(where)) {
-        for (const auto& entry : fs::directory_iterator(where)) {
-            if (fs::exists(entry.path() / "fixture.json")) {
-                found.push_back(entry.path());
+        for (const auto& entry : fs::recursive_directory_iterator(where)) {
+            if (entry.path().filename() == "fixture.json") {
+                found.push_back(entry.path().parent_path());
             }
         }
     }

@@ -5,6 +5,7 @@
 #include "runner/http/scripted_transport.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "translator/agui/protocol_version.hpp"
+#include "translator/chat_stream/chat_messages.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -49,6 +50,13 @@ struct expected_events {
     std::vector<boost::json::object> events;
 };
 
+/// The frames of the chat stream that a reader sees who is ready for each.
+struct expected_frames {
+    translator::chat_mode mode = translator::chat_mode::incremental;
+    std::string label;
+    std::vector<boost::json::object> frames;
+};
+
 struct expected_error {
     int status = 0;
     std::string code;
@@ -57,13 +65,15 @@ struct expected_error {
 
 struct step;
 
-/// POST /agui.
+/// POST /agui, or POST /chat/stream.
 struct request_step {
     boost::json::object input;
+    bool is_chat = false; ///< POST /chat/stream.
     std::optional<gateway::disconnect_policy> on_disconnect;
     std::vector<model_turn> upstream; ///< All model calls that the run makes, in order.
     std::vector<expected_events>
         events; ///< Empty together with `error`: the stream is not compared.
+    std::vector<expected_frames> frames; ///< Of the same run.
     std::optional<expected_error> error; ///< The request is refused, and nothing is stored.
     std::size_t meanwhile_after = 0;     ///< Events read before the steps of `meanwhile`.
     std::vector<step> meanwhile;
@@ -108,7 +118,7 @@ struct fixture {
 /// Reads `folder`/fixture.json and the files that it names. Throws fixture_error.
 [[nodiscard]] fixture load_fixture(const std::filesystem::path& folder);
 
-/// The folders at or directly below `where` that hold a fixture.json, sorted by name. Throws
+/// The folders at or below `where` that hold a fixture.json, sorted by path. Throws
 /// fixture_error if there are none.
 [[nodiscard]] std::vector<std::filesystem::path> find_fixtures(const std::filesystem::path& where);
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "gateway/runs/event_log.hpp"
+#include "translator/chat_stream/chat_messages.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::replay {
+
+/// The frames of a run that has ended, as a client of the chat stream gets them who is ready for
+/// each, and what is wrong with them whatever the fixture expects.
+struct read_run_frames {
+    std::vector<boost::json::object> incremental;
+    std::vector<boost::json::object> full;
+    std::vector<std::string> problems;
+};
+
+/// Makes the frames from `events`, the run's events in their newest form, and compares them with
+/// what the gateway gives readers of `log`: from its start, and after each frame. The incremental
+/// frames must add up to the last full one, and only the last frame may say `finished`.
+[[nodiscard]] boost::asio::awaitable<read_run_frames> read_frames(
+    std::shared_ptr<gateway::event_log> log, const std::vector<boost::json::object>& events,
+    std::string session_id, std::string message_id
+);
+
+/// The messages that a client has after these frames.
+[[nodiscard]] boost::json::array add_up(const std::vector<boost::json::object>& incremental);
+
+} // namespace agui::replay
