@@ -183,6 +183,40 @@ std::string openai_checker::on_event(std::string_view, std::string_view data) {
     return take_tokens(content);
 }
 
+std::string chat_checker::on_event(std::string_view, std::string_view data) {
+    if (ended()) {
+        return "a frame after the last one: " + shortened(data);
+    }
+    if (!is_string(json_member(data, "sessionId"), expected().thread_id) ||
+        !is_string(json_member(data, "messageId"), expected().run_id)) {
+        return "a frame of another run: " + shortened(data);
+    }
+    if (is_string(json_member(data, "msgStatus"), "finished")) {
+        set_ended();
+    }
+    std::string_view messages = json_member(data, "messages");
+    if (!messages.starts_with('[')) {
+        return "a frame without messages: " + shortened(data);
+    }
+    messages.remove_prefix(1);
+    if (messages == "]") {
+        return {};
+    }
+    const std::string_view text = json_member(messages, "value");
+    if (!is_string(json_member(messages, "type"), "content") || text.size() < 2) {
+        return "not a content: " + shortened(data);
+    }
+    if (!full_) {
+        return take_tokens(text);
+    }
+    if (text.size() < known_ + 2) {
+        return "a content that has lost text: " + shortened(data);
+    }
+    const std::string added = '"' + std::string(text.substr(1 + known_));
+    known_ = text.size() - 2;
+    return take_tokens(added);
+}
+
 std::string agui_checker::take_id(std::string_view id) {
     if (id.empty()) {
         return {};

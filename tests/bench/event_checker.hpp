@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::bench {
@@ -83,6 +84,19 @@ private:
     bool started_ = false;
     bool message_open_ = false;
     std::uint64_t last_id_ = 0;
+};
+
+// A chat stream: the last frame and only it says `finished`, and there is one content, whose
+// pieces, or what a frame has more of it than the one before, are the tokens.
+class chat_checker final : public event_checker {
+public:
+    chat_checker(expectation expected, token_times& times, bool full)
+        : event_checker(std::move(expected), times), full_(full) {}
+    [[nodiscard]] std::string on_event(std::string_view id, std::string_view data) override;
+
+private:
+    const bool full_;
+    std::size_t known_ = 0; // Full mode: the bytes of the content's text in the last frame.
 };
 
 } // namespace agui::bench

@@ -61,7 +61,13 @@ stream_kind parse_kind(std::string_view name) {
     if (name == "fanout") {
         return stream_kind::fanout;
     }
-    throw usage_error("--kind must be openai, agui or fanout");
+    if (name == "chat") {
+        return stream_kind::chat;
+    }
+    if (name == "chat-full") {
+        return stream_kind::chat_full;
+    }
+    throw usage_error("--kind must be openai, agui, fanout, chat or chat-full");
 }
 
 std::vector<int> parse_cores(std::string_view list) {
@@ -169,6 +175,9 @@ void report(
     line.add(
         "tokens_per_receive", static_cast<double>(tokens) / static_cast<double>(round.receives())
     );
+    line.add(
+        "bytes_per_token", static_cast<double>(round.received_bytes()) / static_cast<double>(tokens)
+    );
     line.add("latency_p50_us", us(quantile(times.latency_ns, 0.50)));
     line.add("latency_p99_us", us(quantile(times.latency_ns, 0.99)));
     line.add("latency_max_us", us(quantile(times.latency_ns, 1.0)));
@@ -238,7 +247,7 @@ void measure(const options& opt) {
 }
 
 constexpr const char* usage =
-    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout\n"
+    "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout|chat|chat-full\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
     "  [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--cores 0,1]\n";

@@ -4,11 +4,13 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory sqlite", names, " ")
+    count_names = split("direct nginx memory sqlite chat chat-full", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
     title["sqlite"] = "gateway, sqlite:"
+    title["chat"] = "chat, incremental"
+    title["chat-full"] = "chat, full"
     limit_name["memory"] = "the gateway with memory"
     limit_name["sqlite"] = "the gateway with sqlite"
     fanout = workload == "fanout"
@@ -52,6 +54,7 @@ function member(json, name,    at, rest) {
     if (harness > busiest) {
         busiest = harness
     }
+    bytes[$2, $1] = member($3, "bytes_per_token")
     joined[$2, $1] = member($3, "tokens_per_receive")
 }
 
@@ -152,6 +155,17 @@ END {
             ratio_verdict == "" ? "" : " (" ratio_verdict ")", \
             kb_limit == 0 ? "" : "; memory <= " kb_limit " KB per open stream" (n == 0 ? "" : " (" verdict(n, kb_limit) ")")
     }
+    n = collect(cpu, "chat", "by", "memory")
+    if (n > 0) {
+        printf "CPU of a chat stream in incremental mode over that of AG-UI events: %s, limit 1.1 (%s)\n", cell(n, 2), verdict(n, 1.1)
+    }
+    for (i = 1; i <= count_names; i++) {
+        n = collect(bytes, names[i], "itself")
+        if (n > 0) {
+            bytes_list = bytes_list sprintf("; %s %.0f", names[i], quantile(n, 0.5))
+        }
+    }
+    print "bytes that the load generator received for a token: " substr(bytes_list, 3)
     for (i = 1; i <= count_names; i++) {
         n = collect(joined, names[i], "itself")
         if (n > 0) {

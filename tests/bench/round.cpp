@@ -96,6 +96,14 @@ std::string agui_body(
            R"("}],"tools":[],"context":[],"forwardedProps":{}})";
 }
 
+std::string chat_body(
+    const round_plan& plan, const event_checker::expectation& expected, const std::string& prompt
+) {
+    return R"({"sessionId":")" + expected.thread_id + R"(","messageId":")" + expected.run_id +
+           R"(","message":")" + prompt + R"(","responseMode":")" +
+           (plan.kind == stream_kind::chat_full ? "full" : "incremental") + R"("})";
+}
+
 std::string openai_body(const std::string& prompt) {
     return R"({"model":"mock","stream":true,"stream_options":{"include_usage":true},)"
            R"("messages":[{"role":"user","content":")" +
@@ -120,6 +128,11 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
     if (plan.kind == stream_kind::openai) {
         made.unsent = http_post(plan, openai_body(prompt));
         made.checker = std::make_unique<openai_checker>(std::move(expected), times);
+    } else if (plan.kind == stream_kind::chat || plan.kind == stream_kind::chat_full) {
+        made.unsent = http_post(plan, chat_body(plan, expected, prompt));
+        made.checker = std::make_unique<chat_checker>(
+            std::move(expected), times, plan.kind == stream_kind::chat_full
+        );
     } else {
         made.unsent = number == run ? http_post(plan, agui_body(plan, expected, prompt))
                                     : http_get_events(plan, expected);
@@ -193,6 +206,7 @@ public:
 
     [[nodiscard]] std::int64_t open_peak() const { return open_peak_; }
     [[nodiscard]] std::int64_t receives() const { return receives_; }
+    [[nodiscard]] std::int64_t received_bytes() const { return received_bytes_; }
 
 private:
     // There is nothing to read for the others of a fanout before the first has started the run.
@@ -266,6 +280,7 @@ private:
         const std::int64_t received_ns = now_ns();
         reading.checker->set_receive_time(received_ns);
         ++receives_;
+        received_bytes_ += std::max<ssize_t>(got, 0);
         if (got <= 0) {
             fail(
                 index, std::string(got < 0 ? std::strerror(errno) : "connection closed") +
@@ -299,6 +314,7 @@ private:
     std::int64_t open_ = 0;
     std::int64_t open_peak_ = 0;
     std::int64_t receives_ = 0;
+    std::int64_t received_bytes_ = 0;
 };
 
 round_runner::round_runner(const round_plan& plan, token_times& times)
@@ -311,5 +327,7 @@ void round_runner::run() { state_->run(); }
 std::int64_t round_runner::open_peak() const { return state_->open_peak(); }
 
 std::int64_t round_runner::receives() const { return state_->receives(); }
+
+std::int64_t round_runner::received_bytes() const { return state_->received_bytes(); }
 
 } // namespace agui::bench

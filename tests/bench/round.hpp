@@ -19,6 +19,8 @@ enum class stream_kind {
     openai, // every stream is a separate Chat Completions request
     agui,   // every stream is a separate AG-UI run
     fanout, // one AG-UI run: the first stream starts it, the others read its events from the first
+    chat,   // every stream is a run of its own, read as a chat stream in incremental mode
+    chat_full, // the same in full mode
 };
 
 // What the streams of a round are.
@@ -58,6 +60,8 @@ public:
     [[nodiscard]] std::int64_t open_peak() const;
     // How many times a socket gave bytes.
     [[nodiscard]] std::int64_t receives() const;
+    // How many bytes sockets gave.
+    [[nodiscard]] std::int64_t received_bytes() const;
 
 private:
     class state;

@@ -14,9 +14,11 @@ usage() {
 usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
                     beside as many streams through nginx; history: as streams, each on a thread of 100
-                    messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite)
+                    messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite);
+                    answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,sqlite (all four)
+  --targets LIST    of direct,nginx,memory,sqlite,chat,chat-full; chat: as memory, but read as a chat stream in
+                    incremental mode, chat-full: in full mode (the first four; with streams also chat)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
@@ -70,6 +72,8 @@ done
 if [ -z "$targets" ]; then
     case $workload in
     history | long) targets=memory,sqlite ;;
+    answers-*) targets=memory,chat,chat-full ;;
+    streams) targets=direct,nginx,memory,sqlite,chat ;;
     *) targets=direct,nginx,memory,sqlite ;;
     esac
 fi
@@ -78,7 +82,8 @@ streams) streams=200 tokens=100 ;;
 fanout) streams=500 tokens=500 ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
 long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, history, long" ;;
+answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 tokens=100 spread_ms=500
@@ -88,7 +93,8 @@ IFS=, read -r -a target_list <<<"$targets"
 for target in "${target_list[@]}"; do
     case $target in
     direct | nginx | memory | sqlite) ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite" ;;
+    chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, chat, chat-full" ;;
     esac
 done
 
@@ -105,7 +111,7 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants sqlite; then
+if wants memory || wants sqlite || wants chat || wants chat-full; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
 fi
 if [ ${#missing[@]} -gt 0 ]; then
@@ -266,12 +272,12 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | sqlite)
+    memory | sqlite | chat | chat-full)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
-        if [ "$target" = memory ]; then
-            write_gateway_config "$port" "memory:"
-        else
+        if [ "$target" = sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
+        else
+            write_gateway_config "$port" "memory:"
         fi
         taskset -c $server_core "$gateway" --config "$work/gateway.toml" >>"$work/target.log" 2>&1 &
         ;;
@@ -284,6 +290,9 @@ start_target() {
     else
         url=http://127.0.0.1:$port/agui measured_pid=$target_pid
         if [ "$workload" = fanout ]; then kind=fanout; else kind=agui; fi
+        case $target in
+        chat | chat-full) url=http://127.0.0.1:$port/chat/stream kind=$target ;;
+        esac
     fi
 }
 
