@@ -37,6 +37,9 @@ void pass_workspace_root(
 // The run's failures name members of an AG-UI request.
 handler_reply refused(failure error, std::size_t tool_results) {
     error.path = translator::chat_path(error.path, tool_results);
+    if (error.code == errc::run_id_reused) {
+        error.detail = "this messageId was used before with a different body";
+    }
     return to_reply(error);
 }
 
@@ -54,8 +57,8 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
         co_return to_reply(what.error());
     }
     translator::run_input& input = read->run.input;
-    if (input.thread_id.empty()) {
-        input.thread_id = services->ids.next("session");
+    if (input.thread_id.empty()) { // A repeat must find the session that the first request made.
+        input.thread_id = input.run_id.empty() ? services->ids.next("session") : input.run_id;
     }
     if (input.run_id.empty()) {
         input.run_id = services->ids.next("message");
@@ -68,7 +71,7 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
     stream.budget = services->budget;
     pass_workspace_root(*what, services->passed_headers, std::move(read->workspace_root));
     move_into(*what, std::move(read->run));
-    what->client_history = session::client_history::delta;
+    what->only_new = true;
     what->body_bytes = body_bytes;
     auto accepted = co_await services->runs.accept(std::move(*what));
     if (!accepted) {

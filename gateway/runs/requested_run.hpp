@@ -24,6 +24,8 @@ struct requested_run {
     memory_share memory;        ///< The input's memory; held until the run has begun.
     std::optional<disconnect_policy> on_disconnect;        ///< From the header X-On-Disconnect.
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
+    /// The input holds what is new and nothing else, whatever the configuration says of clients.
+    bool only_new = false;
     /// Headers that tools may be passed; names in lower case.
     std::vector<std::pair<std::string, std::string>> headers;
     std::string idempotency_key; ///< From the header Idempotency-Key; empty: none.

@@ -179,8 +179,7 @@ private:
         if (sends) {
             policy.client_history = *sends;
         }
-        if (request_.pass) {
-            // Only what is new is in the queue.
+        if (request_.pass || request_.what.only_new) { // Only what is new is in the queue.
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }

@@ -142,7 +142,7 @@ private:
             co_return read.error();
         }
         gateway::requested_run request;
-        request.client_history = session::client_history::delta;
+        request.only_new = true;
         request.input = std::move(read->input);
         const std::size_t results = translator::tool_results_of(request.input);
         auto answer = co_await begin(std::move(request));

@@ -147,6 +147,15 @@ TEST_P(ChatStream, TheSameBodyReplaysAndAnotherIsRefused) {
     );
 }
 
+TEST_P(ChatStream, ARepeatFindsTheSessionThatItsMessageMade) {
+    start();
+    const raw_reply first = ask(chat(R"({"messageId":"m","message":"hello"})"));
+
+    EXPECT_EQ(frames_of(first.body).at(0).data.at("sessionId"), "m");
+    EXPECT_EQ(ask(chat(R"({"messageId":"m","message":"hello"})")).body, first.body);
+    EXPECT_EQ(ask(chat(R"({"messageId":"m","message":"hello?"})")).status, 409);
+}
+
 TEST_P(ChatStream, IsReadAgainFromAnyFrameOn) {
     start();
     const raw_reply whole = ask(chat(hello));
@@ -386,6 +395,22 @@ TEST_P(ChatStreamLive, ARunOfEachRouteIsReadInBothForms) {
     const std::string rest = rest_of(frames);
     EXPECT_THAT(rest, HasSubstr(R"("type":"content","value":"Two")"));
     EXPECT_THAT(rest, HasSubstr("finished"));
+}
+
+TEST_P(ChatStreamLive, TheConversationIsTheGatewaysWhateverClientsSend) {
+    settings.session.history.mode = session::history_mode::client;
+    start();
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto one = std::make_unique<raw_client>(port());
+        one->send(chat(R"({"sessionId":"t","message":"hello"})", "X-Client-History: full\r\n"));
+        ASSERT_TRUE(model.wait_for_calls(i + 1));
+        model.answer({.text = "One"});
+        EXPECT_THAT(rest_of(*one), HasSubstr("finished"));
+    }
+
+    EXPECT_EQ(
+        model.request(1), (std::vector<std::string>{"user: hello", "assistant: One", "user: hello"})
+    );
 }
 
 TEST_P(ChatStreamLive, AStopIsTold) {

@@ -121,6 +121,44 @@ const json::object* object_member(const json::object& of, std::string_view key) 
     return found == nullptr ? nullptr : found->if_object();
 }
 
+// The last element of the array that is the member `key`, as JSON. An event may hold a whole
+// conversation, and of that only one message counts. Empty: there is none.
+std::string_view last_element(std::string_view event, std::string_view key) {
+    const std::string begin = '"' + std::string(key) + "\":[";
+    const std::size_t array = event.find(begin);
+    if (array == std::string_view::npos) {
+        return {};
+    }
+    std::size_t depth = 0;
+    std::size_t element = array + begin.size();
+    for (std::size_t at = element; at < event.size(); ++at) {
+        switch (event[at]) {
+        case '"':
+            for (++at; at < event.size() && event[at] != '"'; ++at) {
+                at += event[at] == '\\' ? 1U : 0U;
+            }
+            break;
+        case '[':
+        case '{':
+            ++depth;
+            break;
+        case ']':
+        case '}':
+            if (depth == 0) {
+                return event.substr(element, at - element);
+            }
+            --depth;
+            break;
+        case ',':
+            element = depth == 0 ? at + 1 : element;
+            break;
+        default:
+            break;
+        }
+    }
+    return {};
+}
+
 const json::array* array_member(const json::object& of, std::string_view key) {
     const json::value* found = of.if_contains(key);
     return found == nullptr ? nullptr : found->if_array();
@@ -146,7 +184,10 @@ void chat_messages::take(std::string_view event) {
     const std::string_view type = type_of(event);
     const bool tells = type.starts_with("RUN_") || type.starts_with("TEXT_MESSAGE_") ||
                        type.starts_with("REASONING_MESSAGE_") || type.starts_with("TOOL_CALL_") ||
-                       type == "CUSTOM" || type == "MESSAGES_SNAPSHOT";
+                       type == "CUSTOM";
+    if (type == "MESSAGES_SNAPSHOT") {
+        take_snapshot(event);
+    }
     if (!tells) {
         return;
     }
@@ -183,8 +224,6 @@ void chat_messages::take(std::string_view event) {
         take_result(*fields);
     } else if (type == "CUSTOM") {
         take_custom(*fields);
-    } else if (type == "MESSAGES_SNAPSHOT") {
-        take_snapshot(*fields);
     } else if (type == "RUN_STARTED") {
         changed_ = true; // So that a client knows the ids before the model says anything.
     } else if (type == "RUN_ERROR") {
@@ -312,7 +351,9 @@ void chat_messages::take_result(const boost::json::object& fields) {
     std::string name;
     if (message* started = find(kind::tool_execution_start, call_id)) {
         name = started->name;
-        complete(*started);
+        if (!started->generated) {
+            complete(*started);
+        }
     } else if (const message* call = find(kind::tool_call_request, call_id)) {
         name = call->name;
     }
@@ -326,10 +367,9 @@ void chat_messages::take_result(const boost::json::object& fields) {
 }
 
 // The answer that another run has given to this one's message is only in a snapshot.
-void chat_messages::take_snapshot(const boost::json::object& fields) {
-    const json::array* all = array_member(fields, "messages");
-    const json::object* last = all == nullptr || all->empty() ? nullptr : all->back().if_object();
-    if (last == nullptr || string_member(*last, "role") != "assistant") {
+void chat_messages::take_snapshot(std::string_view event) {
+    const auto last = parse(last_element(event, "messages"), max_event_depth);
+    if (!last || string_member(*last, "role") != "assistant") {
         return;
     }
     const std::string_view key = string_member(*last, "id");
@@ -501,6 +541,9 @@ void chat_messages::end_frame() {
             if (one.what == kind::content) {
                 bytes_ -= one.value.size();
                 one.value.clear();
+            } else if (one.generated && one.what != kind::tool_call_request) {
+                bytes_ -= one.value.size(); // It will not be sent again.
+                std::string().swap(one.value);
             } else {
                 one.reported = one.value.size();
             }

@@ -30,7 +30,7 @@ enum class chat_mode {
 /// one thread at a time.
 ///
 /// An event costs what it adds, a frame costs its bytes: texts are kept as JSON. In incremental
-/// mode, contents are not kept once they are reported.
+/// mode, what will not be sent again is not kept.
 class chat_messages {
 public:
     chat_messages(std::string_view session_id, std::string_view message_id, chat_mode mode);
@@ -87,7 +87,7 @@ private:
     void take_custom(const boost::json::object& fields);
     void begin_execution(std::string_view key, std::string_view name);
     void take_result(const boost::json::object& fields);
-    void take_snapshot(const boost::json::object& fields);
+    void take_snapshot(std::string_view event);
     void add_error(std::string_view code, std::string_view text);
     void mark_pending(const boost::json::object& fields);
     void finish();

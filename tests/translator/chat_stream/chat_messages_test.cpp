@@ -366,7 +366,7 @@ TEST(ChatMessages, TheAnswerInASnapshotIsShownOnce) {
 
     EXPECT_THAT(
         frames(chat_mode::incremental, {run_started, snapshot, run_finished}),
-        ElementsAre(going(""), going(shown("content", R"("It \"is\".")", 7, 0, true)), last(""))
+        ElementsAre(going(""), going(shown("content", R"("It \"is\".")", 1, 0, true)), last(""))
     );
     EXPECT_THAT(
         frames(
@@ -411,6 +411,50 @@ TEST(ChatMessages, NothingFollowsTheEnd) {
     EXPECT_THAT(
         frames(chat_mode::full, {run_finished, text("a", "x"), run_finished}), ElementsAre(last(""))
     );
+}
+
+TEST(ChatMessages, OfALongConversationOnlyTheLastMessageIsRead) {
+    std::string messages = R"({"id":"u","role":"user","content":"],\"}"},{"a":[[{"b":","}]]})";
+    for (int i = 0; i < 10'000; ++i) {
+        messages += R"(,{"id":"u","role":"user","content":["x",{"y":"\\"}]})";
+    }
+    EXPECT_THAT(
+        frames(
+            chat_mode::full, {R"({"type":"MESSAGES_SNAPSHOT","timestamp":7,"messages":[)" +
+                              messages + R"(,{"id":"a","role":"assistant","content":"yes"}]})"}
+        ),
+        ElementsAre(going(shown("content", R"("yes")", 0, 0, true)))
+    );
+    EXPECT_THAT(
+        frames(chat_mode::full, {R"({"type":"MESSAGES_SNAPSHOT","messages":[)" + messages}),
+        IsEmpty()
+    ) << "cut";
+}
+
+TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
+    const std::string result = call("RESULT", "c", R"(,"messageId":"x","content":"done")");
+    const lines got = frames(
+        chat_mode::incremental,
+        {custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})"), result, result}
+    );
+
+    ASSERT_EQ(got.size(), 3U);
+    EXPECT_EQ(
+        got[2], going(shown(
+                    "tool_execution_complete",
+                    R"({"toolCallId":"c","toolName":"f","result":"done"})", 3, 2, true
+                ))
+    );
+}
+
+TEST(ChatMessages, IncrementallyResultsAreNotKept) {
+    chat_messages messages("s", "m", chat_mode::incremental);
+    const std::string large(100'000, 'x');
+    messages.take(call("RESULT", "c", R"(,"messageId":"x","content":")" + large + '"'));
+    EXPECT_GT(messages.bytes(), large.size());
+    messages.skip_frame();
+
+    EXPECT_LT(messages.bytes(), 1000U);
 }
 
 TEST(ChatMessages, IncrementalContentsAreNotKept) {
