@@ -2,6 +2,9 @@
 
 #include "gateway/http/http_error.hpp"
 
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -16,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 64U << 20U;
+constexpr std::string_view index_name = "index.html";
 
 std::string_view content_type(std::string_view name) {
     struct entry {
@@ -60,6 +64,22 @@ file_reply(std::string_view name, std::string content, const std::optional<std::
     return reply;
 }
 
+/// Leads to the same path with a '/' at its end, without which the links of a folder's page would
+/// lead past the folder. Relative: what a proxy has removed from the path is not known here.
+http_reply to_folder(const http_request& request) {
+    const std::string_view path = request.path;
+    const std::string_view folder = path.substr(path.rfind('/') + 1);
+    std::string location = "./" + boost::urls::encode(folder, boost::urls::unreserved_chars) + '/';
+    if (!request.query.empty()) {
+        location.append("?").append(request.query);
+    }
+    http_reply reply;
+    reply.status = 308;
+    reply.content_type = "text/plain; charset=utf-8";
+    reply.headers = {{"Location", std::move(location)}, {"Cache-Control", "no-cache"}};
+    return reply;
+}
+
 http_reply no_file() { return to_reply(http_errc::not_found, "There is nothing at this path."); }
 
 /// The path below the root; nullopt if a segment is empty or begins with a dot.
@@ -67,7 +87,7 @@ std::optional<std::string> relative_name(std::string_view path) {
     path.remove_prefix(1);
     std::string name(path);
     if (name.empty() || name.ends_with('/')) {
-        name += "index.html";
+        name += index_name;
     }
     if (name.front() == '.' || name.front() == '/' || name.find("/.") != std::string::npos ||
         name.find("//") != std::string::npos || name.find('\\') != std::string::npos) {
@@ -75,6 +95,9 @@ std::optional<std::string> relative_name(std::string_view path) {
     }
     return name;
 }
+
+/// The page of a folder, for a name without a '/' at its end.
+std::string index_of(const std::string& folder) { return folder + '/' + std::string(index_name); }
 
 struct found_file {
     fs::path path;
@@ -124,8 +147,11 @@ http_handler make_static_route(const fs::path& folder, static_settings settings)
     return [root = fs::canonical(folder), settings = std::move(settings)](http_request& request) {
         auto name = relative_name(request.path);
         auto file = name ? find_file(root, *name) : std::nullopt;
+        if (!file && name && find_file(root, index_of(*name))) {
+            return answer(to_folder(request));
+        }
         if (!file && name && settings.spa && asks_for_page(request)) {
-            name = "index.html";
+            name = index_name;
             file = find_file(root, *name);
         }
         if (!file) {
@@ -144,15 +170,17 @@ http_handler make_static_route(const fs::path& folder, static_settings settings)
 
 http_handler make_static_route(const std::vector<embedded_file>& files) {
     return [&files](http_request& request) {
+        const auto find = [&files](const std::string& name) {
+            return std::ranges::find(files, name, &embedded_file::name);
+        };
         const auto name = relative_name(request.path);
-        const auto found = std::ranges::find_if(files, [&name](const embedded_file& file) {
-            return name && file.name == *name;
-        });
-        return answer(
-            found == files.end()
-                ? no_file()
-                : file_reply(found->name, std::string(found->content), std::nullopt)
-        );
+        if (!name) {
+            return answer(no_file());
+        }
+        if (const auto found = find(*name); found != files.end()) {
+            return answer(file_reply(found->name, std::string(found->content), std::nullopt));
+        }
+        return answer(find(index_of(*name)) == files.end() ? no_file() : to_folder(request));
     };
 }
 

@@ -16,7 +16,8 @@ struct embedded_file {
     std::string_view content;
 };
 
-/// The example page: the files of examples/externaltool/web.
+/// The example pages: the files of examples/externaltool/web, and below `chat-stream/` those of
+/// examples/chat-stream.
 [[nodiscard]] const std::vector<embedded_file>& embedded_page();
 
 /// The Content-Security-Policy of pages: everything comes from this server, nothing is inline, and
@@ -31,7 +32,8 @@ struct static_settings {
     bool spa = false;
 };
 
-/// Serves the files of a folder; `/` is its index.html. Never serves anything outside the folder,
+/// Serves the files of a folder. A path that ends with `/` is the index.html of that folder, and the
+/// same path without the `/` leads there (308). Never serves anything outside the folder,
 /// whatever the path or a symbolic link says, nor a path with a file or folder whose name begins
 /// with a dot, nor a file above 64 MiB. Reads files on the connection's thread, if
 /// http_request::reply_memory has room for them; otherwise the reply is 503 `overloaded`. Throws
