@@ -1,15 +1,24 @@
-# Writes a C++ file that holds the files of a folder: cmake -DFOLDER=… -DOUTPUT=… -P embed.cmake
-file(GLOB names RELATIVE "${FOLDER}" "${FOLDER}/*.html" "${FOLDER}/*.js" "${FOLDER}/*.css" "${FOLDER}/*.svg")
-list(SORT names)
+# Writes a C++ file that holds the files of a folder, and of other folders below their names:
+#   cmake -DFOLDER=… -DSUBFOLDERS=…;… -DOUTPUT=… -P embed.cmake
 set(arrays "")
 set(entries "")
 set(number 0)
-foreach(name IN LISTS names)
-  file(READ "${FOLDER}/${name}" bytes HEX)
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
-  string(APPEND arrays "constexpr char file_${number}[] = {${bytes}'\\0'};\n")
-  string(APPEND entries "        {\"${name}\", {file_${number}, sizeof(file_${number}) - 1}},\n")
-  math(EXPR number "${number} + 1")
+foreach(folder IN LISTS FOLDER SUBFOLDERS)
+  set(prefix "")
+  if(NOT folder STREQUAL FOLDER)
+    get_filename_component(prefix "${folder}" NAME)
+    string(APPEND prefix "/")
+  endif()
+  file(GLOB names RELATIVE "${folder}"
+    "${folder}/*.html" "${folder}/*.js" "${folder}/*.css" "${folder}/*.svg")
+  list(SORT names)
+  foreach(name IN LISTS names)
+    file(READ "${folder}/${name}" bytes HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
+    string(APPEND arrays "constexpr char file_${number}[] = {${bytes}'\\0'};\n")
+    string(APPEND entries "        {\"${prefix}${name}\", {file_${number}, sizeof(file_${number}) - 1}},\n")
+    math(EXPR number "${number} + 1")
+  endforeach()
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by gateway/embed.cmake.
 #include \"gateway/http/static_files.hpp\"
