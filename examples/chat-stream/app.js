@@ -323,8 +323,9 @@ function showResult({ toolCallId, content, error }) {
 }
 
 function showRequest({ method, url, body }) {
-    const row = showRow('request', '\u2192', `${method} ${url.replace(BASE, '/').split('?')[0]}`, body ?? `?${url.split('?')[1] ?? ''}`);
-    row.dataset.method = method;
+    const [path, query] = url.replace(BASE, '/').split('?');
+    const row = showRow('request', '\u2192', `${method} ${path}`, '');
+    showRow('body', '', '', body ?? `?${query}`);
     const shown = row.querySelector('.bytes');
     let bytes = 0;
     const count = (more) => {
@@ -335,9 +336,10 @@ function showRequest({ method, url, body }) {
     return { count };
 }
 
-function showFrame(frame, id, data) {
-    const row = showRow(`frame ${frame.msgStatus === 'finished' ? 'finished' : ''}`, id, frame.msgStatus, data);
-    row.dataset.status = frame.msgStatus;
+function showFrame({ sessionId, messageId, msgStatus }, id, data) {
+    // The request shows the ids in full.
+    const short = (text, known) => text.replaceAll(known, `${known.slice(0, 4)}\u2026`);
+    showRow(`frame ${msgStatus}`, id, msgStatus, short(short(data, sessionId), messageId));
 }
 
 function showRow(className, id, title, json) {

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
+import { fileURLToPath } from 'node:url';
 import { Gateway, stopAll } from './support/gateway.mjs';
+import { gate, ModelServer } from './support/model.mjs';
 
 const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -23,12 +25,12 @@ describe('the page of the chat stream', () => {
     });
 
     /// A page of its own, with what it complains about.
-    async function open() {
+    async function open(url = `${gateway.base}/chat-stream/`) {
         const page = await browser.newPage({ viewport: { width: 1100, height: 760 } });
         const complaints = [];
         page.on('pageerror', (error) => complaints.push(String(error)));
         page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-        await page.goto(`${gateway.base}/chat-stream/`);
+        await page.goto(url);
         return { page, complaints };
     }
 
@@ -78,7 +80,7 @@ describe('the page of the chat stream', () => {
                 const seen = await requests(page);
                 assert.deepEqual(seen.map(([title]) => title), Array(2).fill('POST /chat/stream'));
                 for (const [, bytes] of seen) assert.ok(bytes > 500);
-                assert.equal(await page.locator('#frames .frame[data-status="finished"]').count(), 2);
+                assert.equal(await page.locator('#frames .finished').count(), 2);
                 const frames = await page.$$eval('#frames .frame .json', (rows) => rows.map((row) => JSON.parse(row.textContent)));
                 const pieces = frames.flatMap(({ messages }) => messages).filter(({ type }) => type === 'content');
                 const repeats = pieces.filter(({ value }) => value.startsWith('Done! Your'));
@@ -89,7 +91,7 @@ describe('the page of the chat stream', () => {
                 await ask(page, 'Now make it blue');
                 await colourIs(page, 'rgb(0, 0, 255)');
                 await status(page, 'Done');
-                const bodies = await page.$$eval('#frames .request .json', (rows) => rows.map((row) => JSON.parse(row.textContent)));
+                const bodies = await page.$$eval('#frames .body .json', (rows) => rows.map((row) => JSON.parse(row.textContent)));
                 assert.equal(bodies.length, 4);
                 assert.equal(new Set(bodies.map(({ sessionId }) => sessionId)).size, 1);
                 assert.equal(new Set(bodies.map(({ messageId }) => messageId)).size, 4);
@@ -105,17 +107,6 @@ describe('the page of the chat stream', () => {
                 assert.equal(await colour(page), 'rgb(0, 0, 255)');
                 assert.ok(await page.isChecked(`#mode input[value="${mode}"]`));
                 assert.deepEqual(new Set((await requests(page)).map(([title]) => title.split(' ')[0])), new Set(['GET']));
-            });
-
-            it('carries a hand-off through that a reload has interrupted', async () => {
-                await ask(page, 'And now orange');
-                await page.waitForSelector('.message.content[data-status="loading"]');
-                await page.reload();
-                await status(page, 'Done');
-                assert.equal(await colour(page), 'rgb(255, 165, 0)');
-                const messages = await shown(page);
-                assert.equal(messages.length, 12);
-                assert.match(messages.at(-1)[2], /^Done! .*orange.*\?$/);
             });
 
             it('reports no error to the console', () => {
@@ -179,20 +170,6 @@ describe('the page of the chat stream', () => {
         await page.close();
     });
 
-    it('stops an answer in the gateway', async () => {
-        const { page, complaints } = await open();
-        await ask(page, 'Make the background green');
-        await page.waitForSelector('.message.content[data-status="loading"]');
-        await page.click('#stop');
-        await status(page, 'Stopped');
-        await page.waitForSelector('#send');
-        // Unless the answer was faster than Stop.
-        const last = (await shown(page)).at(-1);
-        if (last[0] === 'error') assert.match(last[2], /^user_stop: /);
-        assert.deepEqual(complaints, []);
-        await page.close();
-    });
-
     it('begins anew when the gateway does not know the conversation any more', async () => {
         const { page } = await open();
         await ask(page, 'Hello');
@@ -221,5 +198,65 @@ describe('the page of the chat stream', () => {
         await page.waitForSelector('#composer');
         assert.deepEqual(complaints, []);
         await page.close();
+    });
+
+    describe('with a model that waits', () => {
+        let model;
+        let waiting; // A gateway with that model. It serves the page at its root, from the folder.
+
+        before(async () => {
+            model = await ModelServer.start();
+            const folder = fileURLToPath(new URL('../../examples/chat-stream', import.meta.url));
+            waiting = await Gateway.start({ model, config: { server: { static_dir: folder } } });
+        });
+        after(() => stopAll(waiting, model));
+
+        it('carries a hand-off through that reloads interrupt', async () => {
+            const asked = gate();
+            const answered = gate();
+            model.script('Paint', [
+                { toolCalls: [{ name: 'change_background', arguments: '{"color":"orange"}' }], hold: asked.opened },
+                { content: 'Orange it is, and orange it stays.', pauseAfter: 3, resume: answered.opened },
+            ]);
+            const { page, complaints } = await open(waiting.base);
+
+            await ask(page, 'Paint it orange');
+            await model.request('Paint', 1);
+            await page.reload();
+            asked.open();
+            await page.waitForSelector('.message.content[data-status="loading"]');
+            await page.reload();
+            await page.waitForSelector('.message.content[data-status="loading"]');
+            assert.equal(await colour(page), 'rgb(255, 165, 0)');
+            answered.open();
+            await status(page, 'Done');
+
+            assert.deepEqual(await shown(page), [
+                ['user', undefined, 'Paint it orange'],
+                ['tool_call_request', 'completed', 'change_background {"color":"orange"}'],
+                ['content', 'completed', 'Orange it is, and orange it stays.'],
+            ]);
+            model.checkRequests();
+            assert.deepEqual(complaints, []);
+            await page.close();
+        });
+
+        it('stops an answer in the gateway', async () => {
+            model.script('Tell', [{ content: 'A long story that nobody waits for.', pauseAfter: 3, resume: gate().opened }]);
+            const { page, complaints } = await open(waiting.base);
+            await ask(page, 'Tell me a story');
+            await page.waitForSelector('.message.content[data-status="loading"]');
+
+            await page.click('#stop');
+            await (await model.request('Tell', 1)).closed;
+            await status(page, 'Stopped');
+
+            const messages = await shown(page);
+            assert.deepEqual(messages.slice(1).map(([type, state]) => [type, state]), [['content', 'completed'], ['error', 'completed']]);
+            assert.match(messages[2][2], /^user_stop: /);
+            assert.equal(await page.isHidden('#problem'), true);
+            assert.deepEqual(complaints, []);
+            await page.close();
+        });
     });
 });
