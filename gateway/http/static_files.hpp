@@ -32,8 +32,8 @@ struct static_settings {
     bool spa = false;
 };
 
-/// Serves the files of a folder. A path that ends with `/` is the index.html of that folder, and the
-/// same path without the `/` leads there (308). Never serves anything outside the folder,
+/// Serves the files of a folder. A path that ends with `/` is the index.html of that folder, and
+/// the same path without the `/` leads there (308). Never serves anything outside the folder,
 /// whatever the path or a symbolic link says, nor a path with a file or folder whose name begins
 /// with a dot, nor a file above 64 MiB. Reads files on the connection's thread, if
 /// http_request::reply_memory has room for them; otherwise the reply is 503 `overloaded`. Throws
