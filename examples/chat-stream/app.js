@@ -85,8 +85,7 @@ function setBackground(color) {
     document.body.style.backgroundColor = color;
 }
 
-// Executes one pending call and returns its result. Every call gets one, a failure is one too: the conversation
-// cannot go on while a call is open.
+// Executes one pending call and returns its result. Every call gets one, a failure is one too: the model waits for it.
 function resultOf(call) {
     try {
         const tool = tools.get(call.toolName);
