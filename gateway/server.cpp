@@ -190,11 +190,8 @@ std::vector<route> server::impl::make_routes() {
          .handler = run,
          .streams = true,
          .json = true},
-        {.method = "POST",
-         .pattern = "/chat/stream",
-         .handler = chat,
-         .streams = true,
-         .json = true},
+        {.method = "POST", .pattern = "/chat/stream", .handler = chat, .streams = true, .json = true
+        },
         {.method = "POST",
          .pattern = "/chat/agents/{agentId}/stream",
          .handler = chat,

@@ -288,6 +288,7 @@ release_parts() {
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
+    node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
 }
 
