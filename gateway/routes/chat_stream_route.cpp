@@ -82,7 +82,7 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
     if (!begun) {
         co_return refused(begun.error(), results);
     }
-    co_return stream_reply{std::make_unique<chat_stream>(std::move(stream))};
+    co_return stream_reply{std::make_unique<chat_stream>(stream)};
 }
 
 } // namespace

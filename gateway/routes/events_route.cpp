@@ -89,7 +89,7 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         chat.mode = **form;
         chat.after = *cursor;
         chat.budget = budget;
-        co_return stream_reply{std::make_unique<chat_stream>(std::move(chat))};
+        co_return stream_reply{std::make_unique<chat_stream>(chat)};
     }
     if (version == nullptr) {
         stream.projection = found->projection;

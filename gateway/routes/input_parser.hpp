@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agui::gateway {
 
@@ -22,7 +23,7 @@ class input_parser {
 public:
     /// `budget` may be null.
     input_parser(translator::input_limits limits, memory_budget* budget)
-        : limits_(limits), budget_(budget) {}
+        : limits_(std::move(limits)), budget_(budget) {}
     /// Waits for bodies that are being read.
     ~input_parser() {
         mid_size_.join();

@@ -59,7 +59,7 @@ run_stream_request events_of(const chat_stream_request& what) {
 
 } // namespace
 
-chat_stream::chat_stream(chat_stream_request what)
+chat_stream::chat_stream(const chat_stream_request& what)
     : mode_(what.mode),
       after_(what.after),
       events_(events_of(what)),

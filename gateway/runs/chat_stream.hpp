@@ -28,7 +28,7 @@ struct chat_stream_request {
 /// happened until then, so that a slow reader is behind by no more than one.
 class chat_stream final : public event_source {
 public:
-    explicit chat_stream(chat_stream_request what);
+    explicit chat_stream(const chat_stream_request& what);
 
     [[nodiscard]] std::string_view content_type() const noexcept override;
     void open(boost::asio::any_io_executor executor) override;

@@ -41,7 +41,7 @@ numbered_frame read_frame(std::string_view text) {
 
 asio::awaitable<std::vector<numbered_frame>> read_stream(gateway::chat_stream_request what) {
     constexpr std::string_view frame_end = "\n\n";
-    gateway::chat_stream stream(std::move(what));
+    gateway::chat_stream stream(what);
     stream.open(co_await asio::this_coro::executor);
     gateway::event_source::batch batch;
     std::vector<numbered_frame> frames;

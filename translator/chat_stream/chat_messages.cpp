@@ -101,7 +101,7 @@ std::string arguments_json(const std::string& text) {
     if (text.empty()) {
         return "{}";
     }
-    const std::string quoted = '"' + text + '"';
+    std::string quoted = '"' + text + '"';
     json::error_code ec;
     const json::value plain = json::parse(quoted, ec);
     if (ec || !plain.is_string()) {

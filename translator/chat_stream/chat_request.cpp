@@ -149,7 +149,7 @@ read_forwarded_members(const object& body, const input_limits& limits, run_input
             }
             root = **text;
         }
-        bag[name] = std::move(**text);
+        bag[name] = **text;
     }
     out.forwarded = read_forwarded(bag, limits.prompt_props, out.notes);
     return root;

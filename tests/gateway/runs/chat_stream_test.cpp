@@ -66,7 +66,7 @@ protected:
         return what;
     }
     std::unique_ptr<chat_stream> open(chat_stream_request what) {
-        auto stream = std::make_unique<chat_stream>(std::move(what));
+        auto stream = std::make_unique<chat_stream>(what);
         stream->open(context().get_executor());
         return stream;
     }
