@@ -14,7 +14,7 @@ namespace {
 // About how much longer a frame is than its event.
 constexpr std::size_t frame_bytes_around = 160;
 // What is kept of the buffer of records between two reads.
-constexpr std::size_t kept_record_bytes = 4096;
+constexpr std::size_t kept_record_bytes = 512;
 // The budget is changed in steps of this size.
 constexpr std::size_t counted_bytes = 4096;
 
