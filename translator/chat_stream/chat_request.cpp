@@ -30,18 +30,6 @@ constexpr std::array<std::string_view, 4> uncounted_members{
     "messageId", "message_id", "responseMode", "response_mode"
 };
 
-result<std::string> read_id(const object& body, std::string_view name, const input_limits& limits) {
-    auto id = read_text(body, name, "");
-    if (!id) {
-        return id.error();
-    }
-    std::string text = std::move(*id).value_or(std::string());
-    if (auto sound = check_id(text, given_spelling(body, name), limits.max_id_bytes); !sound) {
-        return sound.error();
-    }
-    return text;
-}
-
 result<session::message>
 read_tool_result(const value& given, const std::string& path, const input_limits& limits) {
     const auto fields = read_object(given, path);
@@ -210,12 +198,12 @@ read_chat_request(std::string_view body, const input_limits& limits, memory_budg
     }
     chat_request out;
     out.input.projection = projection::v1_1;
-    auto session_id = read_id(*fields, "sessionId", limits);
+    auto session_id = read_id(*fields, "sessionId", limits.max_id_bytes);
     if (!session_id) {
         return session_id.error();
     }
     out.input.thread_id = std::move(*session_id);
-    auto message_id = read_id(*fields, "messageId", limits);
+    auto message_id = read_id(*fields, "messageId", limits.max_id_bytes);
     if (!message_id) {
         return message_id.error();
     }

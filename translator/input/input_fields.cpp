@@ -104,6 +104,20 @@ result<void> check_id(std::string_view id, std::string_view path, std::size_t ma
     return {};
 }
 
+result<std::string>
+read_id(const boost::json::object& body, std::string_view key, std::size_t max_bytes) {
+    const std::string given = given_spelling(body, key);
+    auto text = read_text(body, given, "");
+    if (!text) {
+        return text.error();
+    }
+    std::string id = std::move(*text).value_or(std::string());
+    if (auto sound = check_id(id, given, max_bytes); !sound) {
+        return sound.error();
+    }
+    return id;
+}
+
 void add_note(std::vector<std::string>& notes, std::string_view path, std::string_view what) {
     if (notes.size() < max_notes) {
         notes.push_back(std::string(path) + ": " + std::string(what));

@@ -54,6 +54,11 @@ read_object(const boost::json::value& value, std::string_view path);
 [[nodiscard]] result<void>
 check_id(std::string_view id, std::string_view path, std::size_t max_bytes);
 
+/// The id that is the body's member; empty if it is absent, null or empty. invalid_input if it is
+/// not a string, and as check_id().
+[[nodiscard]] result<std::string>
+read_id(const boost::json::object& body, std::string_view key, std::size_t max_bytes);
+
 /// Adds a note. After the 50th, only one says that there were more: the client controls their
 /// number.
 void add_note(std::vector<std::string>& notes, std::string_view path, std::string_view what);

@@ -24,23 +24,6 @@ constexpr std::array<std::string_view, 14> known_members{
     "context",        "resume",
 };
 
-result<std::string>
-read_id(const object& body, std::string_view name, bool required, const input_limits& limits) {
-    const std::string key = given_spelling(body, name);
-    auto text = read_text(body, key, "");
-    if (!text) {
-        return text.error();
-    }
-    if (required && (!*text || (*text)->empty())) {
-        return invalid_input(key, "is required and must not be empty");
-    }
-    std::string id = std::move(*text).value_or(std::string());
-    if (auto sound = check_id(id, key, limits.max_id_bytes); !sound) {
-        return sound.error();
-    }
-    return id;
-}
-
 result<void> read_ids(const object& body, const input_limits& limits, run_input& out) {
     struct target {
         std::string_view name;
@@ -53,9 +36,14 @@ result<void> read_ids(const object& body, const input_limits& limits, run_input&
         {"parentRunId", false, out.parent_run_id},
     };
     for (const target& wanted : targets) {
-        auto id = read_id(body, wanted.name, wanted.required, limits);
+        auto id = read_id(body, wanted.name, limits.max_id_bytes);
         if (!id) {
             return id.error();
+        }
+        if (wanted.required && id->empty()) {
+            return invalid_input(
+                given_spelling(body, wanted.name), "is required and must not be empty"
+            );
         }
         wanted.id = std::move(*id);
     }
