@@ -8,7 +8,7 @@
 //   base      what stands before `chat/stream` and `agui/…`, with a '/' at its end. In Node an absolute URL.
 //   headers   added to each request, for example Authorization
 //   signal    an AbortSignal: ends the reading, not the run (that is what cancel() is for)
-//   attempts  how often in a row a lost connection is taken up again, 5 if not given
+//   attempts  how many times in a row to reconnect, 5 if not given
 //   wait      (milliseconds, signal) => Promise, for tests
 //   onRequest ({ method, url, body })   onBytes (count)   onFrame (frame, list, { id, data })   onRetry (attempt, error)
 
@@ -73,18 +73,18 @@ export class MessageList {
         for (const message of frame.messages) this.#takeMessage(message);
     }
 
-    #takeMessage(message) {
+    #takeMessage({ replace = false, ...message }) {
         const known = this.#byId.get(message.id);
         if (!known) {
-            const added = { ...message };
-            this.#byId.set(message.id, added);
-            this.messages.push(added);
+            this.#byId.set(message.id, message);
+            this.messages.push(message);
             // Ids end in the message's index. Usually a new message is the last one: then nothing moves.
             this.messages.sort((one, other) => indexOf(one) - indexOf(other));
             return;
         }
-        // Only contents come in pieces, and only in this mode. All else is what it says now.
-        const adds = this.#incremental && message.type === 'content';
+        // Only contents come in pieces, and only in this mode. All else is what it says now, and so is a content that
+        // the server has changed after it was sent.
+        const adds = this.#incremental && message.type === 'content' && !replace;
         const value = adds ? known.value + message.value : message.value;
         Object.assign(known, message, { value });
     }

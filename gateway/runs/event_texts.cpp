@@ -1,10 +1,15 @@
 #include "gateway/runs/event_texts.hpp"
 
+#include "translator/agui/delta_text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 namespace agui::gateway {
+
+using translator::delta_end;
+using translator::delta_member;
 
 namespace {
 
@@ -13,10 +18,6 @@ constexpr std::size_t first_block_bytes = 512;
 constexpr std::size_t largest_block_bytes = 16U << 10U;
 constexpr std::size_t first_entries = 16;
 
-// What deltas share ends with this.
-constexpr std::string_view delta_member = R"("delta":")";
-// What follows the text of a delta.
-constexpr std::string_view delta_end = R"("})";
 // The types whose texts may be joined.
 constexpr std::array<std::string_view, 3> joined_types = {
     R"({"type":"TEXT_MESSAGE_CONTENT",)", R"({"type":"REASONING_MESSAGE_CONTENT",)",
@@ -123,11 +124,7 @@ bool event_texts::is_plain_delta(std::uint64_t sequence) const {
     }
     std::string own;
     copy_bytes(begin_of(sequence), event.end, own);
-    std::size_t at = 0;
-    while (at < own.size() && own[at] != '"') {
-        at += own[at] == '\\' ? 2 : 1;
-    }
-    return at < own.size() && std::string_view(own).substr(at) == delta_end;
+    return translator::plain_delta_text(own).has_value();
 }
 
 void event_texts::let_last_join() {

@@ -50,7 +50,7 @@ struct expected_events {
     std::vector<boost::json::object> events;
 };
 
-/// The frames of the chat stream that a reader sees who is ready for each.
+/// The frames of the chat stream as a reader that keeps up with every frame gets them.
 struct expected_frames {
     translator::chat_mode mode = translator::chat_mode::incremental;
     std::string label;

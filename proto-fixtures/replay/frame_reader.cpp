@@ -1,6 +1,7 @@
 #include "proto-fixtures/replay/frame_reader.hpp"
 
 #include "gateway/runs/chat_stream.hpp"
+#include "proto-fixtures/replay/added_messages.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/json/parse.hpp>
@@ -77,34 +78,6 @@ std::vector<json::object> frames_of(
 bool is_finished(const json::object& frame) { return frame.at("msgStatus") == "finished"; }
 
 } // namespace
-
-json::array add_up(const std::vector<json::object>& incremental) {
-    json::array all;
-    for (const json::object& frame : incremental) {
-        for (const json::value& changed : frame.at("messages").as_array()) {
-            json::object* known = nullptr;
-            for (json::value& one : all) {
-                if (one.as_object().at("id") == changed.as_object().at("id")) {
-                    known = &one.as_object();
-                }
-            }
-            if (known == nullptr) {
-                all.push_back(changed);
-                continue;
-            }
-            json::string before;
-            if (changed.as_object().at("type") == "content") {
-                before = known->at("value").as_string();
-            }
-            *known = changed.as_object();
-            if (changed.as_object().at("type") == "content") {
-                before.append(changed.as_object().at("value").as_string());
-                known->at("value") = std::move(before);
-            }
-        }
-    }
-    return all;
-}
 
 asio::awaitable<read_run_frames> read_frames(
     std::shared_ptr<gateway::event_log> log, const std::vector<json::object>& events,

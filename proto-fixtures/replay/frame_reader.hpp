@@ -4,7 +4,6 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include <memory>
@@ -13,8 +12,8 @@
 
 namespace agui::replay {
 
-/// The frames of a run that has ended, as a client of the chat stream gets them who is ready for
-/// each, and what is wrong with them whatever the fixture expects.
+/// The frames of a run that has ended, as a reader that keeps up with every frame gets them, and
+/// what is wrong with them whatever the fixture expects.
 struct read_run_frames {
     std::vector<boost::json::object> incremental;
     std::vector<boost::json::object> full;
@@ -28,8 +27,5 @@ struct read_run_frames {
     std::shared_ptr<gateway::event_log> log, const std::vector<boost::json::object>& events,
     std::string session_id, std::string message_id
 );
-
-/// The messages that a client has after these frames.
-[[nodiscard]] boost::json::array add_up(const std::vector<boost::json::object>& incremental);
 
 } // namespace agui::replay

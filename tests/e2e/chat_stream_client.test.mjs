@@ -73,6 +73,16 @@ describe('the messages of an answer', () => {
         assert.deepEqual([list.sessionId, list.messageId], ['s1', 'm1']);
     });
 
+    it('are replaced by an incremental frame that says so', () => {
+        const list = fold('incremental', [
+            frame([message(0, 'content', 'It is ')]),
+            frame([message(0, 'content', '1234')]),
+            frame([{ ...message(0, 'content', 'It is [hidden]', 'generated'), replace: true }]),
+            frame([message(0, 'content', '.', 'generated')], 'finished'),
+        ]);
+        assert.deepEqual(list.messages, [message(0, 'content', 'It is [hidden].', 'generated')]);
+    });
+
     it('are replaced by an incremental frame if they are no contents', () => {
         const asked = { toolCallId: 'c1', toolName: 'paint' };
         const list = fold('incremental', [
@@ -301,7 +311,7 @@ describe('a request', () => {
         await assert.rejects(send(asked, options()), { code: 'not_a_stream' });
     });
 
-    it('fails if a frame is none', async () => {
+    it('fails on something that is not a frame', async () => {
         replies = [whole('data: {"messages":\n\n'), whole('data: null\n\n')];
         await assert.rejects(send(asked, options()), { code: 'bad_frame' });
         await assert.rejects(send(asked, options()), { code: 'bad_frame' });

@@ -127,6 +127,26 @@ TEST_F(Plugins, AChangedMessageIsSentAsASnapshotBeforeTheTerminal) {
     );
 }
 
+TEST_F(Plugins, AChangedMessageReachesReadersOfTheChatStream) {
+    plugin->append = [](runner::appended_message& value) {
+        value.message.content = std::string("Good day");
+    };
+    answer = say("Hi there");
+    start();
+    const std::string body = R"({"sessionId":"t","messageId":"m","message":"hello")";
+
+    const std::string pieces = ask(post("/chat/stream", body + "}")).body;
+    const std::string whole = ask(post("/chat/stream", body + R"(,"responseMode":"full"})")).body;
+
+    EXPECT_THAT(pieces, AllOf(HasSubstr(R"("value":"Good day")"), HasSubstr(R"("replace":true)")));
+    EXPECT_THAT(
+        whole, AllOf(
+                   HasSubstr("finished"), HasSubstr(R"("value":"Good day")"),
+                   Not(HasSubstr("Hi there")), Not(HasSubstr("replace"))
+               )
+    );
+}
+
 TEST_F(Plugins, WithoutAChangeThereIsNoSnapshot) {
     answer = say("Hi there");
     start();

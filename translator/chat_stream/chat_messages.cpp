@@ -1,16 +1,18 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include "runner/base/stop_reason.hpp"
+#include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/event_writer.hpp"
+#include "translator/chat_stream/snapshot_text.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace agui::translator {
 
@@ -22,13 +24,6 @@ namespace {
 constexpr std::size_t max_event_depth = 128;
 // Arguments nested deeper are shown as text.
 constexpr std::size_t max_arguments_depth = 64;
-// In incremental mode thinking is sent whole each time, because a client replaces it. It is sent
-// when it has grown by this part of itself, so that all its frames together are about five times
-// its size.
-constexpr std::size_t thinking_growth = 4;
-
-constexpr std::string_view delta_member = R"("delta":")";
-constexpr std::string_view delta_end = R"("})";
 
 std::optional<json::object> parse(std::string_view text, std::size_t max_depth) {
     json::parse_options options;
@@ -49,37 +44,6 @@ std::string_view type_of(std::string_view event) {
     }
     event.remove_prefix(begin.size());
     return event.substr(0, event.find('"'));
-}
-
-// `rest` is what follows `"delta":"`: the text, if nothing but the end of the event follows it.
-std::optional<std::string_view> plain_text(std::string_view rest) {
-    std::size_t at = 0;
-    while (at < rest.size() && rest[at] != '"') {
-        at += rest[at] == '\\' ? 2 : 1;
-    }
-    if (at >= rest.size() || rest.substr(at) != delta_end) {
-        return std::nullopt;
-    }
-    return rest.substr(0, at);
-}
-
-// The text as in a JSON string, without its quotes.
-std::string escaped(std::string_view text) {
-    std::string out;
-    append_json_string(out, text);
-    return out.substr(1, out.size() - 2);
-}
-
-void append_number(std::string& out, std::int64_t number) {
-    std::array<char, 20> digits{}; // Holds every 64-bit number.
-    const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
-}
-
-void append_member(std::string& out, std::string_view name, std::string_view text) {
-    out.push_back(out.empty() ? '{' : ',');
-    out.append("\"").append(name).append("\":");
-    append_json_string(out, text);
 }
 
 void append_raw_member(std::string& out, std::string_view name, std::string_view value) {
@@ -121,44 +85,6 @@ const json::object* object_member(const json::object& of, std::string_view key) 
     return found == nullptr ? nullptr : found->if_object();
 }
 
-// The last element of the array that is the member `key`, as JSON. An event may hold a whole
-// conversation, and of that only one message counts. Empty: there is none.
-std::string_view last_element(std::string_view event, std::string_view key) {
-    const std::string begin = '"' + std::string(key) + "\":[";
-    const std::size_t array = event.find(begin);
-    if (array == std::string_view::npos) {
-        return {};
-    }
-    std::size_t depth = 0;
-    std::size_t element = array + begin.size();
-    for (std::size_t at = element; at < event.size(); ++at) {
-        switch (event[at]) {
-        case '"':
-            for (++at; at < event.size() && event[at] != '"'; ++at) {
-                at += event[at] == '\\' ? 1U : 0U;
-            }
-            break;
-        case '[':
-        case '{':
-            ++depth;
-            break;
-        case ']':
-        case '}':
-            if (depth == 0) {
-                return event.substr(element, at - element);
-            }
-            --depth;
-            break;
-        case ',':
-            element = depth == 0 ? at + 1 : element;
-            break;
-        default:
-            break;
-        }
-    }
-    return {};
-}
-
 const json::array* array_member(const json::object& of, std::string_view key) {
     const json::value* found = of.if_contains(key);
     return found == nullptr ? nullptr : found->if_array();
@@ -166,28 +92,18 @@ const json::array* array_member(const json::object& of, std::string_view key) {
 
 } // namespace
 
-chat_messages::chat_messages(
-    std::string_view session_id, std::string_view message_id, chat_mode mode
-)
-    : mode_(mode), id_(escaped(message_id)) {
-    append_member(head_, "sessionId", session_id);
-    append_member(head_, "messageId", message_id);
-    head_.append(R"(,"msgStatus":")");
-}
-
-// ---- Events ------------------------------------------------------------------------------------
-
 void chat_messages::take(std::string_view event) {
-    if (finished_ || take_as_before(event)) {
+    if (finished() || take_as_before(event)) {
         return;
     }
     const std::string_view type = type_of(event);
+    if (type == "MESSAGES_SNAPSHOT") {
+        take_snapshot(event);
+        return;
+    }
     const bool tells = type.starts_with("RUN_") || type.starts_with("TEXT_MESSAGE_") ||
                        type.starts_with("REASONING_MESSAGE_") || type.starts_with("TOOL_CALL_") ||
                        type == "CUSTOM";
-    if (type == "MESSAGES_SNAPSHOT") {
-        take_snapshot(event);
-    }
     if (!tells) {
         return;
     }
@@ -195,10 +111,7 @@ void chat_messages::take(std::string_view event) {
     if (!fields) {
         return;
     }
-    if (const json::value* time = fields->if_contains("timestamp");
-        time != nullptr && time->is_int64()) {
-        time_ = time->get_int64();
-    }
+    take_time(*fields);
     const std::string_view message_id = string_member(*fields, "messageId");
     const std::string_view call_id = string_member(*fields, "toolCallId");
     if (type == "TEXT_MESSAGE_CONTENT") {
@@ -217,30 +130,40 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "TOOL_CALL_START") {
         begin_call(call_id, string_member(*fields, "toolCallName"));
     } else if (type == "TOOL_CALL_END") {
-        if (message* call = find(kind::tool_call_request, call_id)) {
-            end_call(*call);
-        }
+        end_call(call_id);
     } else if (type == "TOOL_CALL_RESULT") {
         take_result(*fields);
     } else if (type == "CUSTOM") {
         take_custom(*fields);
     } else if (type == "RUN_STARTED") {
-        changed_ = true; // So that a client knows the ids before the model says anything.
+        list_.touch(); // So that a client knows the ids before the model says anything.
     } else if (type == "RUN_ERROR") {
         add_error(string_member(*fields, "code"), string_member(*fields, "message"));
-        finish();
+        complete_all();
+        list_.finish();
     } else if (type == "RUN_FINISHED") {
+        complete_all();
         mark_pending(*fields);
-        finish();
+        list_.finish();
     }
 }
+
+// Deltas usually have no time: theirs is that of the last event that has one.
+void chat_messages::take_time(const boost::json::object& fields) {
+    const json::value* time = fields.if_contains("timestamp");
+    if (time != nullptr && time->is_int64()) {
+        list_.set_time(time->get_int64());
+    }
+}
+
+// ---- Texts -------------------------------------------------------------------------------------
 
 // True: the event is a delta of the same stream as the last one.
 bool chat_messages::take_as_before(std::string_view event) {
     if (last_delta_.empty() || !event.starts_with(last_delta_)) {
         return false;
     }
-    const auto text = plain_text(event.substr(last_delta_.size()));
+    const auto text = plain_delta_text(event.substr(last_delta_.size()));
     if (!text) {
         return false;
     }
@@ -255,41 +178,34 @@ void chat_messages::take_delta(
     last_key_ = string_member(fields, what == kind::tool_call_request ? "toolCallId" : "messageId");
     const std::size_t delta = event.find(delta_member);
     const bool is_plain = delta != std::string_view::npos &&
-                          plain_text(event.substr(delta + delta_member.size())).has_value();
+                          plain_delta_text(event.substr(delta + delta_member.size())).has_value();
     last_delta_ = is_plain ? event.substr(0, delta + delta_member.size()) : std::string_view();
     add(what, last_key_, escaped(string_member(fields, "delta")));
 }
 
 void chat_messages::add(kind what, const std::string& key, std::string_view text) {
     if (what == kind::tool_call_request) {
-        if (message* call = find(what, key)) {
-            call->arguments.append(text);
-            bytes_ += text.size();
+        if (message* call = list_.find(what, key); call != nullptr && !call->answered) {
+            list_.add_arguments(*call, text);
         }
         return;
     }
-    if (open_text_ == none || messages_[open_text_].key != key ||
-        messages_[open_text_].what != what) {
+    if (open_text_ == none || list_[open_text_].key != key || list_[open_text_].what != what) {
         begin_text(what, key);
     }
-    message& open = messages_[open_text_];
-    open.value.append(text);
-    bytes_ += text.size();
-    const bool waits = what == kind::thinking && mode_ == chat_mode::incremental &&
-                       open.reported > 0 &&
-                       open.value.size() < open.reported + open.reported / thinking_growth;
-    if (!waits) {
-        touch(open);
-    }
+    list_.add_text(list_[open_text_], text);
 }
 
 void chat_messages::begin_text(kind what, std::string_view key) {
-    begun_text_.clear();
-    append(what, key);
-    open_text_ = messages_.size() - 1;
-    if (what == kind::content) {
-        contents_.emplace(key);
+    complete_text();
+    const bool is_known = !texts_.emplace(key, what).second;
+    const message* before = is_known ? list_.find(what, key) : nullptr;
+    if (before == nullptr) {
+        list_.append(what, key);
+    } else {
+        list_.append(what, key, before->hash);
     }
+    open_text_ = list_.size() - 1;
 }
 
 void chat_messages::end_text(kind what, std::string_view key) {
@@ -299,22 +215,124 @@ void chat_messages::end_text(kind what, std::string_view key) {
     complete_text();
 }
 
+void chat_messages::complete_text() {
+    begun_text_.clear();
+    if (open_text_ != none) {
+        list_.complete(list_[open_text_]);
+        open_text_ = none;
+    }
+}
+
+chat_messages::message& chat_messages::append(kind what, std::string_view key) {
+    complete_text();
+    return list_.append(what, key);
+}
+
+// The run ends with the messages as they are stored. Of its own ones, a plugin may have changed
+// what a reader was shown, or have kept it from being stored. The answer that another run has given
+// to this one's message is only here.
+void chat_messages::take_snapshot(std::string_view event) {
+    const std::vector<std::string_view> elements = elements_of(event, "messages");
+    if (elements.empty()) {
+        return;
+    }
+    const std::size_t head = event.find(R"(,"messages":)");
+    if (const auto fields = parse(std::string(event.substr(0, head)) + '}', max_event_depth)) {
+        take_time(*fields);
+    }
+    std::set<std::string, std::less<>> stored;
+    for (const std::string_view element : elements) {
+        const auto shown = texts_.find(id_of(element));
+        if (shown == texts_.end() || shown->first.empty()) {
+            continue;
+        }
+        stored.insert(shown->first);
+        const auto fields = parse(element, max_event_depth);
+        const json::value* content = fields ? fields->if_contains("content") : nullptr;
+        if (content == nullptr || content->is_string()) { // Empty texts are left out.
+            const std::string text =
+                content == nullptr ? std::string() : escaped(content->get_string());
+            correct(shown->second, shown->first, text);
+        }
+    }
+    for (const auto& [key, what] : texts_) {
+        if (what == kind::content && !stored.contains(key)) {
+            correct(what, key, {});
+        }
+    }
+    const auto last = parse(elements.back(), max_event_depth);
+    if (!last || string_member(*last, "role") != "assistant") {
+        return;
+    }
+    const std::string_view key = string_member(*last, "id");
+    const std::string_view text = string_member(*last, "content");
+    if (text.empty() || texts_.contains(key)) {
+        return;
+    }
+    begin_text(kind::content, key);
+    add(kind::content, std::string(key), escaped(text));
+    complete_text();
+}
+
+// A text that was continued after a call has several messages. The first one gets all of the text.
+void chat_messages::correct(kind what, std::string_view key, std::string_view text) {
+    const message* last = list_.find(what, key);
+    if (last == nullptr || last->hash == hash_of(text)) {
+        return;
+    }
+    complete_text();
+    const std::uint64_t hash = hash_of(text);
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+        message& one = list_[i];
+        if (one.what == what && one.key == key) {
+            list_.replace_text(one, text);
+            one.hash = hash;
+            text = {};
+        }
+    }
+}
+
+// ---- Calls and the run -------------------------------------------------------------------------
+
+// What comes after a call's result counts no more. One that is opened again waits with its
+// arguments for complete_late_calls(): models that write calls in turns reopen them for each delta,
+// and sending all arguments each time would cost the square of their length.
 void chat_messages::begin_call(std::string_view key, std::string_view name) {
-    if (message* known = find(kind::tool_call_request, key)) {
-        known->generated = false; // Late arguments.
-        touch(*known);
+    if (message* known = list_.find(kind::tool_call_request, key)) {
+        if (known->generated && !known->answered) {
+            late_calls_.push_back(static_cast<std::size_t>(known - &list_[0]));
+            list_.reopen(*known);
+            list_.set_value(*known, call_members(key, known->name) + '}');
+        }
         return;
     }
     message& call = append(kind::tool_call_request, key);
     call.name = name;
-    set_value(call, call_members(key, name) + '}');
+    list_.set_value(call, call_members(key, name) + '}');
 }
 
-void chat_messages::end_call(message& call) {
+void chat_messages::end_call(std::string_view key) {
+    message* call = list_.find(kind::tool_call_request, key);
+    if (call == nullptr || call->answered) {
+        return;
+    }
+    const auto index = static_cast<std::size_t>(call - &list_[0]);
+    if (std::ranges::find(late_calls_, index) == late_calls_.end()) {
+        complete_call(*call);
+    }
+}
+
+void chat_messages::complete_call(message& call) {
     std::string value = call_members(call.key, call.name);
     append_raw_member(value, "arguments", arguments_json(call.arguments));
-    set_value(call, std::move(value) + '}');
-    complete(call);
+    list_.set_value(call, std::move(value) + '}');
+    list_.complete(call);
+}
+
+void chat_messages::complete_late_calls() {
+    for (const std::size_t index : std::exchange(late_calls_, {})) {
+        complete_call(list_[index]);
+    }
 }
 
 void chat_messages::take_custom(const boost::json::object& fields) {
@@ -337,9 +355,10 @@ void chat_messages::take_custom(const boost::json::object& fields) {
 }
 
 void chat_messages::begin_execution(std::string_view key, std::string_view name) {
+    complete_late_calls();
     message& started = append(kind::tool_execution_start, key);
     started.name = name;
-    set_value(started, call_members(key, name) + '}');
+    list_.set_value(started, call_members(key, name) + '}');
 }
 
 void chat_messages::take_result(const boost::json::object& fields) {
@@ -348,38 +367,28 @@ void chat_messages::take_result(const boost::json::object& fields) {
     if (content == nullptr) {
         return;
     }
+    complete_late_calls();
     std::string name;
-    if (message* started = find(kind::tool_execution_start, call_id)) {
+    if (message* call = list_.find(kind::tool_call_request, call_id)) {
+        name = call->name;
+        if (!call->generated) {
+            complete_call(*call);
+        }
+        list_.set_answered(*call);
+    }
+    if (message* started = list_.find(kind::tool_execution_start, call_id)) {
         name = started->name;
         if (!started->generated) {
-            complete(*started);
+            list_.complete(*started);
         }
-    } else if (const message* call = find(kind::tool_call_request, call_id)) {
-        name = call->name;
     }
     std::string result;
     append_json(result, *content);
     std::string value = call_members(call_id, name);
     append_raw_member(value, failed_calls_.contains(call_id) ? "error" : "result", result);
     message& done = append(kind::tool_execution_complete, call_id);
-    set_value(done, std::move(value) + '}');
-    complete(done);
-}
-
-// The answer that another run has given to this one's message is only in a snapshot.
-void chat_messages::take_snapshot(std::string_view event) {
-    const auto last = parse(last_element(event, "messages"), max_event_depth);
-    if (!last || string_member(*last, "role") != "assistant") {
-        return;
-    }
-    const std::string_view key = string_member(*last, "id");
-    const std::string_view text = string_member(*last, "content");
-    if (text.empty() || contents_.contains(key)) {
-        return;
-    }
-    complete_text();
-    add(kind::content, std::string(key), escaped(text));
-    complete_text();
+    list_.set_value(done, std::move(value) + '}');
+    list_.complete(done);
 }
 
 void chat_messages::add_error(std::string_view code, std::string_view text) {
@@ -387,8 +396,8 @@ void chat_messages::add_error(std::string_view code, std::string_view text) {
     std::string value;
     append_member(value, "code", code);
     append_member(value, "message", text);
-    set_value(error, std::move(value) + '}');
-    complete(error);
+    list_.set_value(error, std::move(value) + '}');
+    list_.complete(error);
 }
 
 // Calls of earlier runs may be pending too: they have no message here.
@@ -400,157 +409,31 @@ void chat_messages::mark_pending(const boost::json::object& fields) {
         return;
     }
     for (const json::value& id : *ids) {
-        message* call = id.is_string() ? find(kind::tool_call_request, id.get_string()) : nullptr;
-        if (call == nullptr) {
+        message* call =
+            id.is_string() ? list_.find(kind::tool_call_request, id.get_string()) : nullptr;
+        if (call == nullptr || call->answered) {
             continue;
         }
         std::string value = call->value.substr(0, call->value.size() - 1);
         append_raw_member(value, "pending", "true");
-        set_value(*call, std::move(value) + '}');
+        list_.set_value(*call, std::move(value) + '}');
     }
 }
 
-void chat_messages::finish() {
+void chat_messages::complete_all() {
     complete_text();
-    for (message& one : messages_) {
+    complete_late_calls();
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+        message& one = list_[i];
         if (one.generated) {
             continue;
         }
         if (one.what == kind::tool_call_request) {
-            end_call(one);
+            complete_call(one);
         } else {
-            complete(one);
+            list_.complete(one);
         }
     }
-    finished_ = true;
-    changed_ = true;
-}
-
-// ---- Messages ----------------------------------------------------------------------------------
-
-chat_messages::message& chat_messages::append(kind what, std::string_view key) {
-    complete_text();
-    message& made = messages_.emplace_back();
-    made.what = what;
-    made.key = key;
-    bytes_ += sizeof(message) + 2 * key.size();
-    touch(made);
-    return made;
-}
-
-chat_messages::message* chat_messages::find(kind what, std::string_view key) {
-    const auto found = std::find_if(messages_.rbegin(), messages_.rend(), [&](const message& one) {
-        return one.what == what && one.key == key;
-    });
-    return found == messages_.rend() ? nullptr : &*found;
-}
-
-void chat_messages::touch(message& one) {
-    one.changed = true;
-    one.timestamp = time_;
-    changed_ = true;
-    first_changed_ = std::min(first_changed_, static_cast<std::size_t>(&one - messages_.data()));
-}
-
-void chat_messages::complete(message& one) {
-    one.generated = true;
-    touch(one);
-}
-
-void chat_messages::complete_text() {
-    begun_text_.clear();
-    if (open_text_ != none) {
-        complete(messages_[open_text_]);
-        open_text_ = none;
-    }
-}
-
-void chat_messages::set_value(message& one, std::string value) {
-    bytes_ += value.size();
-    bytes_ -= one.value.size();
-    one.value = std::move(value);
-    touch(one);
-}
-
-// ---- Frames ------------------------------------------------------------------------------------
-
-std::string_view chat_messages::name_of(kind what) noexcept {
-    switch (what) {
-    case kind::content:
-        return "content";
-    case kind::thinking:
-        return "thinking";
-    case kind::tool_call_request:
-        return "tool_call_request";
-    case kind::tool_execution_start:
-        return "tool_execution_start";
-    case kind::tool_execution_complete:
-        return "tool_execution_complete";
-    case kind::error:
-        break;
-    }
-    return "error";
-}
-
-void chat_messages::write_message(std::size_t index, std::string& out) const {
-    const message& one = messages_[index];
-    out.append(R"({"type":")").append(name_of(one.what)).append(R"(","value":)");
-    const bool is_text = one.what == kind::content || one.what == kind::thinking;
-    if (is_text) {
-        out.push_back('"');
-    }
-    out.append(one.value);
-    if (is_text) {
-        out.push_back('"');
-    }
-    out.append(R"(,"timestamp":)");
-    append_number(out, one.timestamp);
-    out.append(R"(,"id":")").append(id_).push_back('-');
-    append_number(out, static_cast<std::int64_t>(index));
-    out.append(one.generated ? R"(","status":"generated"})" : R"(","status":"generating"})");
-}
-
-void chat_messages::write_frame(std::string& out) {
-    out.append(head_).append(finished_ ? "finished" : "generating").append(R"(","messages":[)");
-    const bool all = mode_ == chat_mode::full;
-    bool first = true;
-    for (std::size_t i = all ? 0 : first_changed_; i < messages_.size(); ++i) {
-        if (!all && !messages_[i].changed) {
-            continue;
-        }
-        if (!first) {
-            out.push_back(',');
-        }
-        first = false;
-        write_message(i, out);
-    }
-    out.append("]}");
-    end_frame();
-}
-
-void chat_messages::skip_frame() { end_frame(); }
-
-void chat_messages::end_frame() {
-    for (std::size_t i = first_changed_; i < messages_.size(); ++i) {
-        message& one = messages_[i];
-        if (!one.changed) {
-            continue;
-        }
-        one.changed = false;
-        if (mode_ == chat_mode::incremental) {
-            if (one.what == kind::content) {
-                bytes_ -= one.value.size();
-                one.value.clear();
-            } else if (one.generated && one.what != kind::tool_call_request) {
-                bytes_ -= one.value.size(); // It will not be sent again.
-                std::string().swap(one.value);
-            } else {
-                one.reported = one.value.size();
-            }
-        }
-    }
-    first_changed_ = none;
-    changed_ = false;
 }
 
 } // namespace agui::translator

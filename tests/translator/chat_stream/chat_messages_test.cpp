@@ -211,13 +211,56 @@ TEST(ChatMessages, LateArgumentsOpenACallAgain) {
         chat_mode::incremental,
         {call("START", "c", R"(,"toolCallName":"f")"), arguments("c", R"({\"a\")"),
          call("END", "c"), call("START", "c", R"(,"toolCallName":"f")"), arguments("c", ":1}"),
-         call("END", "c")}
+         call("END", "c"), custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})")}
     );
 
     ASSERT_EQ(got.size(), 4U);
-    EXPECT_THAT(got[2], HasSubstr("generating\"}"));
-    EXPECT_THAT(got[3], HasSubstr(R"("arguments":{"a":1}})"));
-    EXPECT_THAT(got[3], HasSubstr(R"("id":"m-0","status":"generated"})"));
+    EXPECT_EQ(
+        got[2],
+        going(shown("tool_call_request", R"({"toolCallId":"c","toolName":"f"})", 3, 0, false))
+    );
+    EXPECT_THAT(
+        got[3], HasSubstr(shown(
+                    "tool_call_request", R"({"toolCallId":"c","toolName":"f","arguments":{"a":1}})",
+                    4, 0, true
+                ))
+    );
+}
+
+TEST(ChatMessages, CallsThatAreWrittenInTurnsAreSentAFewTimes) {
+    constexpr std::size_t deltas = 10'000; // Of ten bytes, of each call.
+    lines events = {run_started};
+    for (std::size_t i = 0; i < deltas; ++i) {
+        for (const std::string id : {"c", "d"}) {
+            events.push_back(call("START", id, R"(,"toolCallName":"f")"));
+            events.push_back(arguments(id, i == 0 ? R"({\"a\":\")" : "0123456789"));
+            events.push_back(call("END", id));
+        }
+    }
+    events.push_back(
+        R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"success","pendingToolCallIds":["c","d"]}})"
+    );
+    std::size_t sent = 0;
+    const lines got = frames(chat_mode::incremental, events);
+    for (const std::string& frame : got) {
+        sent += frame.size();
+    }
+
+    EXPECT_LT(sent, 3U * 2U * 10U * deltas);
+    EXPECT_EQ(got.size(), 8U) << "of each: asked for, complete, opened again; and both ends";
+    EXPECT_THAT(got.back(), HasSubstr(R"("id":"m-1","status":"generated"}]})"));
+    EXPECT_THAT(got.back(), HasSubstr(R"(0123456789","pending":true},"timestamp":9,"id":"m-0")"));
+}
+
+TEST(ChatMessages, NothingIsAddedToACallThatHasItsResult) {
+    const lines got = frames(
+        chat_mode::full,
+        {call("START", "c", R"(,"toolCallName":"f")"), call("END", "c"),
+         call("RESULT", "c", R"(,"messageId":"x","content":"done")"),
+         call("START", "c", R"(,"toolCallName":"f")"), arguments("c", "{}"), call("END", "c")}
+    );
+
+    EXPECT_EQ(got.size(), 3U);
 }
 
 TEST(ChatMessages, AnotherMessageCompletesTheContent) {
@@ -366,16 +409,85 @@ TEST(ChatMessages, TheAnswerInASnapshotIsShownOnce) {
 
     EXPECT_THAT(
         frames(chat_mode::incremental, {run_started, snapshot, run_finished}),
-        ElementsAre(going(""), going(shown("content", R"("It \"is\".")", 1, 0, true)), last(""))
+        ElementsAre(going(""), going(shown("content", R"("It \"is\".")", 7, 0, true)), last(""))
     );
     EXPECT_THAT(
         frames(
-            chat_mode::full,
-            {text_start("a", 2), text("a", "It is."), text_end("a", 2), snapshot, run_finished}
+            chat_mode::full, {text_start("a", 2), text("a", R"(It \"is\".)"), text_end("a", 2),
+                              snapshot, run_finished}
         )
             .back(),
-        last(shown("content", R"("It is.")", 2, 0, true))
+        last(shown("content", R"("It \"is\".")", 2, 0, true))
     );
+}
+
+std::string snapshot_of(const std::string& messages) {
+    return R"({"type":"MESSAGES_SNAPSHOT","timestamp":7,"messages":[{"id":"u","role":"user","content":"?"})" +
+           messages + "]}";
+}
+
+const std::string hidden = R"(,{"id":"a","role":"assistant","content":"\"It\" is [hidden]."})";
+
+TEST(ChatMessages, ATextThatAPluginHasChangedReplacesTheOneThatWasShown) {
+    const lines events = {run_started,        text_start("a", 2), text("a", R"(\"It\" is )"),
+                          text("a", "1234."), text_end("a", 2),   snapshot_of(hidden),
+                          run_finished};
+    const lines full = frames(chat_mode::full, events);
+
+    EXPECT_EQ(full[4], going(shown("content", R"("\"It\" is [hidden].")", 7, 0, true)));
+    EXPECT_EQ(full.back(), last(shown("content", R"("\"It\" is [hidden].")", 7, 0, true)));
+    std::string replaced = shown("content", R"("\"It\" is [hidden].")", 7, 0, true);
+    replaced.insert(replaced.size() - 1, R"(,"replace":true)");
+    const lines pieces = frames(chat_mode::incremental, events);
+    EXPECT_EQ(pieces[4], going(replaced));
+    EXPECT_EQ(pieces.back(), last(""));
+}
+
+TEST(ChatMessages, AChangedTextOfSeveralContentsIsInTheFirst) {
+    const lines got = frames(
+        chat_mode::full,
+        {text_start("a", 2), text("a", R"(\"It\" is )"), text_end("a", 2),
+         call("START", "c", R"(,"toolCallName":"f")"), call("END", "c"), text_start("a", 2),
+         text("a", "1234."), text_end("a", 2), snapshot_of(hidden)}
+    );
+
+    EXPECT_THAT(got.back(), HasSubstr(shown("content", R"("\"It\" is [hidden].")", 7, 0, true)));
+    EXPECT_THAT(got.back(), HasSubstr(shown("content", R"("")", 7, 2, true)));
+}
+
+TEST(ChatMessages, ATextOfSeveralContentsThatIsStoredAsShownIsNotSentAgain) {
+    EXPECT_EQ(
+        frames(
+            chat_mode::incremental,
+            {text_start("a", 2), text("a", R"(\"It\" is )"), text_end("a", 2),
+             call("START", "c", R"(,"toolCallName":"f")"), call("END", "c"), text_start("a", 2),
+             text("a", "[hidden]."), text_end("a", 2), snapshot_of(hidden)}
+        )
+            .size(),
+        6U
+    );
+}
+
+TEST(ChatMessages, ATextThatAPluginHasKeptFromTheThreadIsEmptied) {
+    for (const std::string stored : {"", R"(,{"id":"a","role":"assistant"})"}) {
+        const lines events = {
+            text_start("a", 2), text("a", "1234"), text_end("a", 2), snapshot_of(stored)
+        };
+        EXPECT_EQ(
+            frames(chat_mode::full, events).back(), going(shown("content", R"("")", 7, 0, true))
+        );
+        EXPECT_THAT(frames(chat_mode::incremental, events).back(), HasSubstr(R"("replace":true)"));
+    }
+}
+
+TEST(ChatMessages, ChangedThinkingIsReplacedAsAlways) {
+    const lines got = frames(
+        chat_mode::incremental,
+        {thinking("START", R"(,"timestamp":2)"), thinking("CONTENT", R"(,"delta":"1234")"),
+         thinking("END"), snapshot_of(R"(,{"id":"r","role":"reasoning","content":"[hidden]"})")}
+    );
+
+    EXPECT_EQ(got.back(), going(shown("thinking", R"("[hidden]")", 7, 0, true)));
 }
 
 TEST(ChatMessages, ASnapshotThatEndsOtherwiseSaysNothing) {
@@ -423,7 +535,7 @@ TEST(ChatMessages, OfALongConversationOnlyTheLastMessageIsRead) {
             chat_mode::full, {R"({"type":"MESSAGES_SNAPSHOT","timestamp":7,"messages":[)" +
                               messages + R"(,{"id":"a","role":"assistant","content":"yes"}]})"}
         ),
-        ElementsAre(going(shown("content", R"("yes")", 0, 0, true)))
+        ElementsAre(going(shown("content", R"("yes")", 7, 0, true)))
     );
     EXPECT_THAT(
         frames(chat_mode::full, {R"({"type":"MESSAGES_SNAPSHOT","messages":[)" + messages}),
@@ -455,6 +567,19 @@ TEST(ChatMessages, IncrementallyResultsAreNotKept) {
     messages.skip_frame();
 
     EXPECT_LT(messages.bytes(), 1000U);
+}
+
+TEST(ChatMessages, IncrementallyACallIsNotKeptOnceItHasItsResult) {
+    chat_messages messages("s", "m", chat_mode::incremental);
+    messages.take(call("START", "c", R"(,"toolCallName":"f")"));
+    messages.take(arguments("c", std::string(100'000, 'x')));
+    messages.take(call("END", "c"));
+    messages.skip_frame();
+    EXPECT_GT(messages.bytes(), 100'000U);
+    messages.take(call("RESULT", "c", R"(,"messageId":"x","content":"done")"));
+    messages.skip_frame();
+
+    EXPECT_LT(messages.bytes(), 1500U);
 }
 
 TEST(ChatMessages, IncrementalContentsAreNotKept) {

@@ -1,16 +1,21 @@
 // What holds of the frames of any run, shown with runs at random.
 
+#include "proto-fixtures/replay/added_messages.hpp"
 #include "tests/translator/chat_stream/chat_frames.hpp"
 #include "translator/agui/agui_translator.hpp"
+#include "translator/agui/open_brackets.hpp"
+#include "translator/agui/said_messages.hpp"
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::translator {
@@ -20,33 +25,21 @@ namespace json = boost::json;
 using lines = std::vector<std::string>;
 using test::frames;
 
+json::object object_of(const std::string& frame) {
+    return json::parse(R"({"msgStatus":")" + frame).as_object();
+}
+
 /// What a client has after these frames.
 json::array add_up(const lines& incremental) {
-    json::array all;
+    std::vector<json::object> frames;
     for (const std::string& frame : incremental) {
-        const json::value read = json::parse(R"({"msgStatus":")" + frame);
-        for (const json::value& changed : read.at("messages").as_array()) {
-            std::size_t at = 0;
-            while (at < all.size() && all[at].at("id") != changed.at("id")) {
-                ++at;
-            }
-            if (at == all.size()) {
-                all.push_back(changed);
-            } else if (changed.at("type") == "content") {
-                json::string whole = all[at].at("value").as_string();
-                whole.append(changed.at("value").as_string());
-                all[at] = changed;
-                all[at].as_object()["value"] = std::move(whole);
-            } else {
-                all[at] = changed;
-            }
-        }
+        frames.push_back(object_of(frame));
     }
-    return all;
+    return replay::add_up(frames);
 }
 
 json::array messages_of(const std::string& frame) {
-    return json::parse(R"({"msgStatus":")" + frame).at("messages").as_array();
+    return object_of(frame).at("messages").as_array();
 }
 
 /// Keeps the events in their newest form.
@@ -68,17 +61,32 @@ public:
             translator_.set_time(now_);
             step();
         }
-        runner::run_end end;
-        end.reason = reasons[static_cast<std::size_t>(pick(std::size(reasons)))];
-        if (pick(2) == 0) {
-            end.pending_call_ids = calls_;
+        if (pick(4) == 0) { // The process has ended, and another one closes the run.
+            open_brackets left;
+            for (const std::string& event : stream_.all) {
+                left.read(json::parse(event).as_object());
+            }
+            agui_translator other(stream_, {});
+            other.set_time(now_ + 10'000);
+            other.resume({"s", "m", {}}, left);
+            finish(other);
+        } else {
+            finish(translator_);
         }
-        translator_.finish(end);
     }
 
     [[nodiscard]] const lines& events() const { return stream_.all; }
 
 private:
+    void finish(agui_translator& translator) {
+        runner::run_end end;
+        end.reason = reasons[static_cast<std::size_t>(pick(std::size(reasons)))];
+        if (pick(2) == 0) {
+            end.pending_call_ids = calls_;
+        }
+        translator.finish(end);
+    }
+
     static constexpr runner::stop_reason reasons[] = {
         runner::stop_reason::completed,     runner::stop_reason::external_tool,
         runner::stop_reason::cancelled,     runner::stop_reason::max_rounds,
@@ -95,7 +103,7 @@ private:
 
     void step() {
         const std::string turn = "t" + std::to_string(turn_);
-        switch (pick(9)) {
+        switch (pick(11)) {
         case 0:
         case 1:
         case 2:
@@ -123,6 +131,14 @@ private:
             translator_.translate(runner::call_executing{id, "f"});
             break;
         }
+        case 8: {
+            const json::object segment{{"type", "card"}, {"title", piece()}};
+            translator_.translate(runner::reply_segment{turn, &segment});
+            break;
+        }
+        case 9:
+            show_stored();
+            break;
         default: {
             const std::string id = some_call();
             const session::content result = piece();
@@ -131,6 +147,24 @@ private:
             );
         }
         }
+    }
+
+    /// A snapshot of what was said, in which a plugin has changed and left out some.
+    void show_stored() {
+        said_messages said;
+        for (const std::string& event : stream_.all) {
+            said.read(json::parse(event).as_object());
+        }
+        std::vector<session::message> stored;
+        for (session::message message : said.messages()) {
+            if (pick(3) == 0) {
+                message.content = piece();
+            }
+            if (pick(6) != 0) {
+                stored.push_back(std::move(message));
+            }
+        }
+        translator_.translate(runner::messages_snapshot{&stored});
     }
 
     std::mt19937 random_;
@@ -162,6 +196,7 @@ lines joined(const lines& events) {
 
 TEST(ChatRuns, ForAnyRunTheIncrementalFramesAddUpToTheLastFullOne) {
     std::size_t with_tools = 0;
+    std::size_t with_replaced = 0;
     for (unsigned seed = 0; seed < 1000; ++seed) {
         SCOPED_TRACE(seed);
         const random_run run(seed);
@@ -183,9 +218,14 @@ TEST(ChatRuns, ForAnyRunTheIncrementalFramesAddUpToTheLastFullOne) {
         const lines fewer = joined(run.events());
         EXPECT_EQ(add_up(frames(chat_mode::incremental, fewer)), expected);
         EXPECT_EQ(messages_of(frames(chat_mode::full, fewer).back()), expected);
+        const auto replaces = [](const std::string& frame) {
+            return frame.find(R"("replace":true)") != std::string::npos;
+        };
+        with_replaced += std::ranges::any_of(incremental, replaces) ? 1U : 0U;
         with_tools += full.back().find("tool_execution_complete") != std::string::npos ? 1U : 0U;
     }
     EXPECT_GT(with_tools, 500U);
+    EXPECT_GT(with_replaced, 500U);
 }
 
 TEST(ChatRuns, AFrameThatIsSkippedLeavesTheNextOnesAsTheyAre) {

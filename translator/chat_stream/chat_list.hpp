@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::translator {
+
+/// How much a frame of the chat stream holds.
+enum class chat_mode {
+    incremental, ///< The messages that have changed; of a content only what was added.
+    full,        ///< All messages as they are.
+};
+
+inline constexpr std::uint64_t empty_hash = 0xcbf29ce484222325; // FNV-1a
+
+/// To compare texts that are not kept: `before` is the hash of what comes before this one.
+[[nodiscard]] std::uint64_t
+hash_of(std::string_view text, std::uint64_t before = empty_hash) noexcept;
+
+/// The messages of a chat, and the frames that report their changes:
+///
+///     {"sessionId":…,"messageId":…,"msgStatus":"generating"|"finished","messages":[
+///         {"type":…,"value":…,"timestamp":…,"id":"<messageId>-<index>",
+///          "status":"generating"|"generated"}]}
+///
+/// Knows JSON, and nothing of the events that the messages are made from. Texts are kept as they
+/// stand in JSON, without quotes; in incremental mode, what will not be sent again is not kept. A
+/// message is valid until the next append(). Used by one thread at a time.
+class chat_list {
+public:
+    enum class kind : std::uint8_t {
+        content,
+        thinking,
+        tool_call_request,
+        tool_execution_start,
+        tool_execution_complete,
+        error,
+    };
+
+    /// Its owner reads what it needs, and changes it by the functions of the list.
+    struct message {
+        kind what = kind::content;
+        bool generated = false;
+        bool changed = false;  ///< Since the last frame.
+        bool replaces = false; ///< The next frame says that its value is not an added piece.
+        bool answered = false; ///< Of a tool_call_request: nothing will change any more.
+        std::int64_t timestamp = 0;
+        std::string key; ///< What find() finds it by.
+        /// Of a content or thinking: its text; in incremental mode, the part of a content that is
+        /// not reported yet. Of all others a JSON value.
+        std::string value;
+        std::string name;         ///< Of a tool_call_request or tool_execution_start: the tool's.
+        std::string arguments;    ///< Of a tool_call_request: the text so far.
+        std::size_t reported = 0; ///< Of thinking, incremental: the bytes in the last frame.
+        std::uint64_t hash = empty_hash; ///< Of a content or thinking: of all its text.
+    };
+
+    chat_list(std::string_view session_id, std::string_view message_id, chat_mode mode);
+
+    /// The timestamp of later changes.
+    void set_time(std::int64_t time) noexcept { time_ = time; }
+
+    /// `hash` is that of the text which this one continues.
+    message& append(kind what, std::string_view key, std::uint64_t hash = empty_hash);
+    /// The last one of that kind with that key; null: there is none.
+    [[nodiscard]] message* find(kind what, std::string_view key);
+    [[nodiscard]] std::size_t size() const noexcept { return messages_.size(); }
+    [[nodiscard]] message& operator[](std::size_t index) { return messages_[index]; }
+
+    /// To a content or thinking.
+    void add_text(message& one, std::string_view text);
+    /// The whole text of a content or thinking is another one.
+    void replace_text(message& one, std::string_view text);
+    void set_value(message& one, std::string value);
+    /// Arguments are not shown: a value shows them.
+    void add_arguments(message& one, std::string_view text);
+    /// A call that has its result: nothing of it will change, so little of it is kept.
+    void set_answered(message& call);
+    /// It is being generated again.
+    void reopen(message& one);
+    void complete(message& one);
+    /// The next frame is the last one.
+    void finish() noexcept;
+    /// There is something to report, even without messages.
+    void touch() noexcept { changed_ = true; }
+
+    [[nodiscard]] bool changed() const noexcept { return changed_; }
+    [[nodiscard]] bool finished() const noexcept { return finished_; }
+    /// Appends a frame in one line.
+    void write_frame(std::string& out);
+    /// As write_frame(), but writes nothing: the reader has that frame already.
+    void skip_frame();
+
+    /// The approximate memory of the messages.
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    /// No frame of all messages is larger.
+    [[nodiscard]] std::size_t frame_bytes() const noexcept;
+    /// About how much a frame with one content has around its text.
+    [[nodiscard]] std::size_t frame_bytes_around() const noexcept;
+
+private:
+    static constexpr std::size_t none = SIZE_MAX;
+
+    void touch(message& one);
+    void write_message(std::size_t index, std::string& out) const;
+    static std::string_view name_of(kind what) noexcept;
+
+    const chat_mode mode_;
+    std::string head_; ///< What every frame begins with.
+    std::string id_;   ///< The messageId.
+    std::vector<message> messages_;
+    std::size_t first_changed_ = none; ///< No message before it has changed.
+    std::int64_t time_ = 0;
+    std::size_t bytes_ = 0;
+    bool changed_ = false;
+    bool finished_ = false;
+};
+
+/// The text as in a JSON string, without its quotes.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// Appends a member to a JSON object that begins with it or is not closed yet.
+void append_member(std::string& out, std::string_view name, std::string_view text);
+
+} // namespace agui::translator
