@@ -3,11 +3,14 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/routes/run_headers.hpp"
 #include "gateway/runs/chat_stream.hpp"
+#include "gateway/runs/input_digest.hpp"
 #include "session/base/failpoint.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
@@ -36,11 +39,27 @@ void pass_workspace_root(
 
 // The run's failures name members of an AG-UI request.
 handler_reply refused(failure error, std::size_t tool_results) {
-    error.path = translator::chat_path(error.path, tool_results);
-    if (error.code == errc::run_id_reused) {
+    if (error.code == errc::run_id_reused && error.path == "runId") {
         error.detail = "this messageId was used before with a different body";
     }
+    error.path = translator::chat_path(error.path, tool_results);
     return to_reply(error);
+}
+
+// A UUID (version 8, RFC 9562) that is the same for each request of a user under the same key.
+std::string session_of_key(std::string_view principal, std::string_view key) {
+    const std::string digest = input_digest(std::string(principal) + '\n' + std::string(key));
+    return digest.substr(0, 8) + '-' + digest.substr(8, 4) + "-8" + digest.substr(12, 3) + "-8" +
+           digest.substr(15, 3) + '-' + digest.substr(18, 12);
+}
+
+// A repeat must find the session that the first request made.
+std::string session_for(const requested_run& what, const std::string& message_id, id_source& ids) {
+    if (!message_id.empty()) {
+        return message_id;
+    }
+    return what.idempotency_key.empty() ? ids.next("session")
+                                        : session_of_key(what.principal, what.idempotency_key);
 }
 
 asio::awaitable<handler_reply>
@@ -57,8 +76,8 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
         co_return to_reply(what.error());
     }
     translator::run_input& input = read->run.input;
-    if (input.thread_id.empty()) { // A repeat must find the session that the first request made.
-        input.thread_id = input.run_id.empty() ? services->ids.next("session") : input.run_id;
+    if (input.thread_id.empty()) {
+        input.thread_id = session_for(*what, input.run_id, services->ids);
     }
     if (input.run_id.empty()) {
         input.run_id = services->ids.next("message");
@@ -66,7 +85,6 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
     const std::size_t results = translator::tool_results_of(input);
     chat_stream_request stream;
     stream.session_id = input.thread_id;
-    stream.message_id = input.run_id;
     stream.mode = read->mode;
     stream.budget = services->budget;
     pass_workspace_root(*what, services->passed_headers, std::move(read->workspace_root));
@@ -78,6 +96,7 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
         co_return refused(accepted.error(), results);
     }
     stream.log = accepted->log;
+    stream.message_id = accepted->run_id;
     const auto begun = co_await services->runs.begin(std::move(*accepted));
     if (!begun) {
         co_return refused(begun.error(), results);

@@ -21,6 +21,9 @@ namespace agui::gateway {
 /// destroyed without begin_run(), nothing was stored.
 struct accepted_run {
     std::shared_ptr<event_log> log;
+    /// Of the run whose events these are. A request that repeats another one by its idempotency key
+    /// has asked for a different id.
+    std::string run_id;
 
     /// What begin_run() needs, in the order in which it was acquired; it is released in reverse.
     struct admitted {

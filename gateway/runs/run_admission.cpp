@@ -205,7 +205,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         if (!log) {
             co_return log.error();
         }
-        co_return accepted_run{std::move(*log), nullptr};
+        co_return accepted_run{std::move(*log), first.record.run_id, nullptr};
     }
     auto admitted = core->registry.admit();
     if (!admitted) {
@@ -216,6 +216,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         request.executor, core->store_of(request.place), core->settings.relaxed_durability,
         core->services.memory
     );
+    accepted.run_id = input.run_id; // Of a request in the queue it is known only now.
     check_failpoint("admission.admitted");
     co_return accepted;
 }

@@ -156,6 +156,43 @@ TEST_P(ChatStream, ARepeatFindsTheSessionThatItsMessageMade) {
     EXPECT_EQ(ask(chat(R"({"messageId":"m","message":"hello?"})")).status, 409);
 }
 
+TEST_P(ChatStream, ARepeatMayNameTheSessionThatWasMade) {
+    start();
+    const raw_reply first = ask(chat(R"({"messageId":"m","message":"hello"})"));
+
+    EXPECT_EQ(ask(chat(R"({"sessionId":"m","messageId":"m","message":"hello"})")).body, first.body);
+}
+
+TEST_P(ChatStream, ARepeatUnderAnIdempotencyKeyReadsTheFirstRun) {
+    start();
+    const std::string key = "Idempotency-Key: k1\r\n";
+    const raw_reply first = ask(chat(R"({"sessionId":"s","message":"hello"})", key));
+
+    EXPECT_EQ(frames_of(first.body).back().data.at("msgStatus"), "finished");
+    EXPECT_EQ(ask(chat(R"({"sessionId":"s","message":"hello"})", key)).body, first.body);
+    EXPECT_EQ(
+        ask(chat(R"({"sessionId":"s","messageId":"other","message":"hello"})", key)).body,
+        first.body
+    );
+    const raw_reply refused = ask(chat(R"({"sessionId":"s","message":"hello?"})", key));
+    EXPECT_EQ(error_of(refused), "409 run_id_reused Idempotency-Key");
+    EXPECT_THAT(refused.body, HasSubstr("this key was already used"));
+}
+
+TEST_P(ChatStream, AKeyFindsTheSessionThatWasMadeForIt) {
+    start();
+    const std::string body = R"({"message":"hello"})";
+    const raw_reply first = ask(chat(body, "Idempotency-Key: k1\r\n"));
+
+    EXPECT_EQ(ask(chat(body, "Idempotency-Key: k1\r\n")).body, first.body);
+    const json::object frame = frames_of(first.body).at(0).data;
+    EXPECT_EQ(frame.at("sessionId").as_string().size(), 36U);
+    const json::object other =
+        frames_of(ask(chat(body, "Idempotency-Key: k2\r\n")).body).at(0).data;
+    EXPECT_NE(other.at("sessionId"), frame.at("sessionId"));
+    EXPECT_NE(other.at("messageId"), frame.at("messageId"));
+}
+
 TEST_P(ChatStream, IsReadAgainFromAnyFrameOn) {
     start();
     const raw_reply whole = ask(chat(hello));
@@ -363,6 +400,13 @@ protected:
         EXPECT_THAT(client->read_until(R"("messages":[]})"), HasSubstr("HTTP/1.1 200"));
         return client;
     }
+    /// Of the stream that answers, once its first frame is there.
+    static std::string message_id_of(raw_client& client) {
+        const std::string first = client.read_until(R"("messages":[]})");
+        EXPECT_THAT(first, HasSubstr("HTTP/1.1 200"));
+        const json::value frame = json::parse(first.substr(first.find('{', first.find("data: "))));
+        return std::string(frame.at("messageId").as_string());
+    }
 };
 
 class StoredChatStreamLive : public ChatStreamLive {};
@@ -464,6 +508,30 @@ TEST_P(StoredChatStreamLive, AWaitingMessageSurvivesARestart) {
     EXPECT_THAT(model.request(1).back(), "user: q1");
     model.answer({.text = "At last"});
 
+    EXPECT_THAT(again.read_until("finished"), HasSubstr(R"("value":"At last")"));
+}
+
+TEST_P(StoredChatStreamLive, AWaitingMessageIsFoundByItsKey) {
+    start();
+    const auto first = open(body_of("r"));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const std::string request =
+        chat(R"({"sessionId":"t","message":"q1"})", "Idempotency-Key: k\r\n");
+    raw_client waiting(port());
+    waiting.send(request);
+    const std::string id = message_id_of(waiting);
+    raw_client repeat(port());
+    repeat.send(request);
+    EXPECT_EQ(message_id_of(repeat), id);
+    server.reset();
+    use_model();
+    start();
+
+    raw_client again(port());
+    again.send(request);
+    EXPECT_EQ(message_id_of(again), id) << "also if an earlier process has queued it";
+    ASSERT_TRUE(model.wait_for_calls(2));
+    model.answer({.text = "At last"});
     EXPECT_THAT(again.read_until("finished"), HasSubstr(R"("value":"At last")"));
 }
 

@@ -25,9 +25,10 @@ constexpr std::array<std::string_view, 13> known_members{
     "toolResults",    "tool_results", "tools",         "model",      "workspaceRoot",
     "workspace_root", "responseMode", "response_mode",
 };
-// What may differ in a repeat of a request.
-constexpr std::array<std::string_view, 4> uncounted_members{
-    "messageId", "message_id", "responseMode", "response_mode"
+// What may differ in a repeat of a request. Who repeats one without a session may give the session
+// that was made for it; another session is another thread, where it is no repeat.
+constexpr std::array<std::string_view, 6> uncounted_members{
+    "sessionId", "session_id", "messageId", "message_id", "responseMode", "response_mode",
 };
 
 result<session::message>

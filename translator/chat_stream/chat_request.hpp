@@ -30,7 +30,7 @@ struct chat_request {
 /// Reads a body `{sessionId?, messageId?, message?, toolResults?, tools?, model?, workspaceRoot?,
 /// responseMode?}`, of which it must have `message`, `toolResults` or both. A null member counts as
 /// absent, and so do empty ids; members it does not know are ignored. `canonical` is without
-/// `messageId` and `responseMode`. Failures as those of read_run_input().
+/// `sessionId`, `messageId` and `responseMode`. Failures as those of read_run_input().
 [[nodiscard]] result<chat_request> read_chat_request(
     std::string_view body, const input_limits& limits, memory_budget* budget = nullptr
 );

@@ -92,14 +92,14 @@ TEST(ChatRequest, ResultsOfToolsComeBeforeTheMessage) {
     );
 }
 
-TEST(ChatRequest, ARepeatMayHaveAnotherModeAndMessageId) {
+TEST(ChatRequest, ARepeatMayHaveOtherIdsAndAnotherMode) {
     const auto canonical = [](const std::string& members) {
-        return read(R"({"sessionId":"s","message":"Hi")" + members + "}").input.canonical;
+        return read(R"({"message":"Hi")" + members + "}").input.canonical;
     };
 
     EXPECT_EQ(
         canonical(R"(,"messageId":"m","responseMode":"full")"),
-        canonical(R"(,"response_mode":"incremental")")
+        canonical(R"(,"session_id":"s","response_mode":"incremental")")
     );
     EXPECT_NE(canonical(""), canonical(R"(,"model":"x")"));
 }
