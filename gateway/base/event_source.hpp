@@ -17,6 +17,8 @@ public:
     struct batch {
         std::string bytes;  ///< Whole events; empty: nothing new yet.
         bool ended = false; ///< Everything has been read, and nothing more will come.
+        /// Nothing more will come because there is no memory for it: the reader is to be cut off.
+        bool cut_off = false;
     };
 
     virtual ~event_source() = default;

@@ -127,6 +127,7 @@ private:
     void look_whether_peer_left();
     [[nodiscard]] bool has_peer_left();
     void look_for_lag();
+    void cut_off(std::string_view why);
     [[nodiscard]] boost::asio::awaitable<void> send_cut_off();
     void watch_peer();
     void on_peer_readable();

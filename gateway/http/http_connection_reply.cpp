@@ -91,7 +91,7 @@ struct http_connection::event_stream {
         if (chunked && batch.ended) {
             buffers.add(asio::buffer(last_chunk));
         }
-        return !buffers.empty() || batch.ended;
+        return !buffers.empty() || batch.ended || batch.cut_off;
     }
 
     std::unique_ptr<event_source> source;
@@ -177,6 +177,9 @@ asio::awaitable<bool> http_connection::send_stream() {
             continue;
         }
         since_ = now_;
+        if (stream.batch.cut_off && !stream.cut_off) {
+            cut_off("there is no memory for it");
+        }
         check_failpoint("stream.read");
         bool written = try_write(stream.buffers);
         if (!written) {
@@ -370,11 +373,16 @@ void http_connection::look_for_lag() {
         stream.least_lag = behind;
         stream.lagging_since = now_;
     } else if (now_ - stream.lagging_since >= services_.limits.lag) {
-        stream.cut_off = true;
-        stream.source->cut_off();
-        stream.cut_off_at = now_;
-        services_.log.log(log_level::warning, "reader cut off: too far behind");
+        cut_off("too far behind");
     }
+}
+
+// The batch that is being sent is completed before send_cut_off().
+void http_connection::cut_off(std::string_view why) {
+    stream_->cut_off = true;
+    stream_->source->cut_off();
+    stream_->cut_off_at = now_;
+    services_.log.log(log_level::warning, "reader cut off: " + std::string(why));
 }
 
 // After a complete batch: tells the peer why it is cut off, but does not end the stream (P1).

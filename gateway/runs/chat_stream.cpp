@@ -1,7 +1,6 @@
 #include "gateway/runs/chat_stream.hpp"
 
-#include "gateway/runs/stream_form.hpp"
-
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,12 +10,16 @@ using translator::chat_mode;
 
 namespace {
 
-// About how much longer a frame is than its event.
-constexpr std::size_t frame_bytes_around = 160;
+// About what a delta has around its text: in a log, which it shares with others, and at the least.
+constexpr std::size_t event_bytes_around = 90;
+constexpr std::size_t least_event_bytes = 64;
 // What is kept of the buffer of records between two reads.
 constexpr std::size_t kept_record_bytes = 512;
 // The budget is changed in steps of this size.
 constexpr std::size_t counted_bytes = 4096;
+// The most that may use the memory reserve, so that long answers in full mode run out of memory
+// before short ones.
+constexpr std::size_t small_stream_bytes = 64U << 10U;
 
 /// What comes before each event's JSON in a record.
 struct record_head {
@@ -24,46 +27,36 @@ struct record_head {
     std::uint64_t size = 0;
 };
 
-/// Events one after the other in memory, so that they are read outside the log's mutex.
-class records final : public stream_form {
-public:
-    [[nodiscard]] std::string_view content_type() const noexcept override { return {}; }
-    void begin_event(std::uint64_t sequence, std::string& out) const override {
-        const record_head head{sequence, 0};
-        out.append(reinterpret_cast<const char*>(&head), sizeof(head));
-    }
-    void end_event(std::size_t json_at, std::string& out) const override {
-        const std::uint64_t size = out.size() - json_at;
-        std::memcpy(out.data() + json_at - sizeof(size), &size, sizeof(size));
-    }
-    [[nodiscard]] std::size_t bytes_around() const noexcept override { return frame_bytes_around; }
-    [[nodiscard]] std::string_view heartbeat() const noexcept override { return {}; }
-    [[nodiscard]] std::string_view cut_off_note() const noexcept override { return {}; }
-};
+} // namespace
 
-const stream_form& record_form() noexcept {
-    static const records form;
-    return form;
+void chat_stream::records::begin_event(std::uint64_t sequence, std::string& out) const {
+    const record_head head{sequence, 0};
+    out.append(reinterpret_cast<const char*>(&head), sizeof(head));
 }
 
-run_stream_request events_of(const chat_stream_request& what) {
+void chat_stream::records::end_event(std::size_t json_at, std::string& out) const {
+    const std::uint64_t size = out.size() - json_at;
+    std::memcpy(out.data() + json_at - sizeof(size), &size, sizeof(size));
+}
+
+run_stream_request chat_stream::events_of(const chat_stream_request& what, const records& form) {
     run_stream_request events;
     events.log = what.log;
     events.projection = translator::projection::v1_1;
-    events.form = &record_form();
+    events.form = &form;
     // The messages need all events. What the reader has is taken without being sent, and a frame
     // must not hold a text of which the reader has a part.
     events.split_at = what.after;
     return events;
 }
 
-} // namespace
-
 chat_stream::chat_stream(const chat_stream_request& what)
     : mode_(what.mode),
       after_(what.after),
-      events_(events_of(what)),
       messages_(what.session_id, what.message_id, what.mode),
+      frame_bytes_around_(sse_form().bytes_around() + messages_.frame_bytes_around()),
+      form_(frame_bytes_around_ - std::min(frame_bytes_around_, event_bytes_around)),
+      events_(events_of(what, form_)),
       memory_(what.budget, memory_use::small, counted_bytes) {}
 
 std::string_view chat_stream::content_type() const noexcept { return sse_form().content_type(); }
@@ -72,6 +65,57 @@ void chat_stream::open(boost::asio::any_io_executor executor) { events_.open(std
 
 void chat_stream::read(std::size_t max_bytes, batch& out) {
     out.bytes.clear();
+    if (mode_ == chat_mode::incremental) {
+        read_pieces(max_bytes, out);
+    } else {
+        read_whole(max_bytes, out);
+    }
+    if (read_.bytes.capacity() > kept_record_bytes) {
+        std::string().swap(read_.bytes);
+    }
+}
+
+// A frame is longer than its event, and how much longer depends on the ids: so only as many events
+// are read at once as give frames of `max_bytes` even if they are the shortest ones. That is a
+// single read unless more is waiting.
+void chat_stream::read_pieces(std::size_t max_bytes, batch& out) {
+    std::size_t taken = 0;
+    std::size_t wanted = 0;
+    do {
+        const std::size_t left = max_bytes - out.bytes.size();
+        wanted = std::max<std::size_t>(
+            1, left * least_event_bytes / (least_event_bytes + frame_bytes_around_)
+        );
+        take_events(wanted, out);
+        taken += read_.bytes.size();
+    } while (!out.ended && read_.bytes.size() >= wanted && taken < max_bytes &&
+             out.bytes.size() < max_bytes);
+    // Counted but never refused, as it is little: if there is no room, the next run is refused.
+    memory_.grow_anyway_to(messages_.bytes());
+    memory_.shrink_to(messages_.bytes());
+}
+
+// A whole frame is at least as large as all messages, and a slow reader keeps it for as long as it
+// likes: so there must be room for both before it is written.
+void chat_stream::read_whole(std::size_t max_bytes, batch& out) {
+    if (!refused_) {
+        take_events(max_bytes, out);
+    }
+    const bool due = messages_.changed() && (out.ended || events_.backlog_bytes() == 0);
+    const std::size_t frame = due ? messages_.frame_bytes() : 0;
+    if (refused_ || !hold(messages_.bytes() + frame)) {
+        refused_ = true;
+        out.ended = false;
+        out.cut_off = true;
+        return;
+    }
+    if (due) {
+        out.bytes.reserve(frame + sse_form().bytes_around());
+        write_frame(out.bytes);
+    }
+}
+
+void chat_stream::take_events(std::size_t max_bytes, batch& out) {
     events_.read(max_bytes, read_);
     out.ended = read_.ended;
     std::string_view rest = read_.bytes;
@@ -92,15 +136,16 @@ void chat_stream::read(std::size_t max_bytes, batch& out) {
             write_frame(out.bytes);
         }
     }
-    if (mode_ == chat_mode::full && messages_.changed() &&
-        (out.ended || events_.backlog_bytes() == 0)) {
-        write_frame(out.bytes);
+}
+
+// False: there is no memory for so many bytes.
+bool chat_stream::hold(std::size_t bytes) noexcept {
+    memory_.set_use(bytes > small_stream_bytes ? memory_use::ordinary : memory_use::small);
+    if (!memory_.grow_to(bytes)) {
+        return false;
     }
-    if (read_.bytes.capacity() > kept_record_bytes) {
-        std::string().swap(read_.bytes);
-    }
-    // Counted but never refused: if there is no room, the next run is refused.
-    memory_.grow_anyway_to(messages_.bytes());
+    memory_.shrink_to(bytes);
+    return true;
 }
 
 void chat_stream::write_frame(std::string& out) {
@@ -123,6 +168,9 @@ std::size_t chat_stream::backlog_bytes() const {
 
 std::string_view chat_stream::heartbeat() const noexcept { return sse_form().heartbeat(); }
 
-std::string_view chat_stream::cut_off_note() const noexcept { return sse_form().cut_off_note(); }
+std::string_view chat_stream::cut_off_note() const noexcept {
+    return refused_ ? ": cut off: there is not enough memory; read on from the last id\n\n"
+                    : sse_form().cut_off_note();
+}
 
 } // namespace agui::gateway

@@ -18,7 +18,7 @@ struct run_stream_request {
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
     /// Read from its first event on once `log` has ended; null: nothing follows.
     std::shared_ptr<event_log> next;
-    const stream_form* form = &sse_form(); ///< Lives as long as the program.
+    const stream_form* form = &sse_form(); ///< Must outlive the reader.
     std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.
 };
 

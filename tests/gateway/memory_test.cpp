@@ -129,6 +129,27 @@ TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     EXPECT_EQ(ask(get("/agui/threads/t").replace(0, 3, "DELETE")).status, 204);
 }
 
+// Its list of messages and the frame that repeats them are its own, however many readers there are.
+TEST_F(Memory, AChatStreamInFullModeThatHasNoRoomIsCutOff) {
+    answer_at_length(2 * mib, false);
+    start();
+    raw_client run(port());
+    run.send(post("/agui", run_body("t", "r")));
+    EXPECT_THAT(run.read_until(R"("delta":"Hello")"), HasSubstr("RUN_STARTED"));
+    const std::string frames = "/agui/threads/t/runs/r/events?form=chat-stream&responseMode=";
+
+    const raw_reply refused = ask(get(frames + "full"));
+
+    EXPECT_EQ(refused.status, 200);
+    EXPECT_EQ(refused.body, ": cut off: there is not enough memory; read on from the last id\n\n");
+    EXPECT_FALSE(refused.complete);
+    raw_client pieces(port());
+    pieces.send(get(frames + "incremental"));
+    EXPECT_THAT(pieces.read_until(R"("value":"Hello")"), HasSubstr(R"("value":"Hello")"));
+    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
+    EXPECT_THAT(ask(get(frames + "full")).body, HasSubstr("finished")) << "there is room again";
+}
+
 TEST_F(Memory, GivesBackWhatABodyTook) {
     start();
     for (int i = 0; i < 5; ++i) {

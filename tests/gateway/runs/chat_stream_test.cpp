@@ -105,6 +105,48 @@ TEST_F(ChatStreamSource, AFrameHasTheNumberOfItsEvent) {
     EXPECT_EQ(stream->cut_off_note(), sse_form().cut_off_note());
 }
 
+TEST_F(ChatStreamSource, EachDeltaOfALiveRunIsAFrame) {
+    const auto stream = open(request(chat_mode::incremental));
+    append(started);
+    append(begun);
+    EXPECT_EQ(count_of(read(*stream), "data: "), 1U);
+    for (int i = 0; i < 10; ++i) {
+        append(delta("word "));
+        EXPECT_EQ(count_of(read(*stream), R"("value":"word ")"), 1U);
+    }
+    for (int i = 0; i < 10; ++i) {
+        append(delta("word "));
+    }
+    EXPECT_EQ(count_of(read(*stream), R"("value":"word ")"), 10U) << "also of a slow reader";
+}
+
+TEST_F(ChatStreamSource, ABatchIsNoLongerThanAskedForWhateverTheIds) {
+    constexpr std::size_t most = 16'384;
+    for (const std::size_t id_bytes : {1U, 36U, 512U}) {
+        SCOPED_TRACE(id_bytes);
+        log = std::make_shared<event_log>(context().get_executor(), event_log::settings{});
+        append(started);
+        append(begun);
+        for (int i = 0; i < 500; ++i) {
+            append(delta("word "));
+        }
+        chat_stream_request what = request(chat_mode::incremental);
+        what.session_id = std::string(id_bytes, 's');
+        what.message_id = std::string(id_bytes, 'm');
+        const auto stream = open(what);
+        const double behind = static_cast<double>(stream->backlog_bytes());
+        const std::string first = read(*stream, 1);
+        std::size_t sent = first.size();
+        for (std::string bytes = read(*stream, most); !bytes.empty(); bytes = read(*stream, most)) {
+            EXPECT_LT(bytes.size(), most + 4 * id_bytes + 512);
+            sent += bytes.size();
+        }
+
+        EXPECT_EQ(count_of(first, "data: "), 1U);
+        EXPECT_NEAR(behind / static_cast<double>(sent), 1, 0.2);
+    }
+}
+
 TEST_F(ChatStreamSource, InFullAFrameThatIsNotSentYetIsReplaced) {
     const auto stream = open(request(chat_mode::full));
     append(started);
@@ -198,7 +240,7 @@ TEST_F(ChatStreamSource, TheEndThatIsNotStoredHasNoNumber) {
     }
 }
 
-TEST_F(ChatStreamSource, InFullTheTextCountsAsMemory) {
+TEST_F(ChatStreamSource, InFullTextAndFrameCountAsMemory) {
     memory_budget budget(10U << 20U, 0);
     chat_stream_request what = request(chat_mode::full);
     what.budget = &budget;
@@ -211,9 +253,35 @@ TEST_F(ChatStreamSource, InFullTheTextCountsAsMemory) {
         }
         while (read(*stream).empty()) {
         }
+        EXPECT_GE(budget.used(), 200'000U);
+        EXPECT_EQ(read(*stream), "");
         EXPECT_GE(budget.used(), 100'000U);
+        EXPECT_LT(budget.used(), 110'000U) << "the frame is sent";
     }
     EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(ChatStreamSource, InFullAReaderIsCutOffIfThereIsNoMemoryForItsFrame) {
+    memory_budget budget(150'000, 0);
+    chat_stream_request what = request(chat_mode::full);
+    what.budget = &budget;
+    const auto stream = open(what);
+    append(started);
+    append(begun);
+    append(delta(std::string(100'000, 'x')));
+    end();
+    event_source::batch batch;
+    while (!batch.cut_off && batch.bytes.empty()) {
+        stream->read(65'536, batch);
+    }
+
+    EXPECT_TRUE(batch.cut_off);
+    EXPECT_FALSE(batch.ended);
+    EXPECT_EQ(batch.bytes, "");
+    EXPECT_THAT(std::string(stream->cut_off_note()), HasSubstr("not enough memory"));
+    EXPECT_LE(budget.used(), 150'000U);
+    what.mode = chat_mode::incremental;
+    EXPECT_THAT(read_all(*open(what), 65'536), HasSubstr("finished"));
 }
 
 TEST_F(ChatStreamSource, WaitsForTheLog) {
