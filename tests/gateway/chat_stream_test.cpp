@@ -2,6 +2,7 @@
 
 #include "tests/gateway/queue_fixture.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/runner/http/http_test_server.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -9,12 +10,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,7 @@ namespace json = boost::json;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct chat_frame {
     std::string id; ///< Empty: none.
@@ -309,7 +314,7 @@ TEST_P(ChatStream, AnAgentHasItsOwnPath) {
     EXPECT_EQ(ask(post("/chat/agents/none/stream", hello)).status, 404);
 }
 
-TEST_P(ChatStream, TheRulesOfAccessAndTheLimitsApply) {
+TEST_P(ChatStream, TheRulesOfAccessApply) {
     settings.auth.emplace();
     settings.auth->kind = gateway::auth_config::mode::bearer;
     settings.auth->token.value = "secret";
@@ -325,6 +330,50 @@ TEST_P(ChatStream, TheRulesOfAccessAndTheLimitsApply) {
         "422 invalid_input"
     );
     EXPECT_EQ(ask(get("/chat/stream", "Authorization: Bearer secret\r\n")).status, 405);
+}
+
+TEST_P(ChatStream, ABodyThatIsTooLargeIsRefused) {
+    settings.server.max_body_bytes = 2000;
+    start();
+
+    EXPECT_EQ(
+        error_of(ask(chat(R"({"message":")" + std::string(2000, 'x') + R"("})"))),
+        "413 body_too_large"
+    );
+}
+
+TEST_P(ChatStream, ARunThatEndsByALimitSaysWhich) {
+    settings.agents.front().max_rounds = 1;
+    options.tools.add(
+        {"look", "Sees nothing", {}},
+        [](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+            co_return runner::tool_outcome{runner::tool_outcome::kind::result, {}};
+        }
+    );
+    answer = call_tool("look");
+    start();
+    const std::vector<chat_frame> frames = frames_of(
+        ask(chat(R"({"sessionId":"s","messageId":"m","message":"x","responseMode":"full"})")).body
+    );
+
+    EXPECT_TRUE(frames.back().finished());
+    const json::array messages = frames.back().messages();
+    EXPECT_EQ(messages.back().at("type"), "error");
+    EXPECT_EQ(messages.back().at("value").at("code"), "max_rounds_exceeded");
+}
+
+TEST_P(ChatStream, WithoutCapacityItIsRefused) {
+    settings.server.max_runs = 1;
+    answer = say_and_stall("Hello");
+    start();
+    raw_client first(port());
+    first.send(chat(hello));
+    EXPECT_THAT(first.read_until("Hello"), HasSubstr("200"));
+
+    const raw_reply refused = ask(chat(R"({"sessionId":"other","message":"hello"})"));
+
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_FALSE(refused.header("retry-after").empty());
 }
 
 TEST_P(ChatStream, TakesALargeMessageByDefault) {
@@ -370,13 +419,85 @@ TEST_F(WorkspaceRoot, IsPassedToToolsThatListIt) {
     EXPECT_EQ(seen, none) << "only the body says it";
 }
 
-TEST_F(WorkspaceRoot, IsKeptFromToolsThatDoNotListIt) {
+TEST_F(WorkspaceRoot, IsKeptFromToolsIfNoneListsIt) {
     start();
 
     ask(chat(
         R"({"message":"x","workspaceRoot":"/home/ann"})", "X-Workspace-Root: /somewhere/else\r\n"
     ));
     EXPECT_EQ(seen, none);
+}
+
+/// A webhook on a thread of its own that keeps the requests it gets.
+class webhook {
+public:
+    webhook()
+        : server_(context_, [this](server_connection& peer) { return serve(peer); }),
+          thread_([this] { context_.run(); }) {}
+    ~webhook() {
+        context_.stop();
+        thread_.join();
+    }
+    webhook(const webhook&) = delete;
+    webhook& operator=(const webhook&) = delete;
+
+    [[nodiscard]] std::string url() const { return server_.url("/"); }
+    [[nodiscard]] std::string requests() const {
+        const std::lock_guard lock(mutex_);
+        return requests_;
+    }
+
+private:
+    boost::asio::awaitable<void> serve(server_connection& peer) {
+        for (;;) {
+            const std::string request = co_await peer.read_request();
+            if (request.empty()) {
+                co_return;
+            }
+            {
+                const std::lock_guard lock(mutex_);
+                requests_ += request;
+            }
+            co_await peer.send(response("done"));
+        }
+    }
+
+    boost::asio::io_context context_{1};
+    http_test_server server_;
+    mutable std::mutex mutex_;
+    std::string requests_;
+    std::thread thread_;
+};
+
+TEST_F(WorkspaceRoot, IsSentToTheWebhookThatListsItAndToNoOther) {
+    webhook listing;
+    webhook other;
+    for (const auto& [name, hook] : {std::pair("listing", &listing), std::pair("other", &other)}) {
+        auto& tool = settings.tools.webhooks.emplace_back();
+        tool.definition.name = name;
+        tool.url = hook->url();
+    }
+    settings.tools.webhooks.front().pass_headers = {"x-workspace-root"};
+    const auto rounds = std::make_shared<std::atomic<int>>(0);
+    options.script_of = [rounds](const gateway::model_config&) {
+        return [rounds](const runner::transport_request&) {
+            const int round = (*rounds)++;
+            return std::optional(
+                round == 0   ? call_tool("listing")
+                : round == 1 ? call_tool("other")
+                             : say("Done")
+            );
+        };
+    };
+    start();
+
+    const raw_reply reply = ask(chat(R"({"message":"x","workspaceRoot":"/home/ann"})"));
+
+    EXPECT_THAT(reply.body, HasSubstr("Done"));
+    EXPECT_THAT(listing.requests(), HasSubstr("x-workspace-root: /home/ann\r\n"));
+    EXPECT_THAT(other.requests(), HasSubstr("POST /"));
+    EXPECT_THAT(other.requests(), Not(HasSubstr("/home/ann")));
+    server.reset(); // Before the webhooks that it is connected to.
 }
 
 INSTANTIATE_TEST_SUITE_P(
