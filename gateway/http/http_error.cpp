@@ -41,6 +41,7 @@ answer answer_to(errc code) noexcept {
     case errc::not_found:
         return {404};
     case errc::overloaded:
+    case errc::conflict:
     case errc::store_unavailable:
         return {503, 2};
     case errc::draining:

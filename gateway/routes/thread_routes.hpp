@@ -14,11 +14,11 @@ namespace agui::gateway {
 /// - GET: a page of them, the last changed first; ?agentId, ?archived, ?limit, ?cursor
 /// - GET /{id}: title, archived, agentId, metadata?, createdAt, updatedAt, lastRunAt, activeRunId?
 /// - PATCH /{id}: changes title, archived, metadata (null clears it)
-/// - DELETE /{id}: removes it with its runs, logs and journal; 409 thread_busy while a run is
-/// active
+/// - DELETE /{id}: removes it with its runs, logs and session events; 409 thread_busy while a run
+/// is active
 /// - GET /{id}/messages: those of the head branch, or of ?branch=N; ?protocolVersion chooses the
 /// form
-/// - GET /{id}/events: the journal; ?after, ?limit
+/// - GET /{id}/events: the session events; ?after, ?limit
 /// - GET /{id}/state: the AG-UI state document
 /// - GET /{id}/pending: the calls that wait for an answer of the application
 /// - GET /{id}/branches

@@ -33,10 +33,9 @@ struct accepted_run {
         const agent_entry* agent = nullptr;
         std::string digest;
         conversation_key place;
-        /// The thread as read from the store, valid while store::is_current(as_of) returns true;
-        /// nullopt: there is none yet.
+        /// The thread as it was when the request came; nullopt: there was none, or it was not read.
         std::optional<session::thread_record> thread;
-        std::uint64_t as_of = 0;
+        bool is_thread_read = false;
         std::unique_ptr<run_registry::arrival> arrival;
         std::unique_ptr<run_registry::turn> key_turn; ///< Null: there is no idempotency key.
         std::unique_ptr<run_registry::turn> id_turn;

@@ -396,7 +396,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     request->key_turn.reset();
     request->id_turn.reset();
     request->thread.reset();
-    request->as_of = 0;
+    request->is_thread_read = false;
     request->what.input.messages.clear();
     const auto run = std::make_shared<queued_run>(std::move(request), waiting);
     run->start();

@@ -135,7 +135,7 @@ find_repeated(accepted_run::admitted& request) {
         }
         is_known = seen->run.has_value();
         request.thread = std::move(seen->thread);
-        request.as_of = seen->as_of;
+        request.is_thread_read = true;
     }
     std::string repeated_id = is_known ? run_id : std::string();
     const bool by_key = !is_known && !key.empty();

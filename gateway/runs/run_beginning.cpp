@@ -44,41 +44,59 @@ public:
                 errc::store_unavailable, "the thread's previous run is not over yet", {}, {}
             };
         }
-        if (const auto loaded = co_await load(); !loaded) {
-            co_return loaded.error();
+        // What is taken from the queue depends on the thread as it is now.
+        if (!request_.is_thread_read || request_.waiting || request_.others_queued) {
+            if (const auto loaded = co_await load(); !loaded) {
+                co_return loaded.error();
+            }
         }
         check_failpoint("begin.loaded");
         if (const auto taken = co_await take_queue(); !taken) {
             co_return taken.error();
         }
-        auto planned = plan();
-        if (!planned) {
-            co_return planned.error();
+        session::run_record record;
+        auto stored = co_await plan_and_store(record);
+        // The thread was read before this request held it: another one may have changed it.
+        if (!stored && stored.error().code == errc::conflict) {
+            check_failpoint("begin.conflict");
+            if (const auto loaded = co_await load(); !loaded) {
+                co_return loaded.error();
+            }
+            stored = co_await plan_and_store(record);
         }
-        check_failpoint("begin.planned");
-        session::run_record record = make_record();
-        add_queue_changes();
-        const auto begun =
-            co_await store_.begin(request_.place.thread, record, plan_.change, basis_);
-        if (!begun) {
-            co_return begun.error();
+        if (!stored) {
+            co_return stored.error();
         }
         check_failpoint("begin.stored");
-        record.number = begun->number;
         session::apply(thread_, plan_.change);
         co_return launch(std::move(record));
     }
 
 private:
     boost::asio::awaitable<result<void>> load() {
-        basis_.as_of = request_.as_of;
-        if (!store_.is_current(request_.as_of)) {
-            auto loaded = co_await store_.load(request_.place.thread);
-            if (!loaded) {
-                co_return loaded.error();
-            }
-            request_.thread = std::move(*loaded);
+        auto loaded = co_await store_.load(request_.place.thread);
+        if (!loaded) {
+            co_return loaded.error();
         }
+        request_.thread = std::move(*loaded);
+        co_return result<void>();
+    }
+
+    // errc::conflict: the thread is not as it was read.
+    boost::asio::awaitable<result<void>> plan_and_store(session::run_record& record) {
+        auto planned = plan();
+        if (!planned) {
+            co_return planned.error();
+        }
+        check_failpoint("begin.planned");
+        record = make_record();
+        add_queue_changes();
+        const auto begun =
+            co_await store_.begin(request_.place.thread, record, plan_.change, thread_.version);
+        if (!begun) {
+            co_return begun.error();
+        }
+        record.number = begun->number;
         co_return result<void>();
     }
 
@@ -160,11 +178,10 @@ private:
     }
 
     result<void> plan() {
+        thread_ = session::thread_record();
         thread_.key = request_.place.thread;
         if (request_.thread) {
             thread_ = std::move(*request_.thread);
-            basis_.thread_exists = true;
-            basis_.size = session::size_of(thread_);
         }
         const translator::run_input& input = request_.what.input;
         const process_services& services = core_.services;
@@ -221,7 +238,7 @@ private:
         record.run_id = input.run_id;
         record.parent_run_id = input.parent_run_id;
         record.agent_id = request_.agent->settings.id;
-        record.input_digest = std::move(request_.digest);
+        record.input_digest = request_.digest;
         record.idempotency_key = request_.what.idempotency_key;
         record.protocol = translator::to_string(input.projection);
         // As RUN_STARTED says, which who waits has been shown.
@@ -253,7 +270,6 @@ private:
     session::store& store_;
     std::shared_ptr<event_log> log_;
     session::thread_record thread_;
-    session::store::basis basis_;
     std::vector<runner::tool_definition> tools_;
     std::unique_ptr<run_registry::turn> queue_turn_;
     std::vector<session::queued_request> taken_; ///< From the queue, in order.

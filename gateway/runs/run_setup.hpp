@@ -55,7 +55,7 @@ struct chosen_agent {
     const session::thread_record& thread, logger& log
 );
 
-/// Completes the plan's change: journal entries, times, run ids, title, and the tools, context and
+/// Completes the plan's change: session events, times, run ids, title, and the tools, context and
 /// state of the request. `policy` is the one that was used for the plan.
 void complete_change(
     session::history_plan& plan, const translator::run_input& input,

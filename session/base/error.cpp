@@ -24,6 +24,8 @@ std::string_view to_string(errc code) noexcept {
         return "tool_name_clash";
     case errc::thread_busy:
         return "thread_busy";
+    case errc::conflict:
+        return "conflict";
     case errc::queue_full:
         return "queue_full";
     case errc::run_id_reused:

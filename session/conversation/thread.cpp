@@ -166,6 +166,12 @@ void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>
 
 } // namespace
 
+bool changes_conversation(const changes& change) noexcept {
+    return !change.messages.empty() || !change.branches.empty() || change.head ||
+           !change.calls.empty() || change.offered_tools || change.context ||
+           change.last_request_had_history || change.state;
+}
+
 document_sizes sizes_after(document_sizes sizes, const changes& change) {
     if (change.state) {
         sizes.state = change.state->view().size();
@@ -192,6 +198,7 @@ void apply(thread_record& thread, const changes& change) {
     check_change(size_of(thread), change);
     thread.bytes = bytes_after(thread, change);
     thread.documents = sizes_after(thread.documents, change);
+    thread.version += changes_conversation(change) ? 1 : 0;
     for (const stored_message& added : change.messages) {
         thread.nodes.push_back(added);
     }

@@ -80,6 +80,9 @@ struct thread_record {
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
 
+    /// Grows with each change of what the conversation is (changes_conversation); 0: not stored
+    /// yet.
+    std::uint64_t version = 0;
     node_list nodes;
     std::uint64_t bytes = 0;  ///< Approximate stored bytes of its messages and documents.
     document_sizes documents; ///< The documents' part of `bytes`.
@@ -127,7 +130,7 @@ struct run_record {
     std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
 };
 
-/// One entry of a thread's journal: `user.message`, `assistant.message`, `tool.response`,
+/// What happened in a thread: `user.message`, `assistant.message`, `tool.response`,
 /// `state.changed`, `interrupt.raised`, `interrupt.answered`, `run.started`, `run.finished`,
 /// `run.failed`.
 struct session_event {
@@ -172,6 +175,17 @@ struct changes {
     std::vector<run_record> answered;
 };
 
+/// Whether the change alters what later requests go on from: messages, branches, calls or
+/// documents. Not: title, metadata, agent, the archived mark, session events, run records.
+[[nodiscard]] bool changes_conversation(const changes& change) noexcept;
+
+/// The version of a new thread, by the number that its store gives it: no version of a removed
+/// thread is one of the thread that is made in its place.
+[[nodiscard]] constexpr std::uint64_t first_version(std::int64_t thread_number) noexcept {
+    constexpr unsigned changes_bits = 24;
+    return (static_cast<std::uint64_t>(thread_number) << changes_bits) + 1;
+}
+
 /// How many messages and branches a thread has: what a change is checked against.
 struct thread_size {
     std::size_t messages = 0;
@@ -196,7 +210,7 @@ struct thread_size {
 }
 
 /// Applies `change` to a copy of a thread as a store does to the thread, so that a run can go on
-/// with its copy. Journal entries and run records, which the copy does not hold, are skipped.
+/// with its copy. Session events and run records, which the copy does not hold, are skipped.
 /// Throws std::logic_error, before anything is changed, if the change does not fit (check_change).
 void apply(thread_record& thread, const changes& change);
 

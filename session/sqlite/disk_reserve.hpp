@@ -13,8 +13,7 @@ namespace agui::session {
 /// use from any thread.
 class disk_reserve {
 public:
-    /// Enough for a removal: all commits that wait in the ring (1 MB), and what SQLite writes
-    /// around them.
+    /// Enough for a removal, and for what SQLite writes around it.
     static constexpr std::size_t bytes = 4U << 20U;
 
     /// `path` names the file. Makes it, or logs a warning if there is no space for it.

@@ -15,7 +15,6 @@ constexpr std::uint64_t attempts_part = 8;
 
 result<std::vector<log_entry>>
 log_jobs::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
-    tables_.redo.show_run(run_number);
     return tables_.log.read(run_number, after, limit);
 }
 
@@ -42,7 +41,7 @@ bool log_jobs::drop_some(const store::log_limits& limits) {
 }
 
 // The oldest logs, or some of them, that must be dropped so that `max_bytes` are left. Entries that
-// are not yet folded do not count.
+// are not yet in rows do not count.
 std::vector<std::int64_t> log_jobs::first_ended_beyond(std::uint64_t max_bytes) {
     std::vector<std::int64_t> runs;
     std::uint64_t left = tables_.log.row_bytes();

@@ -28,7 +28,6 @@ queue_jobs::prepared queue_jobs::prepare(queued_request request) {
 
 result<std::int64_t>
 queue_jobs::enqueue(const thread_key& key, const prepared& next, const queue_limits& limits) {
-    // The transaction has begun with what was in the ring: the tables have every run of the thread.
     const auto at = tables_.threads.find(key);
     if (!at) {
         return no_such_thread();
@@ -47,7 +46,6 @@ queue_jobs::enqueue(const thread_key& key, const prepared& next, const queue_lim
 }
 
 std::vector<sqlite_queue::row> queue_jobs::queued(const thread_key& key) {
-    // What is only in the ring is of no concern: a thread that is only there has no queue.
     const auto at = tables_.threads.find(key);
     return at ? tables_.queue.of_thread(at->thread) : std::vector<sqlite_queue::row>();
 }

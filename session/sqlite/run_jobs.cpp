@@ -10,10 +10,15 @@
 
 namespace agui::session {
 
-result<run_jobs::begun_thread>
-run_jobs::begin(const thread_key& key, const run_record& run, const changes& change) {
+result<begun_run> run_jobs::begin(
+    const thread_key& key, const run_record& run, const changes& change,
+    std::optional<std::uint64_t> seen_version
+) {
     check_answered(run, change);
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
+    if (seen_version && *seen_version != (at ? at->version : 0)) {
+        return thread_has_changed();
+    }
     std::int64_t thread = 0;
     if (!at) {
         thread = tables_.threads.create(key, run.agent_id, change, run.started_at);
@@ -40,7 +45,12 @@ run_jobs::begin(const thread_key& key, const run_record& run, const changes& cha
         (void)tables_.runs.add(thread, answered);
     }
     const std::int64_t number = tables_.runs.add(thread, run);
-    return begun_thread{number, size_after(at ? at->size : thread_size(), change)};
+    // Last, because rolling back to a savepoint does not undo it.
+    tables_.log.open(number, 0);
+    if (at) {
+        tables_.cache.stage(thread, at->version, change);
+    }
+    return begun_run{number};
 }
 
 result<void> run_jobs::commit(
@@ -50,38 +60,43 @@ result<void> run_jobs::commit(
     if (!at) {
         return no_such_thread();
     }
-    const bool has_entries = log && !log->ends.empty();
-    if (has_entries) {
-        tables_.log.open(log->run_number);
-    }
     tables_.threads.apply(*at, change);
+    const std::int64_t ended = ended_run(change);
+    const bool has_entries = log && !log->ends.empty();
+    // Before the run's record says so.
+    const std::uint64_t end = has_entries  ? tables_.log.last_sequence_of(log->run_number)
+                              : change.run ? tables_.log.last_sequence_of(change.run->number)
+                                           : 0;
     if (change.run && !tables_.runs.update(at->thread, *change.run)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
-    // Last, because rolling back to the savepoint does not undo it.
-    if (has_entries && !tables_.log.stage(*log)) {
+    // The rest comes last, because rolling back to a savepoint does not undo it.
+    if (has_entries && !tables_.log.write(log->run_number, end, &*log)) {
         return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
     }
-    if (const std::int64_t ended = ended_run(change); ended != 0) {
-        tables_.log.run_ended(ended);
+    if (ended != 0) {
+        if (!has_entries) {
+            (void)tables_.log.write(ended, end);
+        }
+        tables_.log.close(ended);
+    } else if (change.run) {
+        tables_.log.open(change.run->number, end);
     }
+    tables_.cache.stage(at->thread, at->version, change);
     return {};
 }
 
 std::optional<run_record> run_jobs::find(const thread_key& key, const std::string& run_id) {
-    tables_.redo.show(key);
     const auto at = tables_.threads.find(key);
     return at ? tables_.runs.find(at->thread, run_id) : std::nullopt;
 }
 
 std::optional<run_record>
 run_jobs::find_by_key(const thread_key& key, const std::string& idempotency_key) {
-    tables_.redo.show(key);
     return tables_.runs.find_by_key(key, idempotency_key);
 }
 
 std::optional<run_record> run_jobs::latest(const thread_key& key) {
-    tables_.redo.show(key);
     return tables_.runs.latest(key);
 }
 
@@ -90,7 +105,6 @@ std::vector<store::orphan> run_jobs::orphans(const std::optional<thread_key>& th
     // can be read. For runs that begin in between they are read once more.
     const std::map<thread_key, std::string> holders = leases_.all();
     pass_failpoint("store.leases_read");
-    tables_.redo.show_all();
     std::vector<store::orphan> found = tables_.runs.active(thread);
     pass_failpoint("store.orphans_read");
     std::erase_if(found, [&](const store::orphan& lost) {

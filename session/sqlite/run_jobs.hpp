@@ -19,14 +19,11 @@ public:
     /// The arguments must outlive this.
     run_jobs(sqlite_tables& tables, const lease_table& leases) : tables_(tables), leases_(leases) {}
 
-    /// A run that has begun, and the size of its thread after that.
-    struct begun_thread {
-        std::int64_t run_number = 0;
-        thread_size size;
-    };
     // To be called in a transaction.
-    [[nodiscard]] result<begun_thread>
-    begin(const thread_key& key, const run_record& run, const changes& change);
+    [[nodiscard]] result<begun_run> begin(
+        const thread_key& key, const run_record& run, const changes& change,
+        std::optional<std::uint64_t> seen_version
+    );
     [[nodiscard]] result<void>
     commit(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
 

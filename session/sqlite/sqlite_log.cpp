@@ -1,230 +1,188 @@
 #include "session/sqlite/sqlite_log.hpp"
 
 #include "session/base/failpoint.hpp"
-#include "session/base/lean_append.hpp"
 #include "session/store/store_failures.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace agui::session {
 
 namespace {
 
-// The tails are folded once they hold this much together. Memory, pages on disk and the time to
-// open the store after a crash grow with it.
-constexpr std::size_t fold_bytes = 256U << 10U;
-// Rows per step of folding, so that commits wait for a few milliseconds at most.
-constexpr std::size_t fold_step_rows = 32;
-constexpr std::int64_t fold_step_pages = 128;
-// A page is one BLOB, which SQLite limits to 10^9 bytes.
-constexpr std::size_t page_bytes_max = 16U << 20U;
-
-// Appends the slice's entries with a sequence above `after`, until there are `limit` in all. False:
-// the slice is damaged.
-bool copy_entries(
-    const encoded_slice& slice, std::uint64_t after, std::size_t limit,
-    std::vector<log_entry>& entries
-) {
-    entry_chain chain;
-    std::string_view rest = slice.bytes;
-    log_entry entry;
-    for (std::uint32_t i = 0; i < slice.count && entries.size() < limit; ++i) {
-        const std::uint64_t sequence = slice.first_sequence + i;
-        if (!chain.decode(sequence, rest, entry)) {
-            return false;
-        }
-        if (sequence > after) {
-            entries.push_back(entry);
-        }
-    }
-    return true;
-}
+// How many runs get rows in one transaction: commits wait for a few milliseconds at most.
+constexpr std::size_t runs_at_once = 8;
 
 } // namespace
 
-sqlite_log::sqlite_log(database& db, sqlite_runs& runs, agui::logger& log)
+sqlite_log::sqlite_log(
+    database& db, sqlite_runs& runs, live_logs& live, journal& files, agui::logger& log
+)
     : db_(db),
       runs_(runs),
+      live_(live),
+      journal_(files),
       log_(log),
-      add_page_(db, "INSERT INTO log_pages (page, slices) VALUES (?, ?)"),
-      delete_pages_(db, "DELETE FROM log_pages WHERE page < ?"),
-      add_run_log_(
+      add_row_(
           db, "INSERT INTO run_logs (run, first_sequence, last_sequence, bytes, checksum, payload) "
               "VALUES (?, ?, ?, ?, ?, ?)"
       ),
-      read_run_log_(
+      read_rows_(
           db, "SELECT first_sequence, last_sequence, checksum, payload FROM run_logs "
               "WHERE run = ? AND last_sequence > ? ORDER BY first_sequence"
       ),
-      end_of_run_log_(
+      end_of_rows_(
           db,
           "SELECT last_sequence FROM run_logs WHERE run = ? ORDER BY first_sequence DESC LIMIT 1"
       ),
-      bytes_of_run_log_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
-      erase_run_log_(db, "DELETE FROM run_logs WHERE run = ?") {}
+      bytes_of_rows_(db, "SELECT coalesce(sum(bytes), 0) FROM run_logs WHERE run = ?"),
+      erase_rows_(db, "DELETE FROM run_logs WHERE run = ?"),
+      row_bytes_(
+          static_cast<std::uint64_t>(db.integer("SELECT coalesce(sum(bytes), 0) FROM run_logs"))
+      ) {}
 
-void sqlite_log::use(log_ring& ring) noexcept {
-    ring_ = &ring;
-    taken_ = ring.end();
-}
-
-void sqlite_log::take_live(log_ring::place until) {
-    log_ring::place behind = taken_;
-    while (const auto record = ring_->next(behind, until)) {
-        const encoded_slice& slice = record->slice;
-        tail* const target = slice.count == 0 ? nullptr : tail_of(slice.run_number);
-        // Otherwise there is nothing to keep, or the run was removed in the meantime.
-        if (target != nullptr && slice.first_sequence == target->end + 1) {
-            keep(*target, slice);
-            target->staged = target->end;
-            target->chain.restart();
-            target->open_bytes = open_bytes_of(*target);
-        }
-        taken_ = behind;
-    }
-    taken_ = until;
-}
-
-// Null: there is no such run.
-sqlite_log::tail* sqlite_log::tail_of(std::int64_t run_number) {
-    const auto known = tails_.find(run_number);
-    if (known != tails_.end()) {
-        return &known->second;
-    }
-    if (!runs_.log_of(run_number)) {
-        return nullptr;
-    }
-    tail opened;
-    opened.end = opened.staged = last_sequence_of(run_number);
-    return &tails_.emplace(run_number, std::move(opened)).first->second;
-}
-
-void sqlite_log::run_begun(std::int64_t run_number) {
-    tail begun;
-    begun.is_live = true;
-    tails_.insert_or_assign(run_number, std::move(begun));
-}
-
-void sqlite_log::run_ended(std::int64_t run_number) {
-    if (const auto known = tails_.find(run_number); known != tails_.end()) {
-        known->second.is_live = false;
-    }
-}
-
-std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
-    for (const tail_map* map : {&tails_, &folding_}) {
-        const auto known = map->find(run_number);
-        if (known != map->end()) {
-            return known->second.end;
-        }
-    }
-    // The record outlives the log: numbering continues after what was dropped.
-    const std::uint64_t end = end_of_rows(run_number);
-    const auto position = runs_.log_of(run_number);
-    return position ? std::max(end, position->last_sequence) : end;
-}
-
-std::uint64_t sqlite_log::end_of_rows(std::int64_t run_number) {
-    statement::rows row = end_of_run_log_.query(run_number);
-    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
-}
-
-bool sqlite_log::stage(const log_slice& slice) {
-    tail* const target = tail_of(slice.run_number);
-    if (target == nullptr || slice.first_sequence != target->staged + 1) {
+bool sqlite_log::write(std::int64_t run_number, std::uint64_t end, const log_slice* slice) {
+    const chunk_list* const gathered = live_.gather(run_number);
+    if (gathered == nullptr && !runs_.log_of(run_number)) {
         return false;
     }
-    if (target->open_bytes >= chain_bytes_max) {
-        target->chain.restart();
-        target->open_bytes = 0;
+    const auto known = written_.find(run_number);
+    end = known == written_.end() ? end : known->second;
+    if (slice != nullptr && slice->first_sequence != end + 1) {
+        return false;
     }
-    // First, so that rolled_back() resets the run's tail if anything below throws.
-    staged_slice& staged = staged_.emplace_back();
-    staged.slice.run_number = slice.run_number;
-    staged.slice.first_sequence = slice.first_sequence;
-    staged.slice.count = static_cast<std::uint32_t>(slice.ends.size());
-    staged.offset = staged_bytes_.size();
-    encode_entries(slice, target->chain, staged_bytes_);
-    staged.size = staged_bytes_.size() - staged.offset;
-    encoded_slice encoded = staged.slice;
-    encoded.bytes = std::string_view(staged_bytes_).substr(staged.offset);
-    page_.add(encoded);
-    target->open_bytes += staged.size;
-    target->staged = last_sequence(slice);
-    if (page_.size() >= page_bytes_max) {
-        write_page();
+    chunk_list rows;
+    if (gathered != nullptr && known == written_.end()) {
+        rows = *gathered;
     }
+    if (slice != nullptr) {
+        rows.append(*slice, encoded_);
+        end = last_sequence(*slice);
+    }
+    // First: what is staged is forgotten if anything below throws.
+    written_[run_number] = end;
+    add_rows(run_number, rows);
     return true;
 }
 
-void sqlite_log::write_staged() {
-    if (!page_.empty()) {
-        write_page();
+void sqlite_log::add_rows(std::int64_t run_number, const chunk_list& rows) {
+    for (const log_chunk& row : rows.chunks()) {
+        add_row_.execute(
+            run_number, row.first_sequence, row.last_sequence(), std::uint64_t{row.bytes.size()},
+            checksum_of(row.as_slice(run_number)), blob_view{row.bytes}
+        );
     }
-}
-
-void sqlite_log::write_page() {
-    add_page_.execute(next_page_, blob_view{page_.finish()});
-    ++next_page_;
-    page_.clear();
+    added_bytes_ += rows.bytes();
 }
 
 void sqlite_log::erase(const std::vector<std::int64_t>& run_numbers) {
     for (const std::int64_t run_number : run_numbers) {
-        erased_row_bytes_ += row_bytes_of(run_number);
-        erase_run_log_.execute(run_number);
-        erased_.push_back(run_number);
+        erased_bytes_ += row_bytes_of(run_number);
+        erase_rows_.execute(run_number);
     }
-}
-
-std::size_t sqlite_log::open_bytes_of(const tail& target) noexcept {
-    return target.chunks.empty() ? 0 : target.chunks.back().bytes.size();
-}
-
-void sqlite_log::keep(tail& target, const encoded_slice& slice) {
-    const bool is_full = open_bytes_of(target) >= chain_bytes_max;
-    if (target.chunks.empty() || (is_full && entry_chain::begins_with_whole_entry(slice.bytes))) {
-        target.chunks.push_back({slice.first_sequence, 0, {}});
-    }
-    chunk& last = target.chunks.back();
-    lean_append(last.bytes, slice.bytes); // First, because it can throw.
-    last.count += slice.count;
-    target.end = slice.first_sequence + slice.count - 1;
-    tail_bytes_ += slice.bytes.size();
 }
 
 void sqlite_log::committed() noexcept {
-    for (staged_slice& staged : staged_) {
-        staged.slice.bytes = std::string_view(staged_bytes_).substr(staged.offset, staged.size);
-        keep(tails_.find(staged.slice.run_number)->second, staged.slice);
+    for (const auto& [run_number, end] : opened_) {
+        live_.open(run_number, end);
     }
-    staged_bytes_.clear();
-    if (staged_bytes_.capacity() > page_bytes_max) {
-        std::string().swap(staged_bytes_); // Grown while the disk was stalled; usually it is small.
+    for (const auto& [run_number, end] : written_) {
+        live_.put_in_rows(run_number, end);
     }
-    staged_.clear();
-    for (const std::int64_t run_number : erased_) {
-        tails_.erase(run_number);
-        folding_.erase(run_number);
-        // Pages and ring still hold its latest entries; the next fold removes them.
-        fold_wanted_ = true;
+    for (const std::int64_t run_number : closed_) {
+        live_.close(run_number);
     }
-    erased_.clear();
-    row_bytes_ -= std::exchange(erased_row_bytes_, 0);
+    row_bytes_ += added_bytes_;
+    row_bytes_ -= erased_bytes_;
+    rolled_back();
+    remove_files();
+    rests_ = false;
 }
 
 void sqlite_log::rolled_back() noexcept {
-    for (const staged_slice& staged : staged_) {
-        tail& target = tails_.find(staged.slice.run_number)->second;
-        target.staged = target.end;
-        target.chain.restart();
-        target.open_bytes = open_bytes_of(target);
+    opened_.clear();
+    written_.clear();
+    closed_.clear();
+    added_bytes_ = 0;
+    erased_bytes_ = 0;
+}
+
+void sqlite_log::look_for_upkeep() {
+    for (const std::int64_t run_number : live_.take_due()) {
+        due_.push_back(run_number);
     }
-    staged_.clear();
-    staged_bytes_.clear();
-    erased_.clear();
-    erased_row_bytes_ = 0;
-    page_.clear();
+    rests_ = false;
+}
+
+bool sqlite_log::has_upkeep() const noexcept {
+    return !rests_ && (!due_.empty() || journal_.needs_file());
+}
+
+void sqlite_log::keep_up() noexcept {
+    try {
+        if (journal_.needs_file()) {
+            add_file();
+        } else {
+            write_some_rows();
+        }
+        if (std::exchange(fails_, false)) {
+            log_.log(log_level::info, "the journal can be kept up again");
+        }
+    } catch (const std::exception& error) {
+        rolled_back();
+        rests_ = true;
+        if (!std::exchange(fails_, true)) {
+            log_.log(log_level::error, "cannot keep up the journal", {{"reason", error.what()}});
+        }
+    }
+}
+
+// The tables know of the file before anything is written to it: a file that is missing when the
+// store is opened is then noticed.
+void sqlite_log::add_file() {
+    journal_.make_file(newest_file_ + 1);
+    ++newest_file_;
+    statement update(db_, "UPDATE journal SET newest = ?");
+    update.execute(newest_file_);
+    pass_failpoint("journal.made");
+    journal_.use_file();
+    // A run that says little must not keep a whole file: the last two are enough for the others.
+    for (const std::int64_t run_number : live_.with_entries_before(newest_file_ - 1)) {
+        due_.push_back(run_number);
+    }
+}
+
+void sqlite_log::write_some_rows() {
+    const std::size_t count = std::min(due_.size(), runs_at_once);
+    check_failpoint("store.keep_up");
+    transaction change(db_);
+    for (std::size_t i = 0; i < count; ++i) {
+        (void)write(due_[i], last_sequence_of(due_[i]));
+    }
+    check_failpoint("store.rows_written");
+    change.commit();
+    pass_failpoint("store.rows_committed");
+    committed();
+    due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void sqlite_log::remove_files() noexcept {
+    const auto needed = live_.first_file();
+    journal_.remove_before(needed ? std::min(*needed, newest_file_) : newest_file_);
+}
+
+bool sqlite_log::write_all() noexcept {
+    try {
+        due_ = live_.with_entries();
+        while (!due_.empty()) {
+            write_some_rows();
+        }
+        return true;
+    } catch (const std::exception& error) {
+        rolled_back();
+        log_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
+        return false;
+    }
 }
 
 result<std::vector<log_entry>>
@@ -235,161 +193,55 @@ sqlite_log::read(std::int64_t run_number, std::uint64_t after, std::size_t limit
     }
     std::vector<log_entry> entries;
     std::uint64_t reached = after;
-    const auto take = [&](const encoded_slice& slice) {
-        const bool sound =
-            slice.first_sequence <= reached + 1 && copy_entries(slice, reached, limit, entries);
-        reached = entries.empty() ? reached : entries.back().sequence;
-        return sound;
-    };
-
     {
-        statement::rows row = read_run_log_.query(run_number, after);
+        statement::rows row = read_rows_.query(run_number, after);
         while (entries.size() < limit && row.next()) {
             const auto first = static_cast<std::uint64_t>(row.integer(0));
             const auto count = static_cast<std::uint32_t>(row.integer(1) - row.integer(0) + 1);
             const encoded_slice slice{run_number, first, count, row.blob(3)};
-            if (checksum_of(slice) != static_cast<std::uint64_t>(row.integer(2)) || !take(slice)) {
+            if (checksum_of(slice) != static_cast<std::uint64_t>(row.integer(2)) ||
+                first > reached + 1 || !decode_entries(slice, reached, limit, entries)) {
                 return log_is_gone();
             }
+            reached = entries.empty() ? reached : entries.back().sequence;
         }
     }
-    for (const tail_map* map : {&folding_, &tails_}) {
-        const auto known = map->find(run_number);
-        if (known == map->end()) {
-            continue;
-        }
-        for (const chunk& held : known->second.chunks) {
-            const bool behind = held.first_sequence + held.count <= reached + 1;
-            if (entries.size() < limit && !behind &&
-                !take({run_number, held.first_sequence, held.count, held.bytes})) {
-                return log_is_gone();
-            }
-        }
+    if (entries.size() < limit && !live_.read(run_number, reached, limit, entries)) {
+        return log_is_gone();
     }
+    reached = entries.empty() ? reached : entries.back().sequence;
     if (entries.size() < limit && reached < position->last_sequence) {
         return log_is_gone();
     }
     return entries;
 }
 
-std::uint64_t sqlite_log::row_bytes_of(std::int64_t run_number) {
-    statement::rows row = bytes_of_run_log_.query(run_number);
+std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
+    if (const auto end = live_.end_of(run_number)) {
+        return *end;
+    }
+    // The record outlives the log: numbering continues after what was dropped.
+    const std::uint64_t end = end_of_rows(run_number);
+    const auto position = runs_.log_of(run_number);
+    return position ? std::max(end, position->last_sequence) : end;
+}
+
+void sqlite_log::start_journal(std::uint64_t first_file, std::uint64_t identity) {
+    journal_.make_file(first_file);
+    statement update(db_, "UPDATE journal SET identity = ?, newest = ?");
+    update.execute(identity, first_file);
+    journal_.use_file();
+    newest_file_ = first_file;
+}
+
+std::uint64_t sqlite_log::end_of_rows(std::int64_t run_number) {
+    statement::rows row = end_of_rows_.query(run_number);
     return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
 }
 
-bool sqlite_log::is_folding() const noexcept {
-    return !folding_.empty() || first_page_ <= fold_through_;
-}
-
-bool sqlite_log::fold_is_due() const noexcept {
-    return fold_wanted_ || tail_bytes_ >= fold_bytes || (ring_ != nullptr && ring_->is_half_full());
-}
-
-bool sqlite_log::fold_pending() const noexcept {
-    return !fold_rests_ && (is_folding() || fold_is_due() || wants_segment());
-}
-
-bool sqlite_log::wants_segment() const noexcept { return ring_ != nullptr && ring_->can_prepare(); }
-
-bool sqlite_log::fold_starts() const noexcept {
-    return !fold_rests_ && !is_folding() && fold_is_due();
-}
-
-void sqlite_log::start_fold() {
-    for (auto held = tails_.begin(); held != tails_.end();) {
-        tail& from = held->second;
-        if (!from.chunks.empty()) {
-            tail& to = folding_[held->first];
-            to.end = from.end;
-            to.chunks = std::exchange(from.chunks, {});
-            from.chain = entry_chain();
-            from.open_bytes = 0;
-        }
-        held = from.is_live ? std::next(held) : tails_.erase(held);
-    }
-    tail_bytes_ = 0;
-    fold_through_ = next_page_ - 1;
-    fold_ring_through_ = taken_;
-    fold_wanted_ = false;
-}
-
-void sqlite_log::fold_step(bool may_start) noexcept {
-    try {
-        if (is_folding() || may_start) {
-            check_failpoint("store.fold");
-        }
-        if (!folding_.empty()) {
-            fold_tails();
-        } else if (is_folding()) {
-            delete_pages();
-        } else if (may_start) {
-            start_fold();
-        } else if (wants_segment()) {
-            ring_->prepare();
-        }
-        if (folding_.empty() && ring_ != nullptr) {
-            ring_->release(fold_ring_through_);
-        }
-        fold_fails_ = false;
-    } catch (const std::exception& error) {
-        fold_rests_ = true;
-        if (!std::exchange(fold_fails_, true)) {
-            log_.log(log_level::warning, "cannot fold the log", {{"reason", error.what()}});
-        }
-    }
-}
-
-bool sqlite_log::fold_all() noexcept {
-    fold_wanted_ = true;
-    fold_rests_ = false;
-    while (!fold_rests_ && (is_folding() || fold_is_due())) {
-        fold_step(true); // No more entries will come.
-    }
-    return !fold_rests_;
-}
-
-void sqlite_log::fold_tails() {
-    // What is folded counts only after the commit: until then only `progress` changes.
-    std::vector<std::pair<std::int64_t, std::size_t>> progress;
-    std::size_t bytes = 0;
-    transaction change(db_);
-    for (const auto& [run_number, held] : folding_) {
-        std::size_t folded = held.folded;
-        while (folded < held.chunks.size() && bytes < chain_bytes_max &&
-               progress.size() < fold_step_rows) {
-            const chunk& row = held.chunks[folded];
-            const encoded_slice slice{run_number, row.first_sequence, row.count, row.bytes};
-            add_run_log_.execute(
-                run_number, row.first_sequence, row.first_sequence + row.count - 1,
-                std::uint64_t{row.bytes.size()}, checksum_of(slice), blob_view{row.bytes}
-            );
-            ++folded;
-            bytes += row.bytes.size();
-            progress.emplace_back(run_number, folded);
-        }
-        if (bytes >= chain_bytes_max || progress.size() >= fold_step_rows) {
-            break;
-        }
-    }
-    check_failpoint("store.folded_rows");
-    change.commit();
-    pass_failpoint("store.folded");
-    row_bytes_ += bytes;
-    for (const auto& [run_number, folded] : progress) {
-        const auto held = folding_.find(run_number);
-        held->second.folded = folded;
-        if (folded == held->second.chunks.size()) {
-            folding_.erase(held);
-        }
-    }
-}
-
-void sqlite_log::delete_pages() {
-    const std::int64_t end = std::min(first_page_ + fold_step_pages, fold_through_ + 1);
-    transaction change(db_);
-    delete_pages_.execute(end);
-    change.commit();
-    first_page_ = end;
+std::uint64_t sqlite_log::row_bytes_of(std::int64_t run_number) {
+    statement::rows row = bytes_of_rows_.query(run_number);
+    return row.next() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
 }
 
 } // namespace agui::session

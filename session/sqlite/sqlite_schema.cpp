@@ -205,10 +205,29 @@ void create_version_10(database& db) {
     db.execute("ALTER TABLE runs ADD COLUMN answered_by TEXT NOT NULL DEFAULT ''");
 }
 
-constexpr sqlite_migration all_migrations[] = {create_version_1, create_version_2, create_version_3,
-                                               create_version_4, create_version_5, create_version_6,
-                                               create_version_7, create_version_8, create_version_9,
-                                               create_version_10};
+// The journal replaces the ring and the pages, whose contents earlier_log takes over afterwards.
+// A thread has a version. Messages have a row number of their own: adding one to a tree that is
+// sorted by thread costs three times as much.
+void create_version_11(database& db) {
+    db.execute("CREATE TABLE journal (identity INTEGER, newest INTEGER NOT NULL)");
+    db.execute("INSERT INTO journal VALUES (NULL, 0)");
+    db.execute("ALTER TABLE threads ADD COLUMN version INTEGER NOT NULL DEFAULT 1");
+    db.execute("ALTER TABLE messages RENAME TO earlier_messages");
+    db.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, "
+               "number INTEGER NOT NULL, parent INTEGER, run_id TEXT NOT NULL, "
+               "created_at INTEGER NOT NULL, message TEXT NOT NULL)");
+    db.execute("INSERT INTO messages (thread, number, parent, run_id, created_at, message) "
+               "SELECT thread, number, parent, run_id, created_at, message "
+               "FROM earlier_messages ORDER BY thread, number");
+    db.execute("CREATE UNIQUE INDEX messages_by_thread ON messages (thread, number)");
+    db.execute("DROP TABLE earlier_messages");
+}
+
+constexpr sqlite_migration all_migrations[] = {
+    create_version_1, create_version_2,  create_version_3, create_version_4,
+    create_version_5, create_version_6,  create_version_7, create_version_8,
+    create_version_9, create_version_10, create_version_11
+};
 
 void check_owner(database& db) {
     const std::int64_t application_id = db.integer("PRAGMA application_id");
@@ -275,10 +294,6 @@ void open_schema(
     db.execute("PRAGMA wal_autocheckpoint = 8000");
     db.execute("PRAGMA journal_size_limit = 67108864");
     db.execute("PRAGMA cache_size = -192");
-    // A cache that exceeds this size (8 MB) writes in the middle of a transaction. It must not when
-    // a read applies commits that a full disk cannot take (sqlite_redo): the ring holds 1 MB of
-    // them.
-    db.execute("PRAGMA cache_spill = 4000");
     // Otherwise a savepoint would write its saved pages to a file.
     db.execute("PRAGMA temp_store = MEMORY");
     // Some distributions overwrite deleted data by default; FAST does so only where it costs no

@@ -6,7 +6,6 @@
 #include "session/conversation/change_check.hpp"
 
 #include <atomic>
-#include <filesystem>
 #include <utility>
 
 namespace agui::session {
@@ -14,11 +13,6 @@ namespace agui::session {
 namespace asio = boost::asio;
 
 namespace {
-
-// Next to the file itself, like SQLite's own files.
-std::string beside(const sqlite_settings& settings, const char* ending) {
-    return std::filesystem::weakly_canonical(settings.path).string() + ending;
-}
 
 // How much may wait while the disk is stalled and model servers fail.
 constexpr std::size_t waiting_attempts_max = 4U << 20U;
@@ -71,20 +65,15 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       run_jobs_(tables_, leases_),
       log_jobs_(tables_, log_),
       queue_jobs_(tables_, log_),
-      reserve_(beside(settings, "-reserve"), log_),
-      ring_file_(tables_, beside(settings, "-log"), log_),
-      live_(
-          ring_file_.recover() && settings.durability != durability::power ? ring_file_.open()
-                                                                           : nullptr
-      ),
-      worker_(
-          *tables_.db, tables_.log, tables_.redo, live_.get(), log_,
-          {.group_window = settings.group_window}
-      ) {}
+      reserve_(file_beside(settings, "-reserve"), log_),
+      syncs_log_(settings.durability == durability::power),
+      worker_(tables_, log_, {.group_window = settings.group_window}) {}
 
 void sqlite_store::close() {
-    worker_.close();
-    ring_file_.close();
+    if (!std::exchange(is_closed_, true)) {
+        worker_.close();
+        tables_.close();
+    }
 }
 
 template <class T, class Work>
@@ -112,7 +101,7 @@ sqlite_store::read_thread(thread_key key, std::optional<std::string> run_id) {
     what->key = std::move(key);
     what->run_id = std::move(run_id);
     return submit_slices<view>(worker_, [this, what = std::move(what)] {
-        return thread_jobs_.read_slice(*what, worker_.writes_done());
+        return thread_jobs_.read_slice(*what);
     });
 }
 
@@ -125,10 +114,6 @@ void sqlite_store::release(const thread_key& key, std::string_view run_id) noexc
 }
 
 std::string sqlite_store::active_run(const thread_key& key) const { return leases_.holder(key); }
-
-bool sqlite_store::is_current(std::uint64_t as_of) const noexcept {
-    return worker_.writes_queued() + (live_ ? live_->commits() : 0) == as_of;
-}
 
 asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
     auto found = co_await read_thread(std::move(key), std::nullopt);
@@ -175,115 +160,25 @@ asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::
     return read_thread(std::move(key), std::move(run_id));
 }
 
-asio::awaitable<result<begun_run>>
-sqlite_store::begin(thread_key key, run_record run, changes change, std::optional<basis> seen) {
-    const bool takes_from_queue = !change.dequeued.empty() || !change.answered.empty();
-    if (live_ && seen && !takes_from_queue && is_current(seen->as_of)) {
-        if (const auto begun = begin_past_queue(key, run, change, *seen)) {
-            co_return *begun;
-        }
-    }
-    for (run_record& answered : change.answered) {
-        answered.number = live_ ? live_->take_number() : 0;
-    }
-    run.number = live_ ? live_->take_number() : 0;
-    auto settle = [this, key](const result<run_jobs::begun_thread>& outcome) {
-        if (!outcome) {
-            return;
-        }
-        tables_.log.run_begun(outcome->run_number);
-        if (live_) {
-            live_->open(key, outcome->run_number, outcome->size);
-        }
-    };
-    auto work = [this, key = std::move(key), run = std::move(run), change = std::move(change)] {
-        return run_jobs_.begin(key, run, change);
-    };
-    const auto begun = co_await submit<run_jobs::begun_thread>(
-        worker_, access::write, std::move(work), std::move(settle)
-    );
-    if (!begun) {
-        co_return begun.error();
-    }
-    co_return begun_run{begun->run_number};
-}
-
-// Nullopt: nothing was done, and the arguments are unchanged.
-std::optional<begun_run> sqlite_store::begin_past_queue(
-    const thread_key& key, run_record& run, changes& change, const basis& seen
+asio::awaitable<result<begun_run>> sqlite_store::begin(
+    thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
 ) {
-    redo_record record;
-    record.key = key;
-    record.begins = std::move(run);
-    record.thread_exists = seen.thread_exists;
-    record.before = seen.size;
-    record.change = std::move(change);
-    if (go_past_queue(live_->begin(record))) {
-        return begun_run{record.run_number};
-    }
-    run = std::move(*record.begins);
-    change = std::move(record.change);
-    return std::nullopt;
+    return write<begun_run>([this, key = std::move(key), run = std::move(run),
+                             change = std::move(change), seen_version] {
+        return run_jobs_.begin(key, run, change, seen_version);
+    });
 }
 
 asio::awaitable<result<void>> sqlite_store::commit(
     thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
 ) {
-    if (live_ && commit_past_queue(key, change, log, release_run_id)) {
-        co_return result<void>();
-    }
-    const std::int64_t number = log ? log->run_number : 0;
-    const std::uint64_t last = log ? last_sequence(*log) : 0;
-    const std::int64_t ended = ended_run(change);
-    const thread_size growth = size_after({}, change);
-    std::int64_t held = 0;
-    if (live_) {
-        held = live_->hold_commit(key);
-        if (number != 0) {
-            live_->note_queued(number, last);
-        }
-    }
-    auto settle = [this, key, run_id = std::move(release_run_id), number, last, ended, held,
-                   growth](const result<void>& outcome) {
+    auto settle = [this, key, run_id = std::move(release_run_id)](const result<void>&) {
         leases_.release_with_commit(key, run_id);
-        if (!live_) {
-            return;
-        }
-        live_->settle_commit(held, outcome ? std::optional(growth) : std::nullopt);
-        if (number != 0) {
-            live_->settle(number, last, outcome.has_value());
-        }
-        if (outcome && ended != 0) {
-            live_->close(ended);
-        }
     };
     auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log)] {
         return run_jobs_.commit(key, change, log);
     };
-    auto committed =
-        co_await submit<void>(worker_, access::write, std::move(work), std::move(settle));
-    co_return committed;
-}
-
-// False: nothing was done, and the arguments are unchanged.
-bool sqlite_store::commit_past_queue(
-    const thread_key& key, changes& change, const std::optional<log_slice>& log,
-    const std::string& release_run_id
-) {
-    redo_record record;
-    record.key = key;
-    record.change = std::move(change);
-    try {
-        if (go_past_queue(live_->commit(record, log))) {
-            leases_.release_with_commit(key, release_run_id);
-            return true;
-        }
-    } catch (...) {
-        leases_.release_with_commit(key, release_run_id);
-        throw;
-    }
-    change = std::move(record.change);
-    return false;
+    return submit<void>(worker_, access::write, std::move(work), std::move(settle));
 }
 
 void sqlite_store::append_log(
@@ -292,21 +187,19 @@ void sqlite_store::append_log(
     if (slice.ends.empty()) {
         return;
     }
-    if (!live_ || !go_past_queue(live_->append(slice))) {
-        worker_.append(slice, observer);
-        return;
+    const live_logs::outcome outcome = tables_.live.append(slice);
+    if (outcome == live_logs::outcome::written_and_due || tables_.files.take_new_need()) {
+        worker_.look_for_upkeep();
     }
-    if (observer) {
+    if (outcome == live_logs::outcome::refused) {
+        if (observer) {
+            observer->on_failed();
+        }
+    } else if (syncs_log_) {
+        worker_.sync(last_sequence(slice), observer);
+    } else if (observer) {
         observer->on_durable(last_sequence(slice));
     }
-}
-
-// True if it did; also wakes the store's thread if there is enough for it to take.
-bool sqlite_store::go_past_queue(live_logs::outcome taken) {
-    if (taken == live_logs::outcome::durable_and_due) {
-        worker_.take_live();
-    }
-    return taken != live_logs::outcome::refused;
 }
 
 asio::awaitable<result<std::int64_t>>
@@ -423,29 +316,15 @@ asio::awaitable<result<bool>> sqlite_store::remove(thread_key key) {
 }
 
 asio::awaitable<result<bool>> sqlite_store::mark_removed(thread_key key) {
-    const auto runs = std::make_shared<std::vector<std::int64_t>>();
-    auto settle = [this, runs](const result<bool>& outcome) {
-        if (!outcome) {
-            return;
-        }
-        for (const std::int64_t run : *runs) {
-            tables_.log.run_removed(run); // Only now: it may have begun in this transaction.
-            if (live_) {
-                live_->close(run);
-            }
-        }
-    };
-    auto work = [this, key = std::move(key), runs]() -> result<bool> {
-        return thread_jobs_.remove(key, *runs);
-    };
-    return submit<bool>(worker_, access::write, std::move(work), std::move(settle));
+    return write<bool>([this, key = std::move(key)]() -> result<bool> {
+        return thread_jobs_.remove(key);
+    });
 }
 
 asio::awaitable<void> sqlite_store::restore_reserve() {
     if (!reserve_.restore()) {
         // The write-ahead log can be emptied: its contents move into the file.
         (void)co_await read<bool>([this]() -> result<bool> {
-            tables_.redo.end_read();
             tables_.db->execute("PRAGMA wal_checkpoint(TRUNCATE)");
             return true;
         });

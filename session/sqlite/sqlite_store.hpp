@@ -1,10 +1,8 @@
 #pragma once
 
 #include "session/sqlite/disk_reserve.hpp"
-#include "session/sqlite/live_logs.hpp"
 #include "session/sqlite/log_jobs.hpp"
 #include "session/sqlite/queue_jobs.hpp"
-#include "session/sqlite/ring_file.hpp"
 #include "session/sqlite/run_jobs.hpp"
 #include "session/sqlite/sqlite_tables.hpp"
 #include "session/sqlite/sqlite_worker.hpp"
@@ -27,8 +25,8 @@
 
 namespace agui::session {
 
-/// The store as callers see it: a call queues a job for the store's thread and awaits it, or
-/// bypasses the queue where an active run may (live_logs). thread_jobs, run_jobs, log_jobs and
+/// The store as callers see it: a call queues a job for the store's thread and awaits it. Log
+/// entries are written by the caller's own thread (live_logs). thread_jobs, run_jobs, log_jobs and
 /// queue_jobs do the work.
 class sqlite_store final : public store {
 public:
@@ -49,9 +47,9 @@ public:
     boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
     branches(thread_key key) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
-    bool is_current(std::uint64_t as_of) const noexcept override;
-    boost::asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override;
+    boost::asio::awaitable<result<begun_run>> begin(
+        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
+    ) override;
     boost::asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
     ) override;
@@ -91,13 +89,6 @@ private:
     boost::asio::awaitable<result<view>>
     read_thread(thread_key key, std::optional<std::string> run_id);
 
-    bool go_past_queue(live_logs::outcome taken);
-    std::optional<begun_run>
-    begin_past_queue(const thread_key& key, run_record& run, changes& change, const basis& seen);
-    bool commit_past_queue(
-        const thread_key& key, changes& change, const std::optional<log_slice>& log,
-        const std::string& release_run_id
-    );
     boost::asio::awaitable<result<bool>> mark_removed(thread_key key);
     boost::asio::awaitable<result<void>> erase_removed();
     boost::asio::awaitable<void> restore_reserve();
@@ -110,10 +101,10 @@ private:
     log_jobs log_jobs_;
     queue_jobs queue_jobs_;
     disk_reserve reserve_;
-    ring_file ring_file_;
     std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.
-    std::unique_ptr<live_logs> live_;              ///< Null: nothing bypasses the queue.
-    sqlite_worker worker_;                         // Last: its thread uses all of the above.
+    const bool syncs_log_;   ///< Log entries are durable once they are synced.
+    bool is_closed_ = false; ///< Used by close() only.
+    sqlite_worker worker_;   // Last: its thread uses all of the above.
 };
 
 } // namespace agui::session

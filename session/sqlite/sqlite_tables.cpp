@@ -1,10 +1,18 @@
 #include "session/sqlite/sqlite_tables.hpp"
 
+#include "session/sqlite/earlier_log.hpp"
+#include "session/sqlite/journal_recovery.hpp"
 #include "session/sqlite/sqlite_schema.hpp"
+
+#include <filesystem>
+#include <random>
 
 namespace agui::session {
 
 namespace {
+
+// Of threads that are kept in memory: some hundred conversations of the usual length.
+constexpr std::size_t cached_bytes_max = std::size_t{16} << 20U;
 
 std::unique_ptr<database> open_database(const sqlite_settings& settings) {
     auto db = std::make_unique<database>(settings.path);
@@ -12,17 +20,54 @@ std::unique_ptr<database> open_database(const sqlite_settings& settings) {
     return db;
 }
 
+std::uint64_t random_identity() {
+    std::random_device source;
+    std::uniform_int_distribution<std::int64_t> any(1);
+    return static_cast<std::uint64_t>(any(source));
+}
+
+journal::settings journal_settings(const sqlite_settings& settings) {
+    journal::settings options;
+    options.path = file_beside(settings, "-log");
+    options.identity = random_identity();
+    options.file_bytes = settings.journal_file_bytes;
+    options.survives_power_cut = settings.durability == durability::power;
+    return options;
+}
+
 } // namespace
+
+std::string file_beside(const sqlite_settings& settings, std::string_view ending) {
+    return std::filesystem::weakly_canonical(settings.path).string() + std::string(ending);
+}
 
 sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logger)
     : db(open_database(settings)),
+      files(journal_settings(settings)),
+      live(files),
       threads(*db),
       reader(*db, threads, logger),
       runs(*db),
-      log(*db, runs, logger),
+      log(*db, runs, live, files, logger),
       attempts(*db),
       queue(*db),
       removal(*db, log, attempts, queue),
-      redo(*db, threads, runs, log, settings.apply_window, logger) {}
+      cache(cached_bytes_max) {
+    const std::string path = files.path();
+    take_over_earlier_log(*this, path, logger);
+    log.start_journal(recover_journal(*db, runs, log, path, logger), files.identity());
+}
+
+void sqlite_tables::close() noexcept {
+    if (!log.write_all()) {
+        return;
+    }
+    try {
+        db->execute("UPDATE journal SET identity = NULL");
+    } catch (const sqlite_error&) {
+        return; // The journal is read, and found to hold nothing new, when the store is opened.
+    }
+    files.remove_all();
+}
 
 } // namespace agui::session

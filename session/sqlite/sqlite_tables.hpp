@@ -1,29 +1,37 @@
 #pragma once
 
+#include "session/sqlite/journal.hpp"
+#include "session/sqlite/live_logs.hpp"
 #include "session/sqlite/sqlite_attempts.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "session/sqlite/sqlite_log.hpp"
 #include "session/sqlite/sqlite_queue.hpp"
-#include "session/sqlite/sqlite_redo.hpp"
 #include "session/sqlite/sqlite_removal.hpp"
 #include "session/sqlite/sqlite_runs.hpp"
 #include "session/sqlite/sqlite_thread_reader.hpp"
 #include "session/sqlite/sqlite_threads.hpp"
+#include "session/sqlite/thread_cache.hpp"
 #include "session/store/store.hpp"
 
 #include "session/base/log.hpp"
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace agui::session {
 
-/// The open file and all classes that know its tables, for code that needs several of them. Used by
-/// one thread at a time: first the one that opens the store, then the store's.
+/// The open file and its journal, and all classes that know its tables, for code that needs several
+/// of them. Used by one thread at a time, but for what journal and live_logs allow: first the one
+/// that opens the store, then the store's.
 struct sqlite_tables {
-    /// Opens the file, or makes it. Throws sqlite_error and what open_schema() throws.
+    /// Opens the file, or makes it, and takes over what an earlier process has left. Throws
+    /// sqlite_error, std::system_error and what open_schema() throws.
     sqlite_tables(const sqlite_settings& settings, agui::logger& logger);
 
     std::unique_ptr<database> db;
+    journal files;
+    live_logs live;
     sqlite_threads threads;
     sqlite_thread_reader reader;
     sqlite_runs runs;
@@ -31,7 +39,13 @@ struct sqlite_tables {
     sqlite_attempts attempts;
     sqlite_queue queue;
     sqlite_removal removal;
-    sqlite_redo redo;
+    thread_cache cache;
+
+    /// Brings everything into the one file and removes the journal; keeps it if that fails.
+    void close() noexcept;
 };
+
+/// The path of a file beside the store's, as SQLite's own files are.
+[[nodiscard]] std::string file_beside(const sqlite_settings& settings, std::string_view ending);
 
 } // namespace agui::session

@@ -86,29 +86,31 @@ sqlite_thread_reader::begin_reading(const thread_key& key, const position& at) {
     reading begun;
     begun.thread = at.thread;
     begun.message_count = at.size.messages;
-    thread_record& record = begun.record;
-    record.key = key;
+    begun.record.key = key;
+    refresh(begun.record, at);
+    load_documents(at.thread, begun.record);
+    load_branches(at.thread, begun.record);
+    load_calls(at.thread, begun.record);
+    return begun;
+}
+
+void sqlite_thread_reader::refresh(thread_record& record, const position& at) {
+    record.version = at.version;
     record.bytes = at.bytes;
     record.documents = at.documents;
-    {
-        statement::rows row = load_thread_.query(at.thread);
-        if (!row.next()) {
-            throw std::runtime_error("the row of the thread is missing");
-        }
-        record.agent_id = row.text(0);
-        record.title = row.text(1);
-        record.archived = row.integer(2) != 0;
-        record.metadata = object_or_empty(row.text(3));
-        record.created_at = row.integer(4);
-        record.updated_at = row.integer(5);
-        record.last_run_at = row.integer(6);
-        record.head = static_cast<std::uint32_t>(row.integer(7));
-        record.last_request_had_history = row.integer(8) != 0;
+    statement::rows row = load_thread_.query(at.thread);
+    if (!row.next()) {
+        throw std::runtime_error("the row of the thread is missing");
     }
-    load_documents(at.thread, record);
-    load_branches(at.thread, record);
-    load_calls(at.thread, record);
-    return begun;
+    record.agent_id = row.text(0);
+    record.title = row.text(1);
+    record.archived = row.integer(2) != 0;
+    record.metadata = object_or_empty(row.text(3));
+    record.created_at = row.integer(4);
+    record.updated_at = row.integer(5);
+    record.last_run_at = row.integer(6);
+    record.head = static_cast<std::uint32_t>(row.integer(7));
+    record.last_request_had_history = row.integer(8) != 0;
 }
 
 bool sqlite_thread_reader::read_on(reading& what) {

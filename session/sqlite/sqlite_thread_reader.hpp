@@ -34,6 +34,8 @@ public:
     };
     /// Everything but the messages.
     [[nodiscard]] reading begin_reading(const thread_key& key, const position& at);
+    /// Reads what the thread's own row holds. Reads no message.
+    void refresh(thread_record& record, const position& at);
     /// Continues reading for a few milliseconds. True: the record is complete.
     ///
     /// A message that cannot be read is left out of every branch: those after it follow the message

@@ -24,23 +24,18 @@ std::optional<std::string_view> text_of(const std::optional<json_text>& document
     return document ? std::optional(document->view()) : std::nullopt;
 }
 
-// The stored texts of a change's messages. `made` holds those that were not given.
-std::vector<std::string_view> texts_of(
-    const changes& change, const sqlite_threads::message_texts& given,
-    std::vector<std::string>& made
-) {
-    if (!given.empty()) {
-        return {given.begin(), given.end()};
+std::vector<std::string> texts_of(const std::vector<stored_message>& messages) {
+    std::vector<std::string> texts;
+    texts.reserve(messages.size());
+    for (const stored_message& added : messages) {
+        texts.push_back(json::serialize(to_stored_json(added.message)));
     }
-    for (const stored_message& added : change.messages) {
-        made.push_back(json::serialize(to_stored_json(added.message)));
-    }
-    return {made.begin(), made.end()};
+    return texts;
 }
 
-std::uint64_t bytes_of(const std::vector<std::string_view>& texts) {
+std::uint64_t bytes_of(const std::vector<std::string>& texts) {
     std::uint64_t bytes = 0;
-    for (const std::string_view text : texts) {
+    for (const std::string& text : texts) {
         bytes += text.size();
     }
     return bytes;
@@ -52,6 +47,7 @@ sqlite_threads::position position_of(const statement::rows& row) {
         .size =
             {.messages = static_cast<std::size_t>(row.integer(1)),
              .branches = static_cast<std::size_t>(row.integer(2))},
+        .version = static_cast<std::uint64_t>(row.integer(8)),
         .event_count = static_cast<std::uint64_t>(row.integer(3)),
         .bytes = static_cast<std::uint64_t>(row.integer(4)),
         .documents =
@@ -83,28 +79,19 @@ struct sqlite_threads::document_texts {
 };
 
 sqlite_threads::sqlite_threads(database& db)
-    : db_(db),
+    : last_id_(db.integer("SELECT max((SELECT coalesce(max(id), 0) FROM threads), "
+                          "(SELECT coalesce(max(thread), 0) FROM removed_threads))")),
       find_(
           db, "SELECT id, message_count, branch_count, event_count, bytes, "
-              "state_bytes, offered_tools_bytes, context_bytes FROM threads "
+              "state_bytes, offered_tools_bytes, context_bytes, version FROM threads "
               "WHERE principal = ? AND thread_id = ?"
       ),
-      find_of_run_(
-          db, "SELECT id, message_count, branch_count, event_count, bytes, "
-              "state_bytes, offered_tools_bytes, context_bytes FROM threads "
-              "WHERE id = (SELECT thread FROM runs WHERE number = ?)"
-      ),
       create_(
-          // An id is not reused while a removed thread has rows with it, nor by this process: code
-          // that reads a thread in slices knows by the id that it is still the same thread.
           db,
           "INSERT INTO threads (id, principal, thread_id, agent_id, created_at, updated_at, title, "
           "archived, metadata, last_run_at, head, last_request_had_history, message_count, "
-          "branch_count, event_count, bytes, state_bytes, offered_tools_bytes, context_bytes) "
-          "VALUES (1 + max(?, "
-          "(SELECT coalesce(max(id), 0) FROM threads), "
-          "(SELECT coalesce(max(thread), 0) FROM removed_threads)), "
-          "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+          "branch_count, event_count, bytes, state_bytes, offered_tools_bytes, context_bytes, "
+          "version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
       ),
       update_(
           db, "UPDATE threads SET head = coalesce(?, head), "
@@ -113,7 +100,8 @@ sqlite_threads::sqlite_threads(database& db)
               "archived = coalesce(?, archived), metadata = coalesce(?, metadata), "
               "updated_at = coalesce(?, updated_at), last_run_at = coalesce(?, last_run_at), "
               "message_count = ?, branch_count = ?, event_count = ?, bytes = ?, "
-              "state_bytes = ?, offered_tools_bytes = ?, context_bytes = ? WHERE id = ?"
+              "state_bytes = ?, offered_tools_bytes = ?, context_bytes = ?, version = ? "
+              "WHERE id = ?"
       ),
       update_documents_(
           db, "INSERT INTO thread_documents (thread, state, offered_tools, context) "
@@ -144,46 +132,40 @@ std::optional<sqlite_threads::position> sqlite_threads::find(const thread_key& k
     return row.next() ? std::optional(position_of(row)) : std::nullopt;
 }
 
-std::optional<sqlite_threads::position> sqlite_threads::find_of_run(std::int64_t run_number) {
-    statement::rows row = find_of_run_.query(run_number);
-    return row.next() ? std::optional(position_of(row)) : std::nullopt;
-}
-
 std::int64_t sqlite_threads::create(
-    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at,
-    const message_texts& texts
+    const thread_key& key, const std::string& agent_id, const changes& change, unix_ms last_run_at
 ) {
     check_change({}, change);
     const thread_size size = size_after({}, change);
-    std::vector<std::string> made;
-    const std::vector<std::string_view> written = texts_of(change, texts, made);
+    const std::vector<std::string> messages = texts_of(change.messages);
     const document_texts documents(change);
     const document_sizes sizes = documents.sizes_after({});
     // All columns at once, because each change of a row writes all of it again, with index entries.
     const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
+    const std::int64_t thread = ++last_id_;
+    const std::uint64_t version = first_version(thread);
     create_.execute(
-        last_id_, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,
+        thread, key.principal, key.thread_id, change.agent_id.value_or(agent_id), change.at,
         change.at, change.title.value_or(std::string()), change.archived.value_or(false), metadata,
         last_run_at, change.head.value_or(0), change.last_request_had_history.value_or(false),
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
-        std::uint64_t{change.events.size()}, bytes_of(written) + sizes.total(), sizes.state,
-        sizes.offered_tools, sizes.context
+        std::uint64_t{change.events.size()}, bytes_of(messages) + sizes.total(), sizes.state,
+        sizes.offered_tools, sizes.context, version
     );
-    const std::int64_t thread = db_.last_insert_id();
-    last_id_ = thread;
-    add_rows({.thread = thread, .size = {}, .documents = {}}, change, written, documents);
+    add_rows(
+        {.thread = thread, .size = {}, .version = version, .documents = {}}, change, messages,
+        documents
+    );
     return thread;
 }
 
 void sqlite_threads::apply(
-    const position& at, const changes& change, std::optional<unix_ms> last_run_at,
-    const message_texts& texts
+    const position& at, const changes& change, std::optional<unix_ms> last_run_at
 ) {
     check_change(at.size, change);
-    std::vector<std::string> made;
-    const std::vector<std::string_view> written = texts_of(change, texts, made);
+    const std::vector<std::string> messages = texts_of(change.messages);
     const document_texts documents(change);
-    add_rows(at, change, written, documents);
+    add_rows(at, change, messages, documents);
     const document_sizes sizes = documents.sizes_after(at.documents);
     const thread_size size = size_after(at.size, change);
     const std::optional<unix_ms> updated_at =
@@ -193,20 +175,21 @@ void sqlite_threads::apply(
         change.archived, serialized(change.metadata), updated_at, last_run_at,
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
         at.event_count + change.events.size(),
-        at.bytes - at.documents.total() + sizes.total() + bytes_of(written), sizes.state,
-        sizes.offered_tools, sizes.context, at.thread
+        at.bytes - at.documents.total() + sizes.total() + bytes_of(messages), sizes.state,
+        sizes.offered_tools, sizes.context, at.version + (changes_conversation(change) ? 1 : 0),
+        at.thread
     );
 }
 
 void sqlite_threads::add_rows(
-    const position& at, const changes& change, std::span<const std::string_view> texts,
+    const position& at, const changes& change, const std::vector<std::string>& messages,
     const document_texts& documents
 ) {
     for (std::size_t i = 0; i < change.messages.size(); ++i) {
         const stored_message& added = change.messages[i];
         add_message_.execute(
             at.thread, std::uint64_t{at.size.messages + i}, number_or_null(added.parent),
-            added.run_id, added.created_at, texts[i]
+            added.run_id, added.created_at, messages[i]
         );
     }
     for (const changes::branch_change& changed : change.branches) {

@@ -5,15 +5,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace agui::session {
 
 /// Finds a thread in the tables and writes it with its messages, branches, calls, documents and
-/// journal entries; sqlite_thread_reader reads them. Used on the store's thread; functions that
+/// session events; sqlite_thread_reader reads them. Used on the store's thread; functions that
 /// write must be called in a transaction. Throws sqlite_error.
 class sqlite_threads {
 public:
@@ -23,40 +21,35 @@ public:
     struct position {
         std::int64_t thread = 0;
         thread_size size;
+        std::uint64_t version = 0;
         std::uint64_t event_count = 0;
         std::uint64_t bytes = 0;  ///< Of its messages and documents.
         document_sizes documents; ///< The documents' part of `bytes`.
     };
 
     [[nodiscard]] std::optional<position> find(const thread_key& key);
-    /// The thread of a run.
-    [[nodiscard]] std::optional<position> find_of_run(std::int64_t run_number);
-    /// The stored texts of a change's messages; empty: they are made from the messages.
-    using message_texts = std::vector<std::string>;
-
     /// Creates a thread from `change` and returns its id. Throws as apply() does.
     std::int64_t create(
         const thread_key& key, const std::string& agent_id, const changes& change,
-        unix_ms last_run_at, const message_texts& texts = {}
+        unix_ms last_run_at
     );
     /// Writes `change`. Throws std::logic_error, before it writes, if the change does not fit
     /// (check_change). `last_run_at` is given if a run begins with the change.
     void apply(
-        const position& at, const changes& change,
-        std::optional<unix_ms> last_run_at = std::nullopt, const message_texts& texts = {}
+        const position& at, const changes& change, std::optional<unix_ms> last_run_at = std::nullopt
     );
 
 private:
     struct document_texts;
     void add_rows(
-        const position& at, const changes& change, std::span<const std::string_view> texts,
+        const position& at, const changes& change, const std::vector<std::string>& messages,
         const document_texts& documents
     );
 
-    database& db_;
-    std::int64_t last_id_ = 0; ///< The id of the last thread that this process created.
+    /// The largest id that was used. None is used again while a removed thread has rows with it,
+    /// nor by this process: code that reads a thread in slices knows it by its id.
+    std::int64_t last_id_;
     statement find_;
-    statement find_of_run_;
     statement create_;
     statement update_;
     statement update_documents_;

@@ -4,68 +4,18 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 namespace agui::session {
 
-namespace {
-
-// Consecutive entries of one run are queued as one slice until it has this size.
-constexpr std::size_t merged_bytes_max = 1U << 20U;
-// How much may wait while the disk is stalled. The current transaction may hold as much again.
-constexpr std::size_t queued_bytes_max = 128U << 20U;
-
-failure unavailable() { return {errc::store_unavailable, "the store cannot be written"}; }
-
-} // namespace
-
-sqlite_worker::sqlite_worker(
-    database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
-    settings given
-)
-    : db_(db),
-      log_(log),
-      redo_(redo),
-      live_(live),
-      logger_(logger),
-      settings_(given),
-      thread_([this] { run(); }) {}
+sqlite_worker::sqlite_worker(sqlite_tables& tables, agui::logger& logger, settings given)
+    : tables_(tables), log_(tables.log), logger_(logger), settings_(given), thread_([this] {
+          run();
+      }) {}
 
 sqlite_worker::~sqlite_worker() { close(); }
-
-void sqlite_worker::append(log_slice slice, std::shared_ptr<log_observer> observer) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!closing_ && queued_bytes_ + slice.events.size() <= queued_bytes_max) {
-            queued_bytes_ += slice.events.size();
-            if (writes_.empty()) {
-                oldest_write_ = std::chrono::steady_clock::now();
-            }
-            item* const back = writes_.empty() ? nullptr : &writes_.back();
-            const bool follows = back != nullptr && !back->job && back->observer == observer &&
-                                 back->entries.run_number == slice.run_number &&
-                                 last_sequence(back->entries) + 1 == slice.first_sequence &&
-                                 back->entries.events.size() < merged_bytes_max;
-            if (follows) {
-                append_entries(back->entries, slice);
-            } else {
-                writes_.push_back({nullptr, std::move(slice), std::move(observer)});
-            }
-            if (std::exchange(sleeping_, false)) {
-                wake_.notify_one();
-            }
-            return;
-        }
-    }
-    if (live_ != nullptr) {
-        live_->settle(slice.run_number, last_sequence(slice), false);
-    }
-    if (observer) {
-        observer->on_failed();
-    }
-}
 
 void sqlite_worker::write(std::unique_ptr<store_job> job) { enqueue(std::move(job), false); }
 
@@ -78,10 +28,8 @@ void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
             if (is_read) {
                 reads_.push_back(std::move(job));
             } else {
-                ++writes_queued_;
-                writes_.push_back({std::move(job), {}, nullptr});
+                writes_.push_back(std::move(job));
             }
-            urgent_ = true;
             sleeping_ = false;
             wake_.notify_one();
             return;
@@ -91,9 +39,32 @@ void sqlite_worker::enqueue(std::unique_ptr<store_job> job, bool is_read) {
     job->complete();
 }
 
-void sqlite_worker::take_live() {
+void sqlite_worker::sync(std::uint64_t sequence, std::shared_ptr<log_observer> observer) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closing_) {
+            if (syncs_.empty()) {
+                oldest_sync_ = std::chrono::steady_clock::now();
+            }
+            if (!syncs_.empty() && syncs_.back().observer == observer) {
+                syncs_.back().sequence = sequence;
+            } else {
+                syncs_.push_back({sequence, std::move(observer)});
+            }
+            if (std::exchange(sleeping_, false)) {
+                wake_.notify_one();
+            }
+            return;
+        }
+    }
+    if (observer) {
+        observer->on_failed();
+    }
+}
+
+void sqlite_worker::look_for_upkeep() {
     const std::lock_guard lock(mutex_);
-    live_due_ = true;
+    upkeep_due_ = true;
     if (std::exchange(sleeping_, false)) {
         wake_.notify_one();
     }
@@ -114,19 +85,21 @@ void sqlite_worker::run() noexcept {
     (void)::pthread_setname_np(::pthread_self(), "agui-store");
     work next;
     while (take(next)) {
+        if (!next.syncs.empty()) {
+            sync_now(next.syncs);
+        }
         if (!next.writes.empty()) {
-            expecting_entries_ = !next.writes.back().job;
             carry_out(next.writes);
             next.writes.clear();
         }
         if (next.read) {
             read_now(std::move(next.read));
         }
-        if (next.live_due) {
-            redo_.take_live();
+        if (next.upkeep_due) {
+            log_.look_for_upkeep();
         }
-        if (redo_.has_work()) {
-            redo_.step();
+        if (log_.has_upkeep()) {
+            log_.keep_up();
         }
     }
 }
@@ -135,139 +108,122 @@ void sqlite_worker::run() noexcept {
 bool sqlite_worker::take(work& next) {
     std::unique_lock lock(mutex_);
     await_work(lock);
+    next.syncs.swap(syncs_);
     next.writes.swap(writes_);
-    queued_bytes_ = 0;
-    urgent_ = false;
-    next.live_due = std::exchange(live_due_, false);
+    next.upkeep_due = std::exchange(upkeep_due_, false);
     if (!reads_.empty()) {
         next.read = std::move(reads_.front());
         reads_.pop_front();
     }
-    return !closing_ || !next.writes.empty() || next.read;
+    return !closing_ || !next.syncs.empty() || !next.writes.empty() || next.read;
 }
 
 void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
-    // While entries keep coming, a timer costs less than being woken by the first entry of a batch.
-    if (std::exchange(expecting_entries_, false) && !redo_.has_work()) {
-        const auto since = writes_.empty() ? std::chrono::steady_clock::now() : oldest_write_;
-        wait_for_company(lock, since + settings_.group_window);
-        if (!writes_.empty()) {
-            return;
-        }
-    }
-    const auto has_work = [this] {
-        return !writes_.empty() || !reads_.empty() || live_due_ || closing_ || redo_.has_work();
+    const auto is_awaited = [this] {
+        return !writes_.empty() || !reads_.empty() || closing_;
     };
-    while (!has_work()) {
+    while (!is_awaited() && syncs_.empty() && !upkeep_due_ && !log_.has_upkeep()) {
         sleeping_ = true;
-        if (const auto due = redo_.due()) {
-            wake_.wait_until(lock, *due);
-        } else {
-            wake_.wait(lock);
-        }
+        wake_.wait(lock);
         sleeping_ = false;
     }
-    if (!writes_.empty()) {
-        wait_for_company(lock, oldest_write_ + settings_.group_window);
+    // One sync serves all that come within the window; they need not wake this thread.
+    while (!syncs_.empty() && !is_awaited() &&
+           wake_.wait_until(lock, oldest_sync_ + settings_.group_window) ==
+               std::cv_status::no_timeout) {
     }
 }
 
-// Entries that no caller waits for are held until others join them. Those need not wake the thread.
-void sqlite_worker::wait_for_company(
-    std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline
-) {
-    while (!urgent_ && reads_.empty() && !closing_) {
-        if (wake_.wait_until(lock, deadline) == std::cv_status::timeout) {
-            return;
+void sqlite_worker::sync_now(std::vector<awaited_sync>& syncs) noexcept {
+    bool is_done = false;
+    try {
+        check_failpoint("store.sync");
+        tables_.files.sync();
+        pass_failpoint("store.synced");
+        is_done = true;
+    } catch (const std::exception& error) {
+        failed(error);
+    }
+    for (const awaited_sync& each : syncs) {
+        if (each.observer) {
+            is_done ? each.observer->on_durable(each.sequence) : each.observer->on_failed();
         }
     }
+    syncs.clear();
 }
 
-void sqlite_worker::carry_out(std::vector<item>& writes) {
-    item* const first = writes.data();
-    item* const last = first + writes.size();
-    writes_done_ += static_cast<std::uint64_t>(std::count_if(first, last, [](const item& write) {
-        return write.job != nullptr;
-    }));
-    if (try_transaction(first, last)) {
+void sqlite_worker::carry_out(job_span& jobs) {
+    if (try_transaction(jobs.data(), jobs.size())) {
         pass_failpoint("store.tell");
-        for (item& done : writes) {
-            tell(done);
+        for (const auto& done : jobs) {
+            done->complete();
         }
         pass_failpoint("store.told");
         return;
     }
     // A single job may be at fault, or the cause may be gone.
-    for (item* unit = first; unit != last;) {
-        item* end = unit + 1;
-        while (!unit->job && end != last && !end->job) {
-            ++end;
+    for (const auto& job : jobs) {
+        if (!try_transaction(&job, 1)) {
+            job->fail({errc::store_unavailable, "the store cannot be written"});
         }
-        carry_out_alone(unit, end);
-        unit = end;
+        job->complete();
     }
 }
 
-void sqlite_worker::carry_out_alone(item* first, item* last) {
-    const bool done = try_transaction(first, last);
-    for (; first != last; ++first) {
-        if (!done && first->job) {
-            first->job->fail(unavailable());
-        }
-        first->accepted = first->accepted && done;
-        tell(*first);
-    }
-}
-
-bool sqlite_worker::try_transaction(item* first, item* last) {
-    redo_.end_read();
+bool sqlite_worker::try_transaction(const std::unique_ptr<store_job>* first, std::size_t count) {
     try {
-        transaction all(db_);
+        transaction all(*tables_.db);
         check_failpoint("store.begun");
-        redo_.apply();
-        if (last - first == 1 && first->job) {
+        if (count == 1) {
             // Without a savepoint, for which SQLite would copy pages: the transaction serves as
             // one.
-            first->job->execute();
+            (*first)->execute();
             check_failpoint("store.job_executed");
-            if (!first->job->succeeded()) {
+            if (!(*first)->succeeded()) {
                 rolled_back();
                 return true;
             }
         } else {
-            for (item* next = first; next != last; ++next) {
-                execute(*next);
+            for (const auto& job : std::span(first, count)) {
+                execute(*job);
             }
         }
         check_failpoint("store.executed");
-        log_.write_staged();
-        check_failpoint("store.page_written");
         all.commit();
         pass_failpoint("store.committed");
-        redo_.committed();
-        log_.committed();
+        committed();
     } catch (const std::exception& error) {
         rolled_back();
-        redo_.failed(error);
+        failed(error);
         return false;
     }
     return true;
 }
 
-void sqlite_worker::rolled_back() noexcept {
-    redo_.rolled_back();
-    log_.rolled_back();
+void sqlite_worker::committed() noexcept {
+    log_.committed();
+    tables_.cache.committed();
+    if (std::exchange(fails_, false)) {
+        logger_.log(log_level::info, "the store can be written again");
+    }
 }
 
-void sqlite_worker::execute(item& next) {
-    if (!next.job) {
-        next.accepted = log_.stage(next.entries);
-        return;
+void sqlite_worker::rolled_back() noexcept {
+    log_.rolled_back();
+    tables_.cache.rolled_back();
+}
+
+void sqlite_worker::failed(const std::exception& error) noexcept {
+    if (!std::exchange(fails_, true)) {
+        logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
     }
-    savepoint own(db_);
-    next.job->execute();
+}
+
+void sqlite_worker::execute(store_job& next) {
+    savepoint own(*tables_.db);
+    next.execute();
     check_failpoint("store.job_executed");
-    if (next.job->succeeded()) {
+    if (next.succeeded()) {
         own.keep();
     } else {
         own.undo();
@@ -287,22 +243,6 @@ void sqlite_worker::read_now(std::unique_ptr<store_job> job) {
     } else {
         const std::lock_guard lock(mutex_);
         reads_.push_back(std::move(job));
-    }
-    redo_.read_done();
-}
-
-void sqlite_worker::tell(item& done) noexcept {
-    if (done.job) {
-        done.job->complete();
-        return;
-    }
-    const std::uint64_t last = last_sequence(done.entries);
-    if (done.observer) {
-        done.accepted ? done.observer->on_durable(last) : done.observer->on_failed();
-    }
-    if (live_ != nullptr) {
-        // After the observer: entries that bypass the queue from here on notify it directly.
-        live_->settle(done.entries.run_number, last, done.accepted);
     }
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include "session/sqlite/live_logs.hpp"
-#include "session/sqlite/sqlite_db.hpp"
-#include "session/sqlite/sqlite_log.hpp"
-#include "session/sqlite/sqlite_redo.hpp"
+#include "session/sqlite/sqlite_tables.hpp"
 #include "session/store/store.hpp"
 
 #include "session/base/log.hpp"
@@ -11,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -40,93 +36,80 @@ public:
 };
 
 /// The thread that owns the connection. Everything that is queued is written in one transaction, in
-/// the order of the calls, each job in a savepoint of its own if there are several; then observers
-/// and callers are notified. A transaction that fails is rolled back, and each of its jobs is tried
+/// the order of the calls, each job in a savepoint of its own if there are several; then the
+/// callers are notified. A transaction that fails is rolled back, and each of its jobs is tried
 /// once more, alone. A read runs after the writes that were queued before it; at most one read runs
 /// between two transactions, so that reads delay no commit for long.
 ///
-/// append(), write(), read(), take_live() and writes_queued() may be called from any thread.
+/// All public functions may be called from any thread.
 class sqlite_worker {
 public:
     struct settings {
         std::chrono::microseconds group_window;
     };
 
-    /// The arguments must outlive this; its thread alone uses all but `live` (null: none).
-    sqlite_worker(
-        database& db, sqlite_log& log, sqlite_redo& redo, live_logs* live, agui::logger& logger,
-        settings given
-    );
+    /// The arguments must outlive this; its thread alone uses the tables, but for what they allow.
+    sqlite_worker(sqlite_tables& tables, agui::logger& logger, settings given);
     ~sqlite_worker();
     sqlite_worker(const sqlite_worker&) = delete;
     sqlite_worker& operator=(const sqlite_worker&) = delete;
 
-    /// Queues log entries; cheap. `observer` (may be null) learns the outcome. If 128 MB have piled
-    /// up, because the disk is stalled, the entries fail (P11).
-    void append(log_slice slice, std::shared_ptr<log_observer> observer);
     void write(std::unique_ptr<store_job> job);
     void read(std::unique_ptr<store_job> job);
-    /// How many jobs were given to write().
-    [[nodiscard]] std::uint64_t writes_queued() const noexcept { return writes_queued_; }
-    /// How many of them were carried out. To be called on the store's thread.
-    [[nodiscard]] std::uint64_t writes_done() const noexcept { return writes_done_; }
 
-    /// Asks the thread to take what has gathered in `live`.
-    void take_live();
+    /// Syncs the journal and notifies `observer` that entries up to `sequence`, which are in it,
+    /// are durable, or that they are not. Everything that is to be synced within the group window
+    /// is synced together, and before any job that is queued later takes effect.
+    void sync(std::uint64_t sequence, std::shared_ptr<log_observer> observer);
 
-    /// Carries out what is queued and ends the thread. Jobs and entries that come later fail at
-    /// once, on the caller's thread.
+    /// Asks the thread to look for upkeep of the log.
+    void look_for_upkeep();
+
+    /// Carries out what is queued and ends the thread. Jobs that come later fail at once, on the
+    /// caller's thread.
     void close();
 
 private:
-    // A write: a job, or log entries that only an observer waits for.
-    struct item {
-        std::unique_ptr<store_job> job;
-        log_slice entries;
+    struct awaited_sync {
+        std::uint64_t sequence;
         std::shared_ptr<log_observer> observer;
-        bool accepted = false;
     };
     struct work {
-        std::vector<item> writes;
+        std::vector<awaited_sync> syncs;
+        std::vector<std::unique_ptr<store_job>> writes;
         std::unique_ptr<store_job> read;
-        bool live_due = false;
+        bool upkeep_due = false;
     };
+    using job_span = std::vector<std::unique_ptr<store_job>>;
 
     void run() noexcept;
     [[nodiscard]] bool take(work& next);
     void await_work(std::unique_lock<std::mutex>& lock);
-    void wait_for_company(
-        std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline
-    );
     void enqueue(std::unique_ptr<store_job> job, bool is_read);
 
-    void carry_out(std::vector<item>& writes);
-    void carry_out_alone(item* first, item* last);
-    [[nodiscard]] bool try_transaction(item* first, item* last);
-    void rolled_back() noexcept;
-    void execute(item& next);
+    void sync_now(std::vector<awaited_sync>& syncs) noexcept;
+    void carry_out(job_span& jobs);
+    [[nodiscard]] bool try_transaction(const std::unique_ptr<store_job>* first, std::size_t count);
+    void execute(store_job& next);
     void read_now(std::unique_ptr<store_job> job);
-    void tell(item& done) noexcept;
+    void committed() noexcept;
+    void rolled_back() noexcept;
+    void failed(const std::exception& error) noexcept;
 
-    database& db_;
-    sqlite_log& log_;
-    sqlite_redo& redo_;
-    live_logs* const live_;
+    sqlite_tables& tables_;
+    sqlite_log& log_; ///< Of the tables.
     agui::logger& logger_;
-    settings settings_;
-    std::atomic<std::uint64_t> writes_queued_{0};
-    std::uint64_t writes_done_ = 0;
-    bool expecting_entries_ = false; ///< The last batch ended with some: more will come soon.
+    const settings settings_;
+    bool fails_ = false; ///< The last transaction failed; the log says so once.
 
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::vector<item> writes_;
-    std::size_t queued_bytes_ = 0; ///< Of log entries in writes_.
+    std::vector<awaited_sync> syncs_;
+    std::chrono::steady_clock::time_point oldest_sync_;
+    std::vector<std::unique_ptr<store_job>> writes_;
     std::deque<std::unique_ptr<store_job>> reads_;
-    std::chrono::steady_clock::time_point oldest_write_;
-    bool urgent_ = false;   ///< A caller waits: do not wait for more entries.
-    bool live_due_ = false; ///< take_live() was called.
-    bool sleeping_ = false; ///< The thread is idle (not set while it waits for more entries).
+    bool upkeep_due_ = true; ///< Also at the start.
+    bool sleeping_ = false;  ///< The thread is idle.
     bool closing_ = false;
 
     std::jthread thread_; // Last: it uses all of the above.

@@ -19,19 +19,21 @@ bool thread_jobs::is_still_there(
     return at && at->thread == thread;
 }
 
-std::optional<result<store::view>>
-thread_jobs::read_slice(view_read& what, std::uint64_t writes_done) {
-    tables_.redo.show(what.key);
+std::optional<result<store::view>> thread_jobs::read_slice(view_read& what) {
     if (!what.begun || !is_still_there(what.key, what.begun->thread, what.removed)) {
         what.begun.reset();
         what.removed = tables_.removal.count();
         what.seen = store::view();
-        what.seen.as_of = writes_done + tables_.redo.taken();
         const auto at = tables_.threads.find(what.key);
         if (at && what.run_id) {
             what.seen.run = tables_.runs.find(at->thread, *what.run_id);
         }
         if (!at || what.seen.run) {
+            return std::move(what.seen);
+        }
+        if (auto known = tables_.cache.find(at->thread, at->version)) {
+            tables_.reader.refresh(*known, *at);
+            what.seen.thread = std::move(*known);
             return std::move(what.seen);
         }
         what.begun = tables_.reader.begin_reading(what.key, *at);
@@ -40,6 +42,7 @@ thread_jobs::read_slice(view_read& what, std::uint64_t writes_done) {
     if (!tables_.reader.read_on(*what.begun)) {
         return std::nullopt;
     }
+    tables_.cache.keep(what.begun->thread, what.begun->record);
     what.seen.thread = std::move(what.begun->record);
     return std::move(what.seen);
 }
@@ -48,7 +51,6 @@ template <class Reading>
 auto thread_jobs::read_part(part_read<Reading>& what)
     -> std::optional<result<std::optional<decltype(Reading::found)>>> {
     using found_type = std::optional<decltype(Reading::found)>;
-    tables_.redo.show(what.key);
     if (!what.begun || !is_still_there(what.key, what.begun->thread, what.removed)) {
         what.begun.reset();
         what.removed = tables_.removal.count();
@@ -76,33 +78,32 @@ thread_jobs::read_slice(branches_read& what) {
 }
 
 std::optional<thread_summary> thread_jobs::summary(const thread_key& key) {
-    tables_.redo.show(key);
     return tables_.reader.summary(key);
 }
 
 std::optional<json_text> thread_jobs::state(const thread_key& key) {
-    tables_.redo.show(key);
     return tables_.reader.state(key);
 }
 
 std::vector<session_event>
 thread_jobs::events(const thread_key& key, std::uint64_t after, std::size_t limit) {
-    tables_.redo.show(key);
     return tables_.reader.events(key, after, limit);
 }
 
 result<thread_page> thread_jobs::list(const thread_query& query) {
-    tables_.redo.show_all();
     return tables_.reader.list(query);
 }
 
-bool thread_jobs::remove(const thread_key& key, std::vector<std::int64_t>& runs) {
+bool thread_jobs::remove(const thread_key& key) {
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
     if (!at) {
         return false;
     }
-    runs = tables_.runs.of_thread(at->thread);
     tables_.removal.mark(at->thread);
+    tables_.cache.forget(at->thread);
+    for (const std::int64_t run_number : tables_.runs.of_thread(at->thread)) {
+        tables_.log.close(run_number);
+    }
     return true;
 }
 

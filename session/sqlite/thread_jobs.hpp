@@ -38,9 +38,8 @@ public:
     using branches_read = part_read<sqlite_thread_reader::branches_reading>;
 
     /// Reads one slice; nullopt: it was not the last. A thread only grows, so the result is the
-    /// thread as it was at the first slice. `writes_done` is the worker's.
-    [[nodiscard]] std::optional<result<store::view>>
-    read_slice(view_read& what, std::uint64_t writes_done);
+    /// thread as it was at the first slice.
+    [[nodiscard]] std::optional<result<store::view>> read_slice(view_read& what);
     [[nodiscard]] std::optional<result<std::optional<std::vector<pending_call>>>>
     read_slice(pending_calls_read& what);
     [[nodiscard]] std::optional<result<std::optional<std::vector<branch_summary>>>>
@@ -55,9 +54,9 @@ public:
     /// `active_run_id` is not set.
     [[nodiscard]] result<thread_page> list(const thread_query& query);
 
-    /// Makes a thread invisible; sqlite_removal deletes its rows. `runs` receives the numbers of
-    /// the thread's runs. False: there is no such thread. Runs in a transaction.
-    [[nodiscard]] bool remove(const thread_key& key, std::vector<std::int64_t>& runs);
+    /// Makes a thread invisible; sqlite_removal deletes its rows. False: there is no such thread.
+    /// Runs in a transaction.
+    [[nodiscard]] bool remove(const thread_key& key);
 
 private:
     [[nodiscard]] bool

@@ -27,8 +27,8 @@ namespace {
 // At most 4 MB of bodies.
 constexpr std::size_t attempts_max = 256;
 
-// A thread with its runs and its journal. Each entry has its own lock, so that copying a long
-// thread does not block calls on other threads.
+// A thread with its runs and its session events. Each entry has its own lock, so that copying a
+// long thread does not block calls on other threads.
 struct entry {
     std::mutex mutex;
     bool removed = false;
@@ -126,12 +126,10 @@ public:
         co_return look_up_now(key, run_id);
     }
 
-    bool is_current(std::uint64_t as_of) const noexcept override { return writes_ == as_of; }
-
-    asio::awaitable<result<begun_run>>
-    begin(thread_key key, run_record run, changes change, std::optional<basis> seen) override {
-        (void)seen; // It saves nothing here: looking the thread up is cheap.
-        co_return begin_now(std::move(key), std::move(run), change);
+    asio::awaitable<result<begun_run>> begin(
+        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
+    ) override {
+        co_return begin_now(std::move(key), std::move(run), change, seen_version);
     }
 
     asio::awaitable<result<void>> commit(
@@ -242,7 +240,6 @@ public:
             if (found == threads_.end()) {
                 co_return false;
             }
-            ++writes_;
             removed = std::move(found->second);
             threads_.erase(found);
         }
@@ -323,8 +320,6 @@ private:
         std::shared_ptr<entry> known;
         {
             const std::lock_guard lock(mutex_);
-            // First, so that a write during the copy makes the view out of date.
-            found.as_of = writes_;
             const auto at = threads_.find(key);
             known = at == threads_.end() ? nullptr : at->second;
         }
@@ -344,7 +339,10 @@ private:
 
     // The map stays locked throughout, so that a removal of the thread happens before all of this
     // or after all of it.
-    result<begun_run> begin_now(thread_key key, run_record run, const changes& change) {
+    result<begun_run> begin_now(
+        thread_key key, run_record run, const changes& change,
+        std::optional<std::uint64_t> seen_version
+    ) {
         const std::lock_guard lock(mutex_);
         const auto known = threads_.find(key);
         std::shared_ptr<entry> target;
@@ -356,7 +354,13 @@ private:
             target->thread.agent_id = run.agent_id;
         }
         const std::lock_guard entry_lock(target->mutex);
-        ++writes_;
+        if (seen_version && *seen_version != target->thread.version) {
+            return thread_has_changed();
+        }
+        if (known == threads_.end()) {
+            target->number = ++thread_count_;
+            target->thread.version = first_version(target->number);
+        }
         const auto is_taken = [&](const run_record& given) {
             return std::ranges::any_of(target->runs, [&](const run_record& known_run) {
                 return same_run(known_run, given.run_id, given.idempotency_key);
@@ -379,7 +383,6 @@ private:
         target->thread.last_run_at = run.started_at;
         target->runs.push_back(std::move(run));
         if (known == threads_.end()) {
-            target->number = ++thread_count_;
             threads_.emplace(std::move(key), target);
         }
         return begun_run{run_count_};
@@ -422,7 +425,6 @@ private:
             return no_such_thread();
         }
         const std::lock_guard lock(target->mutex);
-        ++writes_;
         if (target->removed) {
             return no_such_thread();
         }
@@ -437,7 +439,6 @@ private:
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
     std::atomic<std::int64_t> queued_count_{0};
-    std::atomic<std::uint64_t> writes_{0}; ///< Incremented while what changes is locked.
     lease_table leases_;
     std::mutex attempts_mutex_; ///< Locked last.
     std::deque<failed_attempt> attempts_;

@@ -143,29 +143,20 @@ public:
     struct view {
         std::optional<run_record> run;       ///< The run with that id, if the thread has it.
         std::optional<thread_record> thread; ///< Otherwise: as from load().
-        std::uint64_t as_of = 0;             ///< For is_current().
     };
     [[nodiscard]] virtual boost::asio::awaitable<result<view>>
     look_up(thread_key key, std::string run_id) = 0;
-    /// True: no thread has been written since the view with this `as_of` was read. Never blocks.
-    [[nodiscard]] virtual bool is_current(std::uint64_t as_of) const noexcept = 0;
-
-    /// What the caller of begin() has read of the thread. It read this while it held the thread, or
-    /// earlier and is_current(as_of) was true once it held it. It has also seen that the thread has
-    /// no run with that id or idempotency key.
-    struct basis {
-        std::uint64_t as_of = 0; ///< From the view.
-        bool thread_exists = false;
-        thread_size size;
-    };
 
     /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
-    /// thread if there is none. errc::run_id_reused: the thread has a run with that id or
-    /// idempotency key, or with one of changes::answered. With `seen`, a store need not read the
-    /// thread again. std::logic_error also if changes::dequeued names what is not in the queue, and
-    /// if changes::answered does not fit (check_answered).
+    /// thread if there is none. `seen_version` is that of the thread for which `change` was made
+    /// (thread_record::version; 0: there was no thread). errc::conflict: the thread has another by
+    /// now. Without it nothing is checked. errc::run_id_reused: the thread has a run with that id
+    /// or idempotency key, or with one of changes::answered. std::logic_error also if
+    /// changes::dequeued names what is not in the queue, and if changes::answered does not fit
+    /// (check_answered).
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
-        thread_key key, run_record run, changes change, std::optional<basis> seen = std::nullopt
+        thread_key key, run_record run, changes change,
+        std::optional<std::uint64_t> seen_version = std::nullopt
     ) = 0;
 
     /// Stores `change`; it is durable when this returns. The entries in `log` are part of the same
@@ -191,8 +182,9 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>>
     withdraw(thread_key key, std::int64_t number) = 0;
 
-    /// Makes log entries durable. `observer` (may be null) learns the outcome, during this call or
-    /// later. Cheap: the caller makes at most one system call, to wake the store's thread.
+    /// Makes entries of a run that has begun, and has not ended, durable. `observer` (may be null)
+    /// learns the outcome, during this call or later. Cheap: it writes to a file, and may wake the
+    /// store's thread.
     virtual void
     append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) = 0;
 
@@ -227,13 +219,13 @@ public:
     /// errc::invalid_input: the cursor is not one that a page returned.
     [[nodiscard]] virtual boost::asio::awaitable<result<thread_page>> list(thread_query query) = 0;
 
-    /// Journal entries with a sequence above `after`, at most `limit`, in order. Empty: there are
+    /// Session events with a sequence above `after`, at most `limit`, in order. Empty: there are
     /// no more, or there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread with its queue, runs, logs, failed attempts and journal. False: there was
-    /// none.
+    /// Removes the thread with its queue, runs, logs, failed attempts and session events. False:
+    /// there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, or its end could
@@ -274,11 +266,11 @@ enum class durability { relaxed, process, power };
 struct sqlite_settings {
     std::string path;
     session::durability durability = session::durability::process;
-    /// Queued log entries wait at most this long for others, with which they are written.
+    /// With durability::power, log entries wait at most this long for others, with which they are
+    /// synced.
     std::chrono::microseconds group_window{1000};
-    /// Commits that bypassed the queue are written to the tables after about this time at the
-    /// latest (session/sqlite/README.md).
-    std::chrono::milliseconds apply_window{1000};
+    /// The size of a journal file (session/sqlite/FORMAT.md).
+    std::size_t journal_file_bytes = std::size_t{64} << 20U;
     /// For failures and damage; null: no log. Must outlive the store.
     agui::logger* logger = nullptr;
 };

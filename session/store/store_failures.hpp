@@ -18,6 +18,10 @@ namespace agui::session {
     return {errc::queue_full, "too many messages wait for this thread: try again later"};
 }
 
+[[nodiscard]] inline failure thread_has_changed() {
+    return {errc::conflict, "the thread has changed since it was read"};
+}
+
 /// The run is known, but its log or a part of it is gone.
 [[nodiscard]] inline failure log_is_gone() {
     return {errc::run_expired, "the log of this run is gone"};

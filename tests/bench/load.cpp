@@ -181,6 +181,8 @@ void report(
     line.add("latency_p50_us", us(quantile(times.latency_ns, 0.50)));
     line.add("latency_p99_us", us(quantile(times.latency_ns, 0.99)));
     line.add("latency_max_us", us(quantile(times.latency_ns, 1.0)));
+    std::vector<std::int64_t> first_events = round.first_event_ns();
+    line.add("first_event_p50_us", us(quantile(first_events, 0.50)));
     line.add("mock_late_p99_us", us(quantile(times.mock_late_ns, 0.99)));
     line.add("load_cpu_us_per_token", per_token(after.load_ns - before.load_ns));
     if (opt.mock_pid != 0) {

@@ -35,7 +35,8 @@ int check(int result, const char* what) {
 
 // One request on its own connection, and the check of its answer.
 struct stream {
-    std::int64_t start_ns = 0;    // after the start of the round; for a fanout, of its run
+    std::int64_t start_ns = 0; // after the start of the round; for a fanout, of its run
+    std::int64_t opened_ns = 0;
     std::int64_t attached_ns = 0; // when the first event had arrived; 0 before
     std::string unsent;
     std::unique_ptr<event_checker> checker;
@@ -207,6 +208,13 @@ public:
     [[nodiscard]] std::int64_t open_peak() const { return open_peak_; }
     [[nodiscard]] std::int64_t receives() const { return receives_; }
     [[nodiscard]] std::int64_t received_bytes() const { return received_bytes_; }
+    [[nodiscard]] std::vector<std::int64_t> first_event_ns() const {
+        std::vector<std::int64_t> waits;
+        for (const stream& each : streams_) {
+            waits.push_back(each.attached_ns - each.opened_ns);
+        }
+        return waits;
+    }
 
 private:
     // There is nothing to read for the others of a fanout before the first has started the run.
@@ -247,6 +255,7 @@ private:
         }
         watch(index, EPOLLIN | EPOLLOUT, EPOLL_CTL_ADD);
         open_peak_ = std::max(open_peak_, ++open_);
+        opened.opened_ns = now_ns();
     }
 
     void on_ready(std::size_t index, std::uint32_t events) {
@@ -329,5 +338,6 @@ std::int64_t round_runner::open_peak() const { return state_->open_peak(); }
 std::int64_t round_runner::receives() const { return state_->receives(); }
 
 std::int64_t round_runner::received_bytes() const { return state_->received_bytes(); }
+std::vector<std::int64_t> round_runner::first_event_ns() const { return state_->first_event_ns(); }
 
 } // namespace agui::bench

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace agui::bench {
 
@@ -62,6 +63,8 @@ public:
     [[nodiscard]] std::int64_t receives() const;
     // How many bytes sockets gave.
     [[nodiscard]] std::int64_t received_bytes() const;
+    // Of each stream, the time from its connection to its first event. To be called after run().
+    [[nodiscard]] std::vector<std::int64_t> first_event_ns() const;
 
 private:
     class state;

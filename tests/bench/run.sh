@@ -15,7 +15,9 @@ usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
                     beside as many streams through nginx; history: as streams, each on a thread of 100
                     messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite);
-                    answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full)
+                    answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full);
+                    tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
+                    100 tokens at once, 10 000 tokens a second in all (these: nginx, memory, sqlite)
   --rounds N        rounds, each with every target once in random order (7)
   --targets LIST    of direct,nginx,memory,sqlite,chat,chat-full; chat: as memory, but read as a chat stream in
                     incremental mode, chat-full: in full mode (the first four; with streams also chat)
@@ -74,6 +76,7 @@ if [ -z "$targets" ]; then
     history | long) targets=memory,sqlite ;;
     answers-*) targets=memory,chat,chat-full ;;
     streams) targets=direct,nginx,memory,sqlite,chat ;;
+    tokens-1000 | runs-*) targets=direct,nginx,memory,sqlite ;;
     *) targets=direct,nginx,memory,sqlite ;;
     esac
 fi
@@ -82,8 +85,11 @@ streams) streams=200 tokens=100 ;;
 fanout) streams=500 tokens=500 ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
 long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
+tokens-1000) streams=20 tokens=1000 interval_ms=5 ;;
+runs-1000) streams=1000 tokens=100 interval_ms=100 spread_ms=5000 ;;
+runs-5000) streams=5000 tokens=100 interval_ms=500 spread_ms=25000 ;;
 answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000" ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 tokens=100 spread_ms=500

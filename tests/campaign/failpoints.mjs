@@ -75,32 +75,25 @@ const places = [
     { name: 'log.durable', at: 60, ways: noError },
     { name: 'stream.read', at: 60, ways: all },
     { name: 'stream.written', at: 60, ways: all },
-    { name: 'ring.prepare', at: 1, ways: all },
-    { name: 'ring.written', at: 60, ways: noError },
-    { name: 'ring.appended', at: 60, ways: noError },
+    { name: 'journal.make', at: 1, ways: noError, when: 'start' },
+    { name: 'journal.write', at: 60, ways: all },
+    { name: 'journal.written', at: 60, ways: noError },
 
+    { name: 'store.begun', at: 40, ways: all },
+    { name: 'store.executed', at: 40, ways: all },
+    { name: 'store.job_executed', at: 20, ways: all },
+    { name: 'store.committed', at: 40, ways: noError },
+    { name: 'store.tell', at: 40, ways: noError },
+    { name: 'store.told', at: 40, ways: noError },
     { name: 'store.begun', durability: 'power', at: 40, ways: all },
-    { name: 'store.executed', durability: 'power', at: 40, ways: all },
-    { name: 'store.job_executed', durability: 'power', at: 20, ways: all },
-    { name: 'store.page_written', durability: 'power', at: 40, ways: all },
-    { name: 'store.committed', durability: 'power', at: 40, ways: noError },
-    { name: 'store.tell', durability: 'power', at: 40, ways: noError },
-    { name: 'store.told', durability: 'power', at: 40, ways: noError },
+    { name: 'store.sync', durability: 'power', at: 40, ways: all },
+    { name: 'store.synced', durability: 'power', at: 40, ways: noError },
     { name: 'store.read', at: 20, ways: all },
-    { name: 'store.fold', at: 3, ways: all, clients: 80 },
-    { name: 'store.folded_rows', at: 1, ways: all, clients: 80 },
-    { name: 'store.folded', at: 1, ways: noError, clients: 80 },
-    { name: 'redo.apply', at: 5, ways: all },
-    { name: 'redo.applied', at: 5, ways: all },
-    { name: 'redo.read_committed', at: 5, ways: noError },
-    { name: 'redo.committed', at: 1, ways: noError, clients: 80 },
-    { name: 'redo.recovered', at: 1, ways: noError, when: 'restart' },
+    { name: 'journal.recovered', at: 1, ways: noError, when: 'restart' },
     { name: 'cancel.requested', at: 1, ways: all },
     { name: 'cancel.counted', at: 1, ways: noError },
     { name: 'sweep.begin', at: 1, ways: all, when: 'start' },
     { name: 'sweep.done', at: 1, ways: all, when: 'start' },
-    { name: 'store.fold', at: 2, ways: all, when: 'restart' }, // Of what the ring holds.
-    { name: 'store.folded', at: 1, ways: noError, when: 'restart' },
     { name: 'store.read', at: 1, ways: all, when: 'restart' }, // The list of lost runs.
     { name: 'recovery.run', at: 2, ways: noError, when: 'restart' },
     { name: 'recovery.loaded', at: 2, ways: all, when: 'restart' },
@@ -110,8 +103,8 @@ const places = [
     { name: 'drain.runs_ended', at: 1, ways: noError, when: 'stop' },
 ];
 
-// Whether these clients pass a place, and get as far as a hand-off and a tool, depends on the machine (the store folds
-// its records when it has time, a kill may come early): more clients are started until they have.
+// Whether these clients pass a place, and get as far as a hand-off and a tool, depends on the machine (a kill may come
+// early): more clients are started until they have.
 const mostRounds = 10;
 
 // A process that a failpoint has killed is restarted without the failpoint.

@@ -246,33 +246,21 @@ private:
     rlimit before_{};
 };
 
-class FullDisk : public server_test {
+class FullDisk : public server_test, public ::testing::WithParamInterface<session::durability> {
 protected:
-    FullDisk() { use_sqlite(); }
+    FullDisk() {
+        use_sqlite();
+        settings.session.durability = GetParam();
+    }
 };
 
-TEST_F(FullDisk, ARunGoesOnToItsEnd) {
-    answer = say_and_stall("Hello");
-    start();
-    raw_client client(port());
-    client.send(post("/agui", run_body("t", "r")));
-    std::string seen = client.read_until("Hello\"}\n\n");
-    {
-        const full_disk nothing_is_written;
-        ask(post("/agui/cancel", R"({"threadId":"t"})"));
-        seen += client.read_until("\r\n0\r\n\r\n");
-        EXPECT_THAT(seen, HasSubstr("user_stop"));
-        EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, HasSubstr(R"("content":"Hello")"));
-    }
+INSTANTIATE_TEST_SUITE_P(
+    Durability, FullDisk,
+    ::testing::Values(session::durability::process, session::durability::power),
+    [](const auto& info) { return info.param == session::durability::power ? "Power" : "Process"; }
+);
 
-    const raw_reply again = ask(get(events_path("t", "r")));
-    EXPECT_EQ(again.status, 200) << again.body;
-    EXPECT_THAT(again.body, HasSubstr("user_stop"));
-    EXPECT_THAT(again.body, Not(HasSubstr("RUN_ERROR")));
-}
-
-TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
-    settings.session.durability = session::durability::power; // Past the queue it could be.
+TEST_P(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
     answer = say_and_stall("Hello");
     start();
     raw_client client(port());
@@ -283,6 +271,8 @@ TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
         const full_disk nothing_is_written;
         ask(post("/agui/cancel", R"({"threadId":"t"})"));
         end = client.read_until("store_unavailable");
+        EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200) << "what is stored can be read";
+        EXPECT_EQ(code_of(ask(post("/agui", run_body("t2", "r")))), "store_unavailable");
     }
 
     // Its stream closes what is open before it ends; an event that is not stored has no number.
@@ -295,6 +285,7 @@ TEST_F(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
     EXPECT_THAT(again.body, HasSubstr(R"("code":"internal")"));
     EXPECT_THAT(ask(get("/agui/threads/t/messages")).body, HasSubstr(R"("content":"Hello")"))
         << "what was said is kept";
+    EXPECT_EQ(ask(post("/agui", run_body("t2", "r"))).status, 200);
 }
 
 // Of a receive buffer, so that the gateway sees how slowly its reader reads.

@@ -59,7 +59,7 @@ private:
             full_ = true;
         } else if (place == "run.finish") {
             ending_ = true;
-        } else if (place == "store.begun" && read_ > 0) {
+        } else if (place == "store.sync" && read_ > 0) {
             changed_.wait(lock, [this] { return released_; });
         }
         changed_.notify_all();

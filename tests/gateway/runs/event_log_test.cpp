@@ -82,13 +82,12 @@ public:
     boost::asio::awaitable<result<view>> look_up(session::thread_key, std::string) override {
         co_return failure{};
     }
-    bool is_current(std::uint64_t) const noexcept override { return false; }
     boost::asio::awaitable<result<std::optional<session::run_record>>>
     find_run_by_key(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<session::begun_run>>
-    begin(session::thread_key, session::run_record, session::changes, std::optional<basis>)
+    begin(session::thread_key, session::run_record, session::changes, std::optional<std::uint64_t>)
         override {
         throw std::logic_error("not used");
     }

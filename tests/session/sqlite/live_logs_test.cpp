@@ -1,292 +1,226 @@
+// What active runs have said, in memory and in the journal, until rows hold it.
 #include "session/sqlite/live_logs.hpp"
 #include "tests/session/store/store_fixture.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <stdexcept>
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace agui::session {
 namespace {
 
+using test::frames_of;
 using test::slice_of;
-using test::temporary_folder;
+using outcome = live_logs::outcome;
+using strings = std::vector<std::string>;
 
 class LiveLogs : public ::testing::Test {
 protected:
-    LiveLogs() {
-        while (logs_.ring().can_prepare()) {
-            logs_.ring().prepare();
+    LiveLogs() { add_file(1); }
+
+    void add_file(std::uint64_t number) {
+        journal_.make_file(number);
+        journal_.use_file();
+    }
+
+    outcome append(std::int64_t run, std::uint64_t first, const strings& frames) {
+        return subject_.append(slice_of(run, first, frames));
+    }
+
+    strings read(std::int64_t run, std::uint64_t after = 0, std::size_t limit = 100) {
+        std::vector<log_entry> entries;
+        EXPECT_TRUE(subject_.read(run, after, limit, entries));
+        return frames_of(entries);
+    }
+
+    /// What a process that is killed now leaves of a run.
+    strings left_of(std::int64_t run) {
+        strings frames;
+        entry_chain chain;
+        for (const std::uint64_t number : journal::files_of(journal_.path())) {
+            std::ifstream file(journal::name_of(journal_.path(), number), std::ios::binary);
+            const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+            for (const journal_item& item : read_journal(bytes, journal_.identity(), number)) {
+                if (item.entries.run_number != run) {
+                    continue;
+                }
+                std::string_view rest = item.entries.bytes;
+                log_entry entry;
+                for (std::uint32_t i = 0; i < item.entries.count; ++i) {
+                    EXPECT_TRUE(chain.decode(item.entries.first_sequence + i, rest, entry));
+                    frames.push_back(entry.json);
+                }
+            }
         }
+        return frames;
     }
 
-    void open(std::int64_t run_number) {
-        logs_.open(test::key_of("thread_" + std::to_string(run_number)), run_number, {});
+    static std::string delta(std::uint64_t sequence) {
+        return R"({"type":"TEXT_MESSAGE_CONTENT","delta":")" + std::to_string(sequence) + R"("})";
     }
 
-    [[nodiscard]] bool append(std::int64_t run_number, std::uint64_t first, std::size_t count = 1) {
-        const std::vector<std::string> frames(count, "frame");
-        return logs_.append(slice_of(run_number, first, frames)) != live_logs::outcome::refused;
-    }
-
-    [[nodiscard]] live_logs& logs() noexcept { return logs_; }
-
-private:
-    temporary_folder folder_;
-    live_logs logs_{folder_.file("log"), 1, 0};
+    test::temporary_folder folder_;
+    journal journal_{
+        {.path = folder_.file("store.db-log"), .identity = 5, .file_bytes = std::size_t{1} << 20U}
+    };
+    live_logs subject_{journal_};
 };
 
-TEST_F(LiveLogs, TakesARunsEntriesInOrder) {
-    open(1);
-    EXPECT_TRUE(append(1, 1, 3));
-    EXPECT_TRUE(append(1, 4));
-    open(2);
-    EXPECT_TRUE(append(2, 1));
-    EXPECT_TRUE(append(1, 5));
+TEST_F(LiveLogs, AreReadAsTheyWereAppended) {
+    subject_.open(1, 0);
+    subject_.open(2, 7);
+    EXPECT_EQ(append(1, 1, {"a", "b"}), outcome::written);
+    EXPECT_EQ(append(2, 8, {"x"}), outcome::written);
+    EXPECT_EQ(append(1, 3, {"c"}), outcome::written);
+
+    EXPECT_EQ(read(1), (strings{"a", "b", "c"}));
+    EXPECT_EQ(read(1, 1, 1), strings{"b"});
+    EXPECT_TRUE(read(1, 3).empty());
+    EXPECT_EQ(read(2), strings{"x"});
+    EXPECT_TRUE(read(3).empty());
+    EXPECT_EQ(subject_.end_of(1), 3U);
+    EXPECT_EQ(subject_.end_of(2), 8U);
+    EXPECT_FALSE(subject_.end_of(3));
+    EXPECT_EQ(left_of(1), read(1));
+    EXPECT_EQ(left_of(2), read(2));
 }
 
-TEST_F(LiveLogs, RefusesARunThatIsNotGoingOn) {
-    EXPECT_FALSE(append(1, 1));
-    open(1);
-    EXPECT_TRUE(append(1, 1));
-    logs().close(1);
-    EXPECT_FALSE(append(1, 2));
+TEST_F(LiveLogs, RefuseWhatDoesNotContinueALog) {
+    EXPECT_EQ(append(1, 1, {"a"}), outcome::refused) << "it has not begun";
+    subject_.open(1, 0);
+    EXPECT_EQ(append(1, 2, {"b"}), outcome::refused) << "a gap";
+    EXPECT_EQ(append(1, 1, {"a"}), outcome::written);
+    EXPECT_EQ(append(1, 1, {"a"}), outcome::refused) << "it is there";
+    subject_.open(1, 0);
+    EXPECT_EQ(subject_.end_of(1), 1U) << "it is open";
+    subject_.close(1);
+    EXPECT_EQ(append(1, 2, {"b"}), outcome::refused) << "it has ended";
+    EXPECT_TRUE(read(1).empty());
+    EXPECT_EQ(left_of(1), strings{"a"});
 }
 
-TEST_F(LiveLogs, RefusesWhatDoesNotContinueALog) {
-    open(1);
-    EXPECT_FALSE(append(1, 2));
-    logs().settle(1, 2, false);
-    EXPECT_TRUE(append(1, 1));
-    EXPECT_FALSE(append(1, 1));
-    logs().settle(1, 1, false);
-    EXPECT_TRUE(append(1, 2));
+TEST_F(LiveLogs, WhatCannotBeWrittenIsNotThere) {
+    subject_.open(1, 0);
+    EXPECT_EQ(append(1, 1, {delta(1)}), outcome::written);
+    const std::string large(std::size_t{2} << 20U, 'x'); // No file has room for it.
+
+    EXPECT_EQ(append(1, 2, {large}), outcome::refused);
+    EXPECT_EQ(append(1, 3, {delta(3)}), outcome::refused);
+
+    EXPECT_EQ(subject_.end_of(1), 1U);
+    EXPECT_EQ(append(1, 2, {delta(2)}), outcome::written) << "after what is durable";
+    EXPECT_EQ(read(1), (strings{delta(1), delta(2)}));
+    EXPECT_EQ(left_of(1), read(1));
 }
 
-TEST_F(LiveLogs, WhileEntriesAreQueuedLaterOnesAreQueuedAsWell) {
-    open(1);
-    EXPECT_TRUE(append(1, 1));
-    logs().note_queued(1, 3);
-    EXPECT_FALSE(append(1, 4));
-    logs().settle(1, 3, true);
-    EXPECT_FALSE(append(1, 5));
-    logs().settle(1, 5, true); // 4 and 5 were written together.
-    EXPECT_TRUE(append(1, 6));
+TEST_F(LiveLogs, WhatIsGatheredStaysUntilRowsHoldIt) {
+    subject_.open(1, 0);
+    EXPECT_EQ(append(1, 1, {delta(1), delta(2)}), outcome::written);
+    const chunk_list* gathered = subject_.gather(1);
+    ASSERT_NE(gathered, nullptr);
+    ASSERT_EQ(gathered->chunks().size(), 1U);
+    EXPECT_EQ(gathered->chunks()[0].last_sequence(), 2U);
+    EXPECT_EQ(append(1, 3, {delta(3)}), outcome::written);
+    EXPECT_EQ(gathered->chunks().size(), 1U);
+    EXPECT_EQ(read(1), (strings{delta(1), delta(2), delta(3)}));
+
+    gathered = subject_.gather(1); // The transaction was rolled back.
+    ASSERT_EQ(gathered->chunks().size(), 2U);
+    EXPECT_EQ(gathered->chunks()[1].first_sequence, 3U);
+    EXPECT_TRUE(entry_chain::begins_with_whole_entry(gathered->chunks()[1].bytes));
+    EXPECT_EQ(append(1, 4, {delta(4)}), outcome::written);
+    subject_.put_in_rows(1, 3);
+
+    EXPECT_EQ(read(1, 3), strings{delta(4)});
+    EXPECT_EQ(subject_.end_of(1), 4U);
+    EXPECT_EQ(subject_.gather(9), nullptr);
+    EXPECT_EQ(left_of(1).size(), 4U) << "the journal is only appended to";
 }
 
-TEST_F(LiveLogs, GoesOnWhereTheLogEndsAfterQueuedEntriesAreLost) {
-    open(1);
-    EXPECT_TRUE(append(1, 1));
-    logs().note_queued(1, 2);
-    logs().settle(1, 2, false);
-    EXPECT_FALSE(append(1, 3));
-    logs().settle(1, 3, false);
-    EXPECT_TRUE(append(1, 2));
+TEST_F(LiveLogs, ACommitOfEntriesIsWhereTheLogGoesOn) {
+    subject_.open(1, 0);
+    EXPECT_EQ(append(1, 1, {"a"}), outcome::written);
+    (void)subject_.gather(1);
+    subject_.put_in_rows(1, 5); // Four more came with the transaction.
+    EXPECT_EQ(append(1, 2, {"b"}), outcome::refused);
+    EXPECT_EQ(append(1, 6, {"f"}), outcome::written);
 }
 
-TEST_F(LiveLogs, WhatIsTooLargeForTheRingIsQueued) {
-    open(1);
-    const std::string large(log_ring::segment_bytes, 'x');
-    EXPECT_EQ(logs().append(slice_of(1, 1, {large})), live_logs::outcome::refused);
-    EXPECT_FALSE(append(1, 2));
-    logs().settle(1, 1, true);
-    logs().settle(1, 2, true);
-    EXPECT_TRUE(append(1, 3));
-}
-
-TEST_F(LiveLogs, SaysWhenASegmentIsFull) {
-    open(1);
-    const std::string half(log_ring::segment_bytes / 2, 'x');
-    EXPECT_EQ(logs().append(slice_of(1, 1, {half + "a"})), live_logs::outcome::durable);
-    open(2);
-    EXPECT_EQ(logs().append(slice_of(2, 1, {half})), live_logs::outcome::durable_and_due);
-}
-
-TEST_F(LiveLogs, AfterACutEntriesAreWhole) {
-    open(1);
-    log_ring::place from = logs().ring().end();
-    EXPECT_TRUE(append(1, 1));
-    EXPECT_TRUE(append(1, 2));
-    std::vector<live_logs::held_record> none;
-    const log_ring::place cut = logs().cut(none);
-    EXPECT_TRUE(append(1, 3));
-
-    std::vector<bool> whole;
-    const log_ring::place until = logs().ring().end();
-    while (const auto next = logs().ring().next(from, until)) {
-        whole.push_back(entry_chain::begins_with_whole_entry(next->slice.bytes));
-        EXPECT_EQ(from <= cut, next->slice.first_sequence < 3);
+TEST_F(LiveLogs, SayWhenARunHasSaidMuch) {
+    subject_.open(1, 0);
+    subject_.open(2, 0);
+    const std::string text(10'000, 'x');
+    std::uint64_t sequence = 1;
+    while (append(1, sequence, {std::to_string(sequence) + text}) == outcome::written) {
+        ASSERT_LT(++sequence, 100U);
     }
-    EXPECT_EQ(whole, (std::vector<bool>{true, false, true}));
-}
+    EXPECT_GT(sequence, 20U);
+    EXPECT_EQ(append(2, 1, {"little"}), outcome::written);
+    EXPECT_EQ(subject_.take_due(), std::vector<std::int64_t>{1});
+    EXPECT_TRUE(subject_.take_due().empty());
+    EXPECT_EQ(append(1, ++sequence, {text}), outcome::written) << "not again at once";
 
-// Begins and commits.
-class LiveCommits : public LiveLogs {
-protected:
-    using outcome = live_logs::outcome;
-
-    static redo_record begin_of(const std::string& thread_id) {
-        redo_record record;
-        record.key = test::key_of(thread_id);
-        record.begins = test::run_of("run_1");
-        record.thread_exists = false;
-        record.change = test::user_turn("m0", "Hello");
-        return record;
+    const chunk_list* const gathered = subject_.gather(1);
+    EXPECT_GT(gathered->chunks().size(), 3U);
+    for (const log_chunk& chunk : gathered->chunks()) {
+        EXPECT_LT(chunk.bytes.size(), chain_bytes_max + text.size() + 100);
+        EXPECT_TRUE(entry_chain::begins_with_whole_entry(chunk.bytes));
     }
-
-    static redo_record
-    commit_to(const std::string& thread_id, std::string text, node_index number) {
-        redo_record record;
-        record.key = test::key_of(thread_id);
-        record.change = test::user_turn("m", std::move(text), number);
-        return record;
+    subject_.put_in_rows(1, sequence);
+    EXPECT_EQ(read(1).size(), 0U);
+    std::uint64_t more = 0;
+    ++sequence;
+    while (append(1, sequence, {std::to_string(sequence) + text}) == outcome::written) {
+        ++sequence;
+        ASSERT_LT(++more, 100U);
     }
-
-    std::int64_t begin(const std::string& thread_id) {
-        redo_record record = begin_of(thread_id);
-        EXPECT_NE(logs().begin(record), outcome::refused);
-        return ++last_number_;
-    }
-
-    [[nodiscard]] bool takes(redo_record record, const std::optional<log_slice>& log = {}) {
-        const std::size_t messages = record.change.messages.size();
-        const outcome taken = logs().commit(record, log);
-        // What is refused is left as it was.
-        EXPECT_EQ(record.change.messages.size(), taken == outcome::refused ? messages : 0U);
-        return taken != outcome::refused;
-    }
-
-    static redo_record end_of(const std::string& thread_id, std::int64_t number) {
-        redo_record record = commit_to(thread_id, "Bye", 1);
-        record.change.run = test::run_of("run_1");
-        record.change.run->number = number;
-        record.change.run->status = run_status::finished;
-        return record;
-    }
-
-private:
-    std::int64_t last_number_ = 0;
-};
-
-TEST_F(LiveCommits, AreGivenInOrderWithWhatTheThreadWas) {
-    const std::int64_t number = begin("a");
-    EXPECT_TRUE(append(number, 1));
-    EXPECT_TRUE(takes(end_of("a", number), slice_of(number, 2, {"terminal"})));
-
-    std::vector<live_logs::held_record> records;
-    const log_ring::place until = logs().take(records);
-
-    ASSERT_EQ(records.size(), 2U);
-    EXPECT_EQ(logs().commits(), 2U);
-    EXPECT_EQ(records[0].record.begins->number, number);
-    EXPECT_EQ(records[0].record.before, thread_size());
-    EXPECT_EQ(records[1].record.run_number, number);
-    EXPECT_EQ(records[1].record.before, (thread_size{.messages = 1, .branches = 1}));
-    EXPECT_EQ(records[1].record.message_texts.size(), 1U);
-    EXPECT_LT(records[0].behind, records[1].behind);
-    EXPECT_EQ(records[1].behind, until);
-    EXPECT_FALSE(append(number, 3)) << "the run has ended";
+    EXPECT_GT(more, 20U);
 }
 
-TEST_F(LiveCommits, AreRefusedIfTheyAreNotOfTheThreadsRun) {
-    EXPECT_FALSE(takes(commit_to("a", "text", 0)));
-    const std::int64_t number = begin("a");
-    EXPECT_FALSE(takes(commit_to("a", "text", 1), slice_of(number + 1, 1, {"x"})));
-    EXPECT_FALSE(takes(end_of("a", number + 1)));
-    EXPECT_FALSE(takes(commit_to("a", "text", 1), slice_of(number, 2, {"not the next"})));
-    EXPECT_TRUE(takes(end_of("a", number)));
-    EXPECT_FALSE(takes(commit_to("a", "text", 2)));
+TEST_F(LiveLogs, NeedTheFilesOfTheJournalThatRowsDoNotReplace) {
+    EXPECT_FALSE(subject_.first_file());
+    subject_.open(1, 0);
+    subject_.open(2, 0);
+    EXPECT_EQ(append(1, 1, {"early"}), outcome::written);
+    const std::string text(600'000, 'x');
+    EXPECT_NE(append(2, 1, {text}), outcome::refused);
+    add_file(2);
+    EXPECT_NE(append(2, 2, {text}), outcome::refused);
+    add_file(3);
+    EXPECT_NE(append(2, 3, {text}), outcome::refused);
+    EXPECT_EQ(subject_.first_file(), 1U);
+
+    (void)subject_.gather(2);
+    EXPECT_EQ(append(2, 4, {"in the third"}), outcome::written);
+    EXPECT_EQ(subject_.first_file(), 1U);
+    subject_.put_in_rows(2, 3);
+    EXPECT_EQ(subject_.first_file(), 1U) << "of the other run";
+    EXPECT_EQ(subject_.with_entries_before(2), std::vector<std::int64_t>{1});
+    EXPECT_EQ(subject_.with_entries().size(), 2U);
+    (void)subject_.gather(1);
+    EXPECT_EQ(subject_.first_file(), 1U);
+    subject_.close(1);
+    EXPECT_EQ(subject_.first_file(), 3U);
+    subject_.close(2);
+    EXPECT_FALSE(subject_.first_file());
+    EXPECT_TRUE(subject_.with_entries().empty());
 }
 
-TEST_F(LiveCommits, AreQueuedAfterWhatIsQueued) {
-    const std::int64_t number = begin("a");
-    const std::int64_t held = logs().hold_commit(test::key_of("a"));
-    EXPECT_EQ(held, number);
-    EXPECT_FALSE(takes(commit_to("a", "text", 1)));
-    logs().settle_commit(held, thread_size{.messages = 3, .branches = 2});
-    EXPECT_TRUE(takes(commit_to("a", "text", 4)));
-
-    logs().note_queued(number, 5);
-    EXPECT_FALSE(takes(commit_to("a", "text", 5)));
-    logs().settle(number, 5, true);
-    EXPECT_TRUE(takes(commit_to("a", "text", 5), slice_of(number, 6, {"x"})));
-
-    const std::int64_t failed = logs().hold_commit(test::key_of("a"));
-    logs().settle_commit(failed, std::nullopt);
-    EXPECT_TRUE(takes(commit_to("a", "text", 6)));
-    EXPECT_EQ(logs().hold_commit(test::key_of("unknown")), 0);
-}
-
-TEST_F(LiveCommits, AreRefusedIfTheyAreLarge) {
-    begin("a");
-    EXPECT_FALSE(takes(commit_to("a", std::string(20'000, 'x'), 1)));
-    EXPECT_TRUE(takes(commit_to("a", std::string(10'000, 'x'), 1)));
-    redo_record large = begin_of("b");
-    large.change.title = std::string(20'000, 'x');
-    EXPECT_EQ(logs().begin(large), outcome::refused);
-    EXPECT_EQ(large.change.title->size(), 20'000U);
-    EXPECT_FALSE(takes(commit_to("b", "text", 1))) << "it has not begun";
-}
-
-TEST_F(LiveCommits, ThatDoNotFitAreTheirCallersFault) {
-    begin("a");
-    redo_record commit = commit_to("a", "text", 5);
-    EXPECT_THROW((void)logs().commit(commit, {}), std::logic_error);
-    redo_record begins = begin_of("b");
-    begins.change.branches[0].value.tip = 5;
-    EXPECT_THROW((void)logs().begin(begins), std::logic_error);
-}
-
-TEST_F(LiveCommits, BeginsAreRefusedAsLongAsTheOwnerSaysSo) {
-    const std::int64_t number = begin("a");
-    logs().refuse_begins(true);
-    redo_record refused = begin_of("b");
-    EXPECT_EQ(logs().begin(refused), outcome::refused);
-    EXPECT_EQ(refused.change.messages.size(), 1U);
-    EXPECT_TRUE(takes(end_of("a", number)));
-    logs().refuse_begins(false);
-    redo_record taken = begin_of("b");
-    EXPECT_NE(logs().begin(taken), outcome::refused);
-}
-
-TEST_F(LiveCommits, AreDueWhenAskedForOrMany) {
-    redo_record first = begin_of("a");
-    EXPECT_EQ(logs().begin(first), outcome::durable_and_due);
-    for (int i = 1; i < 15; ++i) {
-        redo_record next = begin_of("a" + std::to_string(i));
-        EXPECT_EQ(logs().begin(next), outcome::durable) << i;
-    }
-    redo_record many = begin_of("many");
-    EXPECT_EQ(logs().begin(many), outcome::durable_and_due);
-
-    EXPECT_FALSE(logs().ask_for_next()) << "there are some";
-    std::vector<live_logs::held_record> records;
-    (void)logs().take(records);
-    EXPECT_EQ(records.size(), 16U);
-    redo_record unasked = begin_of("unasked");
-    EXPECT_EQ(logs().begin(unasked), outcome::durable);
-    (void)logs().cut(records);
-    EXPECT_TRUE(logs().ask_for_next());
-    redo_record asked = begin_of("asked");
-    EXPECT_EQ(logs().begin(asked), outcome::durable_and_due);
-}
-
-TEST_F(LiveLogs, WhatIsTooLargeIsRefusedBeforeItIsWritten) {
-    open(1);
-    redo_record record;
-    record.key = test::key_of("thread_1");
-    stored_message added = test::user_message("m1", "");
-    boost::json::array parts;
-    parts.push_back(boost::json::object{{"type", "image"}, {"data", std::string(1U << 20U, 'x')}});
-    added.message.content = parts;
-    record.change.messages.push_back(added);
-
-    EXPECT_EQ(logs().commit(record, std::nullopt), live_logs::outcome::refused);
-    EXPECT_TRUE(record.message_texts.empty()) << "an attachment was serialised in vain";
-    ASSERT_EQ(record.change.messages.size(), 1U);
+TEST_F(LiveLogs, KeepVariants) {
+    subject_.open(1, 0);
+    log_slice slice = slice_of(1, 1, {"a", "b"});
+    slice.variants.emplace_back(1, "b for older ones");
+    EXPECT_EQ(subject_.append(slice), outcome::written);
+    std::vector<log_entry> entries;
+    EXPECT_TRUE(subject_.read(1, 0, 10, entries));
+    EXPECT_EQ(entries.at(0).variants, "");
+    EXPECT_EQ(entries.at(1).variants, "b for older ones");
 }
 
 } // namespace

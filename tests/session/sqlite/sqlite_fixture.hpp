@@ -1,32 +1,16 @@
 #pragma once
 
+#include "session/sqlite/journal.hpp"
 #include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/store/store_fixture.hpp"
 
-#include <chrono>
 #include <filesystem>
-#include <future>
+#include <string>
+#include <vector>
 
 namespace agui::test {
 
 inline const session::thread_key thread_1 = key_of("thread_1");
-
-// Holds the store's thread between two commits, so that everything queued meanwhile is one batch.
-class gate final : public session::log_observer {
-public:
-    void on_durable(std::uint64_t) noexcept override {
-        reached_.set_value();
-        opened_.get_future().wait();
-    }
-    void on_failed() noexcept override { reached_.set_value(); }
-
-    void wait_reached() { reached_.get_future().wait(); }
-    void open() { opened_.set_value(); }
-
-private:
-    std::promise<void> reached_;
-    std::promise<void> opened_;
-};
 
 class SqliteStore : public coroutine_test {
 protected:
@@ -41,20 +25,33 @@ protected:
         session::sqlite_settings settings;
         settings.path = path(name);
         settings.durability = durability;
-        settings.apply_window = apply_window_;
+        settings.journal_file_bytes = journal_file_bytes_;
         settings.logger = &log_;
         return session::make_sqlite_store(settings);
     }
 
     /// What a killed process leaves: the files as they are while the store is open.
     void copy_files(std::string_view name) const {
-        // What leaves the ring in between is in the others.
-        for (const char* suffix : {"-log", "", "-wal"}) {
-            std::filesystem::copy_file(
-                path() + suffix, path(name) + suffix,
-                std::filesystem::copy_options::overwrite_existing
-            );
+        for (const std::string& old : journal_files(name)) {
+            std::filesystem::remove(old);
         }
+        // What leaves the journal in between is in the others. The last file comes first: what is
+        // written in between is then missing at the end.
+        const std::vector<std::string> files = journal_files("store.db");
+        for (auto file = files.rbegin(); file != files.rend(); ++file) {
+            copy_file(*file, path(name) + file->substr(path().size()));
+        }
+        copy_file(path(), path(name));
+        copy_file(path() + "-wal", path(name) + "-wal");
+    }
+
+    /// The journal's files, oldest first.
+    [[nodiscard]] std::vector<std::string> journal_files(std::string_view name) const {
+        std::vector<std::string> files;
+        for (const std::uint64_t number : session::journal::files_of(path(name) + "-log")) {
+            files.push_back(session::journal::name_of(path(name) + "-log", number));
+        }
+        return files;
     }
 
     [[nodiscard]] std::unique_ptr<session::store> open_killed_copy(std::string_view name) {
@@ -83,56 +80,20 @@ protected:
         return entries ? errc::internal : entries.error().code;
     }
 
-    /// Two runs whose entries share one page; the store is closed again.
-    std::pair<std::int64_t, std::int64_t> write_shared_page() {
-        const std::unique_ptr<session::store> subject =
-            open("store.db", session::durability::power);
-        const std::int64_t one = begin(*subject, key_of("one"), "run_1");
-        const std::int64_t two = begin(*subject, key_of("two"), "run_1");
-        const auto held = std::make_shared<gate>();
-        const auto observer = std::make_shared<recording_observer>();
-        subject->append_log(slice_of(one, 1, {"first of one"}), held);
-        held->wait_reached();
-        subject->append_log(slice_of(one, 2, {"second of one", "third of one"}), nullptr);
-        subject->append_log(slice_of(two, 1, {"first of two"}), observer);
-        held->open();
-        EXPECT_TRUE(observer->wait_durable(1));
-        return {one, two};
-    }
-
-    /// Changes one byte of the page that holds `marker`, `offset` bytes from where it is found, or
-    /// from the page's end if negative.
-    void damage_page(std::string_view marker, std::ptrdiff_t offset) {
-        session::database db(path());
-        std::int64_t page = 0;
-        std::string bytes;
-        {
-            session::statement select(db, "SELECT page, slices FROM log_pages");
-            session::statement::rows row = select.query();
-            while (row.next()) {
-                if (row.blob(1).find(marker) != std::string_view::npos) {
-                    page = row.integer(0);
-                    bytes = row.blob(1);
-                }
-            }
-        }
-        const std::size_t at = offset < 0 ? bytes.size() - static_cast<std::size_t>(-offset)
-                                          : bytes.find(marker) + static_cast<std::size_t>(offset);
-        bytes.at(at) = static_cast<char>(bytes.at(at) ^ 0x20);
-        session::statement update(db, "UPDATE log_pages SET slices = ? WHERE page = ?");
-        update.execute(session::blob_view{bytes}, page);
-    }
-
     [[nodiscard]] temporary_folder& folder() noexcept { return folder_; }
     [[nodiscard]] memory_logger& log() noexcept { return log_; }
 
     /// Of the stores that are opened from now on.
-    void set_apply_window(std::chrono::milliseconds window) noexcept { apply_window_ = window; }
+    void set_journal_file_bytes(std::size_t bytes) noexcept { journal_file_bytes_ = bytes; }
 
 private:
+    static void copy_file(const std::string& from, const std::string& to) {
+        std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+    }
+
     temporary_folder folder_;
     memory_logger log_;
-    std::chrono::milliseconds apply_window_{std::chrono::hours(1)};
+    std::size_t journal_file_bytes_ = std::size_t{64} << 20U;
 };
 
 } // namespace agui::test

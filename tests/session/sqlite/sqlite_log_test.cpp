@@ -1,19 +1,13 @@
-// The durable log: pages, folding, and damage that stays where it is.
-#include "session/sqlite/log_ring.hpp"
+// The logs of runs: what continues them, and what is missing.
 #include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 namespace agui::session {
 namespace {
 
 using test::frames_of;
-using test::gate;
 using test::key_of;
 using test::recording_observer;
 using test::run_of;
@@ -22,52 +16,6 @@ using test::SqliteStore;
 using test::thread_1;
 
 class SqliteLog : public SqliteStore {};
-
-TEST_F(SqliteLog, WritesTheEntriesOfAllRunsOfABatchAsOnePage) {
-    (void)write_shared_page();
-
-    database db(path());
-
-    EXPECT_EQ(db.integer("SELECT count(*) FROM log_pages"), 2);
-    EXPECT_EQ(
-        db.integer(
-            "SELECT count(*) FROM log_pages WHERE instr(slices, CAST('third of one' AS BLOB)) "
-            "AND instr(slices, CAST('first of two' AS BLOB))"
-        ),
-        1
-    );
-}
-
-TEST_F(SqliteLog, DamagedEntriesAreAHoleInTheirRunOnly) {
-    const auto [one, two] = write_shared_page();
-    damage_page("second of one", 3);
-
-    const std::unique_ptr<store> subject = open();
-
-    EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
-    EXPECT_EQ(
-        frames_of(get(subject->read_log(two, 0, 10))), (std::vector<std::string>{"first of two"})
-    );
-    EXPECT_EQ(log().lines().size(), 1U);
-}
-
-TEST_F(SqliteLog, ADamagedPageDirectoryExpiresActiveRunsOnceAndForAll) {
-    const auto [one, two] = write_shared_page();
-    damage_page("second of one", -20);
-
-    {
-        const std::unique_ptr<store> subject = open();
-        EXPECT_EQ(log_failure(*subject, one), errc::run_expired);
-        EXPECT_EQ(log_failure(*subject, two), errc::run_expired);
-        const std::int64_t later = begin(*subject, key_of("three"), "run_1");
-        done(subject->commit(key_of("three"), {}, slice_of(later, 1, {"sound"})));
-        EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
-    }
-
-    const std::unique_ptr<store> again = open();
-    const std::int64_t later = get(again->latest_run(key_of("three")))->number;
-    EXPECT_EQ(get(again->read_log(later, 0, 10)).size(), 1U);
-}
 
 TEST_F(SqliteLog, NoticesThatTheEndOfAnEndedRunsLogIsMissing) {
     std::int64_t number = 0;
@@ -84,7 +32,7 @@ TEST_F(SqliteLog, NoticesThatTheEndOfAnEndedRunsLogIsMissing) {
     }
     {
         database db(path());
-        db.execute("DELETE FROM log_pages WHERE instr(slices, CAST('c' AS BLOB))");
+        db.execute("DELETE FROM run_logs WHERE first_sequence = 3");
     }
 
     const std::unique_ptr<store> subject = open();

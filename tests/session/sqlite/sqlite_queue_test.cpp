@@ -37,16 +37,9 @@ protected:
         return get(subject.enqueue(thread_1, request_of(std::move(run_id)), no_limits));
     }
 
-    /// Through the ring, as the gateway does.
-    std::int64_t begin_live(
-        store& subject, const thread_key& key, run_record begun, const changes& change = {}
-    ) {
-        const store::view seen = get(subject.look_up(key, begun.run_id));
-        store::basis basis;
-        basis.as_of = seen.as_of;
-        basis.thread_exists = seen.thread.has_value();
-        basis.size = seen.thread ? size_of(*seen.thread) : thread_size();
-        return get(subject.begin(key, std::move(begun), change, basis)).number;
+    std::int64_t
+    begin_run(store& subject, const thread_key& key, run_record begun, const changes& change = {}) {
+        return get(subject.begin(key, std::move(begun), change)).number;
     }
 
     strings ids(store& subject, const thread_key& key = thread_1) {
@@ -114,65 +107,23 @@ TEST_F(SqliteQueue, IsThereAfterTheStoreWasClosed) {
 
 TEST_F(SqliteQueue, IsThereAfterAKill) {
     const std::unique_ptr<store> subject = open();
-    begin_live(*subject, thread_1, run_of("run_1"));
+    begin_run(*subject, thread_1, run_of("run_1"));
     enqueue(*subject, "run_2");
     enqueue(*subject, "run_3");
     {
         const std::unique_ptr<store> killed = open_killed_copy("waiting.db");
         expect_waiting(*killed);
         ASSERT_EQ(get(killed->orphans()).size(), 1U);
-        begin_live(*killed, thread_1, run_of("run_2"), taking_all(*killed));
+        begin_run(*killed, thread_1, run_of("run_2"), taking_all(*killed));
         expect_taken(*killed);
     }
 
-    begin_live(*subject, thread_1, run_of("run_2"), taking_all(*subject));
+    begin_run(*subject, thread_1, run_of("run_2"), taking_all(*subject));
 
     const std::unique_ptr<store> killed = open_killed_copy("taken.db");
     expect_taken(*killed);
     EXPECT_EQ(get(killed->orphans()).size(), 2U) << "the first run, and the one that took them";
     EXPECT_GT(enqueue(*killed, "run_4"), 2);
-}
-
-TEST_F(SqliteQueue, KnowsThreadsAndRunsThatAreOnlyInTheRing) {
-    const std::unique_ptr<store> subject = open();
-    run_record first = run_of("run_1");
-    first.idempotency_key = "key_1";
-    begin_live(*subject, thread_1, first);
-    begin_live(*subject, key_of("thread_2"), run_of("run_1"));
-    copy_files("before.db");
-
-    EXPECT_EQ(
-        run(subject->enqueue(thread_1, request_of("run_1"), no_limits)).error().code,
-        errc::run_id_reused
-    );
-    queued_request request = request_of("run_2");
-    request.idempotency_key = "key_1";
-    EXPECT_EQ(
-        run(subject->enqueue(thread_1, request, no_limits)).error().code, errc::run_id_reused
-    );
-    get(subject->enqueue(key_of("thread_2"), request, no_limits));
-
-    EXPECT_EQ(ids(*subject, key_of("thread_2")), strings{"run_2"});
-    std::filesystem::remove(path("before.db-log"));
-    database before(path("before.db"));
-    EXPECT_EQ(before.integer("SELECT count(*) FROM threads"), 0) << "they were in the ring alone";
-}
-
-TEST_F(SqliteQueue, ARunThatTakesRequestsIsInTheTablesAtOnce) {
-    const std::unique_ptr<store> subject = open();
-    begin_live(*subject, thread_1, run_of("run_1"));
-    enqueue(*subject, "run_2");
-    enqueue(*subject, "run_3");
-    const changes takes = taking_all(*subject);
-
-    const std::int64_t number = begin_live(*subject, thread_1, run_of("run_2"), takes);
-    copy_files("after.db");
-    const std::int64_t next = begin_live(*subject, key_of("thread_2"), run_of("run_1"));
-
-    EXPECT_EQ(next, number + 1) << "runs that begin in the ring are numbered after it";
-    std::filesystem::remove(path("after.db-log"));
-    const std::unique_ptr<store> without_ring = open("after.db");
-    expect_taken(*without_ring);
 }
 
 TEST_F(SqliteQueue, StaysWhenARunCannotTakeIt) {
@@ -230,7 +181,6 @@ TEST_F(SqliteQueue, AMessageThatCannotBeReadIsLeftOut) {
     }
     {
         database db(path());
-        EXPECT_EQ(db.integer("PRAGMA user_version"), 10);
         db.execute("UPDATE queued_requests SET messages = '[' WHERE run_id = 'run_2'");
         db.execute("UPDATE queued_requests SET messages = '[{\"role\":\"none\"},' || "
                    "substr(messages, 2) WHERE run_id = 'run_3'");
@@ -263,8 +213,9 @@ TEST_F(SqliteQueue, IsRemovedInPieces) {
     }
     database db(path());
     sqlite_runs runs(db);
-    sqlite_log log(db, runs, this->log());
-    log.recover(nullptr, false);
+    journal files({.path = path("unused")});
+    live_logs live(files);
+    sqlite_log log(db, runs, live, files, this->log());
     sqlite_attempts attempts(db);
     sqlite_queue queue(db);
     sqlite_removal subject(db, log, attempts, queue);
@@ -299,7 +250,7 @@ TEST_F(SqliteQueue, IsTakenWithTheStartOfTheRunOrNotAtAll) {
     const changes takes = taking_all(*subject);
     {
         const failpoint_hook hook([&](std::string_view place) {
-            for (const std::string at : {"job_executed", "page_written", "committed"}) {
+            for (const std::string at : {"job_executed", "executed", "committed"}) {
                 if (place == "store." + at) {
                     for (const char* suffix : {"", "-wal"}) {
                         std::filesystem::copy_file(path() + suffix, path(at) + suffix);
@@ -309,7 +260,7 @@ TEST_F(SqliteQueue, IsTakenWithTheStartOfTheRunOrNotAtAll) {
         });
         get(subject->begin(thread_1, run_of("run_2"), takes));
     }
-    for (const char* at : {"job_executed", "page_written"}) {
+    for (const char* at : {"job_executed", "executed"}) {
         SCOPED_TRACE(at);
         expect_waiting(*open(at));
     }

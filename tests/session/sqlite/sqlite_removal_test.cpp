@@ -61,8 +61,9 @@ TEST_F(SqliteRemoval, EachStepIsBounded) {
     }
     database db(path());
     sqlite_runs runs(db);
-    sqlite_log log(db, runs, this->log());
-    log.recover(nullptr, false);
+    journal files({.path = path("unused")});
+    live_logs live(files);
+    sqlite_log log(db, runs, live, files, this->log());
     sqlite_attempts attempts(db);
     sqlite_queue queue(db);
     sqlite_removal subject(db, log, attempts, queue);

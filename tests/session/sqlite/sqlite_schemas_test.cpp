@@ -159,7 +159,7 @@ TEST_P(SqliteSchemas, RequestsAreQueuedFromNowOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Versions, SqliteSchemas, ::testing::Values(1, 2, 3, 4, 5, 8, 9),
+    Versions, SqliteSchemas, ::testing::Values(1, 2, 3, 4, 5, 8, 9, 10),
     [](const ::testing::TestParamInfo<int>& version) { return std::to_string(version.param); }
 );
 

@@ -10,8 +10,8 @@ namespace agui::test {
 
 enum class store_kind {
     memory,
-    sqlite,      ///< What live runs do goes past its queue.
-    sqlite_power ///< Everything is queued.
+    sqlite,
+    sqlite_power ///< Log entries are synced before they are durable.
 };
 
 /// The parameters of a suite that every store must pass.
@@ -57,16 +57,14 @@ protected:
         EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
     }
 
-    /// As the gateway does: a store may believe what was looked up.
+    /// As the gateway does: on the thread that was looked up.
     std::int64_t
     begin(const session::thread_key& key, std::string run_id, session::changes change = {}) {
         const session::store::view seen = get(store_->look_up(key, run_id));
         EXPECT_FALSE(seen.run);
-        session::store::basis basis;
-        basis.as_of = seen.as_of;
-        basis.thread_exists = seen.thread.has_value();
-        basis.size = seen.thread ? session::size_of(*seen.thread) : session::thread_size();
-        return get(store_->begin(key, run_of(std::move(run_id)), std::move(change), basis)).number;
+        const std::uint64_t version = seen.thread ? seen.thread->version : 0;
+        return get(store_->begin(key, run_of(std::move(run_id)), std::move(change), version))
+            .number;
     }
 
     session::thread_record load(const session::thread_key& key) {

@@ -504,23 +504,6 @@ TEST_P(StoreContract, AThreadOfTheSameNameAsARemovedOneBeginsEmpty) {
     }
 }
 
-TEST_P(StoreContract, WhatWasLookedUpIsCurrentUntilSomethingIsWritten) {
-    std::uint64_t as_of = get(subject().look_up(thread_1, "run_1")).as_of;
-    EXPECT_TRUE(subject().is_current(as_of));
-    EXPECT_FALSE(get(subject().load(thread_1)));
-    EXPECT_TRUE(subject().is_current(as_of));
-
-    begin(thread_1, "run_1", user_turn("m1", "Hello"));
-    EXPECT_FALSE(subject().is_current(as_of));
-    as_of = get(subject().look_up(thread_1, "run_2")).as_of;
-    EXPECT_TRUE(subject().is_current(as_of));
-    EXPECT_TRUE(run(subject().commit(thread_1, {})));
-    EXPECT_FALSE(subject().is_current(as_of));
-    as_of = get(subject().look_up(thread_1, "run_2")).as_of;
-    EXPECT_TRUE(get(subject().remove(thread_1)));
-    EXPECT_FALSE(subject().is_current(as_of));
-}
-
 TEST_P(StoreContract, ReplacesTheRecordOfARun) {
     begin(thread_1, "run_1");
     run_record ended = get(subject().find_run(thread_1, "run_1")).value();

@@ -194,9 +194,7 @@ TEST_P(StoreQueue, RefusesARunIdThatTheThreadOrItsQueueHas) {
 TEST_P(StoreQueue, RefusesAnIdempotencyKeyThatTheThreadOrItsQueueHas) {
     run_record first = run_of("run_1");
     first.idempotency_key = "key_1";
-    store::basis seen;
-    seen.as_of = get(subject().look_up(thread_1, "run_1")).as_of;
-    get(subject().begin(thread_1, first, {}, seen));
+    get(subject().begin(thread_1, first, {}));
 
     EXPECT_EQ(enqueue_failure(thread_1, request_with_key("run_2", "key_1")), errc::run_id_reused);
     enqueue(thread_1, request_with_key("run_2", "key_2"));

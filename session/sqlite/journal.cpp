@@ -1,0 +1,266 @@
+#include "session/sqlite/journal.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+// A file gets disk space in steps of this size: a write then changes neither its size nor its
+// extents, which costs a third less, and a full disk is met at the start of a step.
+constexpr std::size_t allocated_at_once = std::size_t{1} << 20U;
+// Above this, the memory of a record is given back.
+constexpr std::size_t kept_record_bytes = 64U << 10U;
+
+[[noreturn]] void fail(const std::string& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+// False, with errno set: not all of it could be written.
+bool write_all(int descriptor, std::string_view bytes, std::size_t offset) noexcept {
+    while (!bytes.empty()) {
+        const ssize_t written =
+            ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<::off_t>(offset));
+        if (written < 0 && errno != EINTR) {
+            return false;
+        }
+        const auto taken = static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+        bytes.remove_prefix(taken);
+        offset += taken;
+    }
+    return true;
+}
+
+void sync_folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    const int descriptor =
+        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) {
+        fail(folder);
+    }
+    const int outcome = ::fsync(descriptor);
+    const int reason = errno;
+    ::close(descriptor);
+    // Some file systems cannot sync a folder.
+    if (outcome != 0 && reason != EINVAL) {
+        errno = reason;
+        fail(folder);
+    }
+}
+
+} // namespace
+
+journal::~journal() {
+    for (const file& open : files_) {
+        ::close(open.descriptor);
+    }
+}
+
+std::string journal::name_of(const std::string& path, std::uint64_t number) {
+    return path + "." + std::to_string(number);
+}
+
+std::vector<std::uint64_t> journal::files_of(const std::string& path) {
+    const std::filesystem::path whole(path);
+    const std::string prefix = whole.filename().string() + ".";
+    const std::filesystem::path folder = whole.has_parent_path() ? whole.parent_path() : ".";
+    std::vector<std::uint64_t> numbers;
+    for (const auto& found : std::filesystem::directory_iterator(folder)) {
+        const std::string name = found.path().filename().string();
+        if (!name.starts_with(prefix)) {
+            continue;
+        }
+        std::uint64_t number = 0;
+        const char* const end = name.data() + name.size();
+        const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, number);
+        if (error == std::errc() && rest == end) {
+            numbers.push_back(number);
+        }
+    }
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+void journal::make_file(std::uint64_t number) {
+    check_failpoint("journal.make");
+    file made;
+    made.number = number;
+    made.end = journal_head_bytes;
+    const std::string name = name_of(settings_.path, number);
+    made.descriptor = ::open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (made.descriptor < 0) {
+        fail(name);
+    }
+    try {
+        if (!write_all(made.descriptor, journal_head(settings_.identity, number), 0)) {
+            fail(name);
+        }
+        if (settings_.survives_power_cut) {
+            if (::fdatasync(made.descriptor) != 0) {
+                fail(name);
+            }
+            sync_folder_of(name);
+        }
+        const std::lock_guard lock(mutex_);
+        files_.push_back(made);
+    } catch (...) {
+        remove(made);
+        throw;
+    }
+}
+
+void journal::use_file() {
+    const std::lock_guard lock(mutex_);
+    usable_ = files_.size();
+    look_for_need();
+}
+
+// With the mutex held.
+void journal::look_for_need() noexcept {
+    const bool needs =
+        current_ >= usable_ ||
+        (current_ + 1 == usable_ &&
+         (files_[current_].is_broken || files_[current_].end > settings_.file_bytes / 2));
+    if (needs && !needs_file_) {
+        has_new_need_ = true;
+    }
+    needs_file_ = needs;
+}
+
+// With the mutex held. Null: there is none.
+journal::file* journal::file_for(std::size_t bytes) noexcept {
+    for (; current_ < usable_; ++current_) {
+        file& found = files_[current_];
+        const bool is_new = found.end == journal_head_bytes;
+        if (!found.is_broken && (is_new || found.end + bytes <= settings_.file_bytes)) {
+            return &found;
+        }
+        if (current_ + 1 == usable_) {
+            break;
+        }
+    }
+    return nullptr;
+}
+
+std::uint64_t journal::append(const encoded_slice& entries) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+        file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
+        if (to == nullptr) {
+            return 0;
+        }
+        const journal_place at{settings_.identity, to->number, to->end};
+        write_journal_record(record_, at, to->last, entries);
+        check_failpoint("journal.write");
+        const bool is_written = write(*to, record_);
+        if (is_written) {
+            to->last = {entries.run_number, record_.size()};
+            to->end += record_.size();
+            to->is_dirty = true;
+            is_dirty_ = true;
+        }
+        look_for_need();
+        if (record_.capacity() > kept_record_bytes) {
+            std::string().swap(record_);
+        }
+        pass_failpoint("journal.written");
+        return is_written ? to->number : 0;
+    } catch (const std::exception&) {
+        return 0;
+    }
+}
+
+// With the mutex held.
+bool journal::write(file& to, std::string_view bytes) const noexcept {
+    const std::size_t end = to.end + bytes.size();
+    if (end > to.allocated) {
+        const std::size_t wanted = std::max(end, to.end + allocated_at_once);
+        // Where the file system cannot do it, or has no room, the write finds out.
+        const bool is_done = ::fallocate(
+                                 to.descriptor, 0, static_cast<::off_t>(to.end),
+                                 static_cast<::off_t>(wanted - to.end)
+                             ) == 0;
+        const bool is_known = errno == EOPNOTSUPP || errno == ENOSYS;
+        to.allocated = is_done    ? wanted
+                       : is_known ? std::numeric_limits<std::size_t>::max()
+                                  : to.allocated;
+    }
+    if (write_all(to.descriptor, bytes, to.end)) {
+        return true;
+    }
+    // What there is of the record must not be taken for damage, nor be longer than the next one.
+    to.is_broken = ::ftruncate(to.descriptor, static_cast<::off_t>(to.end)) != 0;
+    to.allocated = to.end;
+    return false;
+}
+
+void journal::sync() {
+    struct target {
+        std::uint64_t number;
+        int descriptor;
+    };
+    std::vector<target> targets;
+    {
+        const std::lock_guard lock(mutex_);
+        is_dirty_ = false;
+        for (file& held : files_) {
+            if (std::exchange(held.is_dirty, false)) {
+                targets.push_back({held.number, held.descriptor});
+            }
+        }
+    }
+    for (const target& each : targets) {
+        // The owner alone removes files, so this one stays open.
+        if (::fdatasync(each.descriptor) == 0) {
+            continue;
+        }
+        const int reason = errno;
+        const std::lock_guard lock(mutex_);
+        for (file& held : files_) {
+            held.is_broken = held.is_broken || held.number == each.number;
+        }
+        look_for_need();
+        errno = reason;
+        fail(name_of(settings_.path, each.number));
+    }
+}
+
+void journal::remove_before(std::uint64_t number) noexcept {
+    const std::lock_guard lock(mutex_);
+    while (current_ > 0 && files_.front().number < number) {
+        remove(files_.front());
+        files_.pop_front();
+        --current_;
+        --usable_;
+    }
+}
+
+void journal::remove_all() noexcept {
+    const std::lock_guard lock(mutex_);
+    for (const file& each : files_) {
+        remove(each);
+    }
+    files_.clear();
+    current_ = usable_ = 0;
+    look_for_need();
+}
+
+void journal::remove(const file& gone) const noexcept {
+    ::close(gone.descriptor);
+    std::error_code ignored; // A file that stays is removed when the store is opened.
+    std::filesystem::remove(name_of(settings_.path, gone.number), ignored);
+}
+
+} // namespace agui::session

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "session/sqlite/journal_format.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+/// The append-only files that hold what active runs have said and no table holds yet
+/// (session/sqlite/FORMAT.md). A record that was written survives a killed process at once, and a
+/// power cut after sync().
+///
+/// append() and needs_file() may be called from any thread; the rest by the owner, one call at a
+/// time.
+class journal {
+public:
+    struct settings {
+        std::string path; ///< Files are `path` + "." + number, readable by their owner only.
+        std::uint64_t identity = 0;
+        /// A file is full when it has about this many bytes. Only a record that is larger exceeds
+        /// it: it then has a file of its own.
+        std::size_t file_bytes = std::size_t{64} << 20U;
+        /// Whether new files are made to survive a power cut.
+        bool survives_power_cut = false;
+    };
+
+    /// Without a file; nothing can be appended before add_file().
+    explicit journal(settings options) : settings_(std::move(options)) {}
+    ~journal();
+    journal(const journal&) = delete;
+    journal& operator=(const journal&) = delete;
+
+    [[nodiscard]] const std::string& path() const noexcept { return settings_.path; }
+    [[nodiscard]] std::uint64_t identity() const noexcept { return settings_.identity; }
+
+    /// Writes a record. Returns the number of its file; 0: it could not be written, and nothing of
+    /// it is in a file.
+    [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept;
+
+    /// True if the last file is more than half full, or cannot be written.
+    [[nodiscard]] bool needs_file() const noexcept { return needs_file_; }
+    /// True once each time that append() has made needs_file() true.
+    [[nodiscard]] bool take_new_need() noexcept {
+        return has_new_need_.load(std::memory_order_relaxed) && has_new_need_.exchange(false);
+    }
+    /// Makes the file with that number and keeps it until the one before is full. Numbers must
+    /// grow; nothing may rely on the file before this returns. Throws std::system_error.
+    void make_file(std::uint64_t number);
+    /// Lets append() go on in the file that was made.
+    void use_file();
+
+    /// Whether something was written since sync().
+    [[nodiscard]] bool is_dirty() const noexcept { return is_dirty_; }
+    /// What append() has written until now survives a power cut when this returns. Throws
+    /// std::system_error; then that is uncertain for good, and needs_file() is true.
+    void sync();
+
+    /// Removes the files with smaller numbers, except the one that is being written.
+    void remove_before(std::uint64_t number) noexcept;
+    /// Removes all files; nothing more may be appended.
+    void remove_all() noexcept;
+
+    /// The numbers of the files of a journal with that path, in order, whatever is in them. Throws
+    /// std::system_error.
+    [[nodiscard]] static std::vector<std::uint64_t> files_of(const std::string& path);
+    [[nodiscard]] static std::string name_of(const std::string& path, std::uint64_t number);
+
+private:
+    struct file {
+        std::uint64_t number = 0;
+        int descriptor = -1;
+        std::size_t end = 0;       ///< Where the next record begins.
+        std::size_t allocated = 0; ///< The disk has room for this many bytes.
+        journal_neighbour last;
+        bool is_dirty = false;
+        bool is_broken = false; ///< Something in it is uncertain: nothing more is appended.
+    };
+
+    [[nodiscard]] file* file_for(std::size_t bytes) noexcept;
+    [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept;
+    void look_for_need() noexcept;
+    void remove(const file& gone) const noexcept;
+
+    const settings settings_;
+    std::atomic<bool> needs_file_{true};
+    std::atomic<bool> has_new_need_{false};
+    std::atomic<bool> is_dirty_{false};
+
+    std::mutex mutex_;
+    std::deque<file> files_;  ///< All that exist, oldest first.
+    std::size_t usable_ = 0;  ///< How many of them append() may write.
+    std::size_t current_ = 0; ///< The index of the one that is being written, if it is usable.
+    std::string record_;
+};
+
+} // namespace agui::session
