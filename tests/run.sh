@@ -98,7 +98,7 @@ install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
     local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
-    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config); fi
+    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
         echo "    done"
@@ -292,6 +292,19 @@ release_parts() {
     kill_campaign release
 }
 
+# A disk that is full, and a journal that is truncated, on btrfs.
+full_disk() {
+    local preset=$1 good bad status=0
+    run "full disk, $preset" bash "$tests/campaign/full_disk.sh" --bin "$project/build/$preset/bin" || status=$?
+    if [ "$status" -eq 3 ]; then
+        notes+=("full disk: not run, $(tail -n 1 "$log")")
+        return
+    fi
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "full disk" "${good:-0}" "${bad:-0}" $status
+}
+
 tidy_part() {
     local good bad status=0
     [ -f "$project/build/release/compile_commands.json" ] || return
@@ -332,6 +345,7 @@ sanitizer_parts() {
         AGUI_CLIENTS=1.0.0 end_to_end dev "faults and one client" faults.test.mjs agui.test.mjs
         kill_campaign dev
         failpoints dev
+        full_disk dev
     fi
     if build tsan; then unit_tests tsan; fi
 }
