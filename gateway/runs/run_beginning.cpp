@@ -26,7 +26,10 @@ namespace agui::gateway {
 
 namespace {
 
-// The steps while the run holds its thread: nothing else changes what they rely on.
+// How often a run is planned for a thread that changes meanwhile.
+constexpr int attempts_max = 8;
+
+// The steps while the run holds its thread.
 class run_beginning {
 public:
     run_beginning(accepted_run::admitted& request, std::shared_ptr<event_log> log)
@@ -45,29 +48,41 @@ public:
             };
         }
         // What is taken from the queue depends on the thread as it is now.
+        bool is_read_now = false;
         if (!request_.is_thread_read || request_.waiting || request_.others_queued) {
             if (const auto loaded = co_await load(); !loaded) {
                 co_return loaded.error();
             }
+            is_read_now = true;
         }
         check_failpoint("begin.loaded");
         if (const auto taken = co_await take_queue(); !taken) {
             co_return taken.error();
         }
         session::run_record record;
-        auto stored = co_await plan_and_store(record);
-        // The thread was read before this request held it: another one may have changed it.
-        if (!stored && stored.error().code == errc::conflict) {
+        for (int attempt = 1;; ++attempt) {
+            const auto stored = co_await plan_and_store(record);
+            if (stored) {
+                break;
+            }
+            // The thread may have been read before this request held it. Then another run may have
+            // changed it, and a plan that does not fit it may fit what it is now. While it is held
+            // only its state may change, by a request that needs no run.
+            const bool is_conflict = stored.error().code == errc::conflict;
+            if (!is_conflict && is_read_now) {
+                co_return stored.error();
+            }
+            if (attempt == attempts_max) {
+                co_return failure{errc::overloaded, "the thread changes too often", {}, {}};
+            }
             check_failpoint("begin.conflict");
             if (const auto loaded = co_await load(); !loaded) {
                 co_return loaded.error();
             }
-            stored = co_await plan_and_store(record);
-        }
-        if (!stored) {
-            co_return stored.error();
+            is_read_now = true;
         }
         check_failpoint("begin.stored");
+        log_warnings();
         session::apply(thread_, plan_.change);
         co_return launch(std::move(record));
     }
@@ -207,14 +222,18 @@ private:
             return plan.error();
         }
         plan_ = std::move(*plan);
-        for (const std::string& warning : plan_.warnings) {
-            services.log.log(
-                log_level::warning, warning, {{"thread", input.thread_id}, {"run", input.run_id}}
-            );
-        }
         now_ = services.time.now();
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
         return check_size();
+    }
+
+    void log_warnings() const {
+        const translator::run_input& input = request_.what.input;
+        for (const std::string& warning : plan_.warnings) {
+            core_.services.log.log(
+                log_level::warning, warning, {{"thread", input.thread_id}, {"run", input.run_id}}
+            );
+        }
     }
 
     [[nodiscard]] result<void> check_size() const {

@@ -6,7 +6,7 @@
 
 namespace agui::session {
 
-/// The checksum of stored bytes (session/sqlite/README.md, "Log bytes"): one multiplication per
+/// The checksum of stored bytes (session/sqlite/FORMAT.md): one multiplication per
 /// 64-bit word. Detects damage, not forgery.
 class checksum {
 public:

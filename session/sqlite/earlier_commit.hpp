@@ -14,7 +14,7 @@ namespace agui::session {
 /// thread's active run, or the start of a run.
 struct earlier_commit {
     thread_key key;
-    std::int64_t run_number = 0;
+    std::int64_t run_number = 0;      ///< Of the run that made it.
     std::optional<run_record> begins; ///< The run that begins with it, if one does.
     bool thread_exists = true;        ///< False: the thread begins with it as well.
     thread_size before;               ///< The thread's size before the change.

@@ -48,11 +48,8 @@ left_behind read_all(database& db, const std::string& path) {
         }
     }
     if (identity != 0) {
-        std::optional<earlier_ring> ring;
-        if (std::filesystem::exists(path)) {
-            found.ring_bytes = read_file(path);
-            ring = read_earlier_ring(found.ring_bytes, identity);
-        }
+        found.ring_bytes = read_file(path).value_or(std::string());
+        const auto ring = read_earlier_ring(found.ring_bytes, identity);
         found.is_unreadable = found.is_unreadable || !ring || ring->unreadable;
         if (ring) {
             found.entries.insert(found.entries.end(), ring->entries.begin(), ring->entries.end());

@@ -13,7 +13,7 @@ namespace agui::session {
 /// damaged is left out or marked, with a warning. Does nothing for a store that has none of these.
 ///
 /// `path` is the ring's file. To be called before anything else is read or written. Throws
-/// sqlite_error and, if the file cannot be read, std::system_error.
+/// sqlite_error.
 void take_over_earlier_log(sqlite_tables& tables, const std::string& path, agui::logger& logger);
 
 } // namespace agui::session

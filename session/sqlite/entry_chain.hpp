@@ -11,7 +11,7 @@ namespace agui::session {
 
 /// The entries of one run's log as bytes, each without the prefix that it shares with the previous
 /// one: the deltas of a message differ in little but their text, so a token takes its text and
-/// about five bytes (session/sqlite/README.md, "Log bytes"). Encoding and decoding keep the same
+/// about five bytes (session/sqlite/FORMAT.md). Encoding and decoding keep the same
 /// state: an object that has decoded a chain can continue to encode it.
 class entry_chain {
 public:

@@ -43,6 +43,17 @@ bool write_all(int descriptor, std::string_view bytes, std::size_t offset) noexc
     return true;
 }
 
+// False, with errno set: what was written may be lost.
+bool sync_file(int descriptor) noexcept {
+    try {
+        check_failpoint("journal.sync");
+    } catch (const std::exception&) {
+        errno = EIO;
+        return false;
+    }
+    return ::fdatasync(descriptor) == 0;
+}
+
 void sync_folder_of(const std::string& path) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     const int descriptor =
@@ -143,11 +154,14 @@ void journal::look_for_need() noexcept {
 journal::file* journal::file_for(std::size_t bytes) noexcept {
     for (; current_ < usable_; ++current_) {
         file& found = files_[current_];
-        const bool is_new = found.end == journal_head_bytes;
-        if (!found.is_broken && (is_new || found.end + bytes <= settings_.file_bytes)) {
+        const bool is_last = current_ + 1 == usable_;
+        const bool has_room = found.end + bytes <= settings_.file_bytes ||
+                              found.end == journal_head_bytes ||
+                              (is_last && found.end < settings_.file_bytes);
+        if (!found.is_broken && has_room) {
             return &found;
         }
-        if (current_ + 1 == usable_) {
+        if (is_last) {
             break;
         }
     }
@@ -169,7 +183,6 @@ std::uint64_t journal::append(const encoded_slice& entries) noexcept {
             to->last = {entries.run_number, record_.size()};
             to->end += record_.size();
             to->is_dirty = true;
-            is_dirty_ = true;
         }
         look_for_need();
         if (record_.capacity() > kept_record_bytes) {
@@ -207,43 +220,56 @@ bool journal::write(file& to, std::string_view bytes) const noexcept {
 }
 
 void journal::sync() {
-    struct target {
-        std::uint64_t number;
-        int descriptor;
-    };
-    std::vector<target> targets;
+    std::vector<std::pair<std::uint64_t, int>> targets;
     {
         const std::lock_guard lock(mutex_);
-        is_dirty_ = false;
         for (file& held : files_) {
+            // The kernel reports a failure once: what it has dropped would seem to be synced.
+            if (held.is_unsynced) {
+                errno = EIO;
+                fail(name_of(settings_.path, held.number));
+            }
             if (std::exchange(held.is_dirty, false)) {
-                targets.push_back({held.number, held.descriptor});
+                targets.emplace_back(held.number, held.descriptor);
             }
         }
     }
-    for (const target& each : targets) {
+    for (const auto& [number, descriptor] : targets) {
         // The owner alone removes files, so this one stays open.
-        if (::fdatasync(each.descriptor) == 0) {
+        if (sync_file(descriptor)) {
             continue;
         }
         const int reason = errno;
-        const std::lock_guard lock(mutex_);
-        for (file& held : files_) {
-            held.is_broken = held.is_broken || held.number == each.number;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto lost = std::ranges::find(files_, number, &file::number);
+            lost->is_unsynced = lost->is_broken = true;
+            look_for_need();
         }
-        look_for_need();
         errno = reason;
-        fail(name_of(settings_.path, each.number));
+        fail(name_of(settings_.path, number));
     }
 }
 
-void journal::remove_before(std::uint64_t number) noexcept {
+std::uint64_t journal::current() noexcept {
     const std::lock_guard lock(mutex_);
-    while (current_ > 0 && files_.front().number < number) {
-        remove(files_.front());
-        files_.pop_front();
-        --current_;
-        --usable_;
+    return current_ < usable_ ? files_[current_].number : 0;
+}
+
+void journal::remove_before(std::uint64_t number) noexcept {
+    for (;;) {
+        file gone;
+        {
+            const std::lock_guard lock(mutex_);
+            if (current_ == 0 || files_.front().number >= number) {
+                return;
+            }
+            gone = files_.front();
+            files_.pop_front();
+            --current_;
+            --usable_;
+        }
+        remove(gone); // Without the lock, because it takes milliseconds.
     }
 }
 

@@ -24,8 +24,7 @@ public:
     struct settings {
         std::string path; ///< Files are `path` + "." + number, readable by their owner only.
         std::uint64_t identity = 0;
-        /// A file is full when it has about this many bytes. Only a record that is larger exceeds
-        /// it: it then has a file of its own.
+        /// A file is full when it has this many bytes; its last record may exceed that.
         std::size_t file_bytes = std::size_t{64} << 20U;
         /// Whether new files are made to survive a power cut.
         bool survives_power_cut = false;
@@ -56,12 +55,13 @@ public:
     /// Lets append() go on in the file that was made.
     void use_file();
 
-    /// Whether something was written since sync().
-    [[nodiscard]] bool is_dirty() const noexcept { return is_dirty_; }
-    /// What append() has written until now survives a power cut when this returns. Throws
-    /// std::system_error; then that is uncertain for good, and needs_file() is true.
+    /// What append() has written until now, and what is not removed, survives a power cut when this
+    /// returns. Throws std::system_error; then that is uncertain for what the file holds, and this
+    /// throws until it is removed.
     void sync();
 
+    /// The number of the file that is being written; 0: there is none.
+    [[nodiscard]] std::uint64_t current() noexcept;
     /// Removes the files with smaller numbers, except the one that is being written.
     void remove_before(std::uint64_t number) noexcept;
     /// Removes all files; nothing more may be appended.
@@ -80,7 +80,8 @@ private:
         std::size_t allocated = 0; ///< The disk has room for this many bytes.
         journal_neighbour last;
         bool is_dirty = false;
-        bool is_broken = false; ///< Something in it is uncertain: nothing more is appended.
+        bool is_broken = false;   ///< Something in it is uncertain: nothing more is appended.
+        bool is_unsynced = false; ///< A sync of it has failed.
     };
 
     [[nodiscard]] file* file_for(std::size_t bytes) noexcept;
@@ -91,7 +92,6 @@ private:
     const settings settings_;
     std::atomic<bool> needs_file_{true};
     std::atomic<bool> has_new_need_{false};
-    std::atomic<bool> is_dirty_{false};
 
     std::mutex mutex_;
     std::deque<file> files_;  ///< All that exist, oldest first.

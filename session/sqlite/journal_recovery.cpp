@@ -4,11 +4,12 @@
 #include "session/sqlite/journal.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
@@ -19,8 +20,11 @@ log_takeover::taken_run& log_takeover::run_of(std::int64_t number) {
     const auto [found, is_new] = taken_.try_emplace(number);
     if (is_new) {
         const auto position = runs_.log_of(number);
-        found->second.is_kept = position && position->state == log_state::kept;
         found->second.end = log_.end_of_rows(number);
+        // The log of a run that has ended, and is in rows, lacks nothing.
+        found->second.is_read =
+            position && position->state == log_state::kept &&
+            (position->last_sequence == 0 || found->second.end < position->last_sequence);
     }
     return found->second;
 }
@@ -31,11 +35,13 @@ void log_takeover::read(const journal_item& item) {
         return;
     }
     taken_run& run = run_of(item.entries.run_number);
-    if (!run.is_kept) {
+    if (!run.is_read) {
         return;
     }
     if (!item.is_sound) {
-        run.is_suspect = true;
+        // If only its entries are damaged, it is known which they were.
+        const std::uint64_t end = item.entries.first_sequence + item.entries.count;
+        run.is_suspect = run.is_suspect || item.entries.count == 0 || end > run.end + 1;
     } else if (!run.is_damaged) {
         run.is_damaged = !add(run, item.entries);
     }
@@ -92,7 +98,7 @@ bool log_takeover::decode(taken_run& run, const encoded_slice& entries, log_slic
 
 void log_takeover::write(agui::logger& logger) {
     for (const auto& [number, run] : taken_) {
-        if (!run.is_kept) {
+        if (!run.is_read) {
             continue;
         }
         if (!run.is_damaged && !run.is_suspect) {
@@ -107,34 +113,37 @@ void log_takeover::write(agui::logger& logger) {
     }
 }
 
-std::string read_file(const std::string& path) {
+std::optional<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file.is_open() || file.bad()) {
-        throw std::system_error(errno, std::generic_category(), path);
-    }
-    return bytes;
+    return file.is_open() && !file.bad() ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 namespace {
 
-// False: the journal's last file is missing.
+// The numbers of a journal's files as the tables have them.
+struct file_range {
+    std::uint64_t oldest = 0;
+    std::uint64_t newest = 0;
+};
+
+// False: a file of the journal is missing, cannot be read or is another one's.
 bool read_files(
-    const std::string& path, const std::vector<std::uint64_t>& files, std::uint64_t identity,
-    std::uint64_t newest, log_takeover& to
+    const std::string& path, const file_range& files, std::uint64_t identity, log_takeover& to
 ) {
-    bool is_newest_there = false;
-    for (const std::uint64_t file : files) {
-        const std::string bytes = read_file(journal::name_of(path, file));
-        if (!is_journal(bytes, identity, file)) {
-            continue; // Another journal's, or damaged: then its runs lack entries.
+    bool are_all_there = true;
+    for (std::uint64_t file = files.oldest; file <= files.newest; ++file) {
+        const auto bytes = read_file(journal::name_of(path, file));
+        if (!bytes || !is_journal(*bytes, identity, file)) {
+            are_all_there = false;
+            to.suspect_active();
+            continue;
         }
-        is_newest_there = is_newest_there || file == newest;
-        for (const journal_item& item : read_journal(bytes, identity, file)) {
+        for (const journal_item& item : read_journal(*bytes, identity, file)) {
             to.read(item);
         }
     }
-    return is_newest_there;
+    return are_all_there;
 }
 
 } // namespace
@@ -144,14 +153,16 @@ std::uint64_t recover_journal(
 ) {
     const auto identity =
         static_cast<std::uint64_t>(db.integer("SELECT coalesce(identity, 0) FROM journal"));
-    const auto newest = static_cast<std::uint64_t>(db.integer("SELECT newest FROM journal"));
-    const std::vector<std::uint64_t> files = journal::files_of(path);
+    const file_range known{
+        static_cast<std::uint64_t>(db.integer("SELECT oldest FROM journal")),
+        static_cast<std::uint64_t>(db.integer("SELECT newest FROM journal"))
+    };
     if (identity != 0) {
         log_takeover found(runs, log);
-        if (!read_files(path, files, identity, newest, found)) {
-            found.suspect_active();
+        if (!read_files(path, known, identity, found)) {
             logger.log(
-                log_level::warning, "the journal is missing: logs of active runs are not served"
+                log_level::warning,
+                "a file of the journal is missing or damaged: logs of active runs may not be served"
             );
         }
         transaction change(db);
@@ -161,11 +172,12 @@ std::uint64_t recover_journal(
         log.committed();
         pass_failpoint("journal.recovered");
     }
+    const std::vector<std::uint64_t> files = journal::files_of(path);
     for (const std::uint64_t file : files) {
         std::error_code ignored;
         std::filesystem::remove(journal::name_of(path, file), ignored);
     }
-    return std::max(newest, files.empty() ? 0 : files.back()) + 1;
+    return std::max(known.newest, files.empty() ? 0 : files.back()) + 1;
 }
 
 } // namespace agui::session

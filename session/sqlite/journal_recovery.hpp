@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace agui::session {
@@ -33,7 +34,7 @@ public:
 
 private:
     struct taken_run {
-        bool is_kept = false;    ///< Its log can be read so far.
+        bool is_read = false;    ///< It may lack entries in rows.
         std::uint64_t end = 0;   ///< Of its rows and of `entries`.
         entry_chain chain;       ///< Of what was read.
         bool has_chain = false;  ///< What comes next may continue it.
@@ -51,14 +52,14 @@ private:
     std::map<std::int64_t, taken_run> taken_;
 };
 
-/// The bytes of a file. Throws std::system_error.
-[[nodiscard]] std::string read_file(const std::string& path);
+/// The bytes of a file; nullopt: it is not there, or cannot be read.
+[[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
 /// Brings what an earlier process has left in its journal into the tables. Repeating it does no
 /// harm. The files are removed afterwards, with those of any other journal beside this store.
 ///
 /// `path` is the journal's (journal::settings). Returns the number for the next file. To be called
-/// before any run begins. Throws sqlite_error and, if a file cannot be read, std::system_error.
+/// before any run begins. Throws sqlite_error.
 [[nodiscard]] std::uint64_t recover_journal(
     database& db, sqlite_runs& runs, sqlite_log& log, const std::string& path, agui::logger& logger
 );

@@ -1,6 +1,7 @@
 #include "session/sqlite/live_logs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -42,7 +43,7 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
         return outcome::refused;
     }
     live_run& run = found->second;
-    // In memory first, because that can fail without a trace.
+    // In memory first, because that can be undone.
     run.latest.append(slice, encoded_);
     const auto count = static_cast<std::uint32_t>(slice.ends.size());
     const std::uint64_t file =
@@ -56,14 +57,14 @@ live_logs::outcome live_logs::append(const log_slice& slice) {
     }
     run.end = last_sequence(slice);
     if (run.latest_file == 0) {
+        pin(file); // First, because it can throw.
         run.latest_file = file;
-        pin(file);
     }
     if (run.latest.bytes() < run.due_at) {
         return outcome::written;
     }
-    run.due_at = run.latest.bytes() + due_bytes;
     due_.push_back(slice.run_number);
+    run.due_at = run.latest.bytes() + due_bytes;
     return outcome::written_and_due;
 }
 
@@ -76,20 +77,25 @@ std::optional<std::uint64_t> live_logs::end_of(std::int64_t run_number) {
 bool live_logs::read(
     std::int64_t run_number, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries
 ) {
-    const std::lock_guard lock(mutex_);
-    const auto found = runs_.find(run_number);
-    if (found == runs_.end()) {
-        return true;
-    }
-    for (const chunk_list* list : {&found->second.gathered, &found->second.latest}) {
-        for (const log_chunk& held : list->chunks()) {
-            if (entries.size() < limit && held.last_sequence() > after &&
-                !decode_entries(held.as_slice(run_number), after, limit, entries)) {
-                return false;
-            }
+    // Copied, because the run and all others wait for the lock.
+    std::vector<log_chunk> chunks;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = runs_.find(run_number);
+        if (found == runs_.end()) {
+            return true;
+        }
+        for (const chunk_list* list : {&found->second.gathered, &found->second.latest}) {
+            std::ranges::copy_if(
+                list->chunks(), std::back_inserter(chunks),
+                [after](const log_chunk& held) { return held.last_sequence() > after; }
+            );
         }
     }
-    return true;
+    return std::ranges::all_of(chunks, [&](const log_chunk& held) {
+        return entries.size() >= limit ||
+               decode_entries(held.as_slice(run_number), after, limit, entries);
+    });
 }
 
 chunk_list* live_logs::gather(std::int64_t run_number) {

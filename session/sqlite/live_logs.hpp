@@ -39,8 +39,8 @@ public:
 
     /// Where an open run's log ends.
     [[nodiscard]] std::optional<std::uint64_t> end_of(std::int64_t run_number);
-    /// Appends to `entries` those that an open run has after `after`, until there are `limit` in
-    /// all. False: they are damaged.
+    /// Appends to `entries` those that an open run has after `after`, until it holds
+    /// `limit`. False: they are damaged.
     [[nodiscard]] bool read(
         std::int64_t run_number, std::uint64_t after, std::size_t limit,
         std::vector<log_entry>& entries

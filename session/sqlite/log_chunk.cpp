@@ -42,14 +42,21 @@ void chunk_list::append(const log_slice& slice, std::string& encoded) {
         chain_.restart();
     }
     encoded.clear();
-    encode_entries(slice, chain_, encoded);
-    if (begins_chunk) {
-        chunks_.push_back({slice.first_sequence, 0, {}});
+    try {
+        encode_entries(slice, chain_, encoded);
+        if (begins_chunk) {
+            chunks_.push_back({slice.first_sequence, 0, {}});
+        }
+        lean_append(chunks_.back().bytes, encoded);
+    } catch (...) {
+        // The chain must not go on from an entry that is not in the list.
+        chain_.restart();
+        if (!chunks_.empty() && chunks_.back().count == 0) {
+            chunks_.pop_back();
+        }
+        throw;
     }
     log_chunk& open = chunks_.back();
-    last_count_ = 0;
-    last_bytes_ = 0;
-    lean_append(open.bytes, encoded);
     last_count_ = static_cast<std::uint32_t>(slice.ends.size());
     last_bytes_ = encoded.size();
     open.count += last_count_;

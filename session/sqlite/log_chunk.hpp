@@ -27,7 +27,7 @@ struct encoded_slice {
 /// Covers the bytes, their run and their sequence: bytes in the wrong place do not match either.
 [[nodiscard]] std::uint64_t checksum_of(const encoded_slice& slice) noexcept;
 
-/// Appends the slice's entries with a sequence above `after`, until there are `limit` in all.
+/// Appends the slice's entries with a sequence above `after`, until it holds `limit`.
 /// False: the slice is damaged.
 [[nodiscard]] bool decode_entries(
     const encoded_slice& slice, std::uint64_t after, std::size_t limit,
@@ -53,7 +53,7 @@ struct log_chunk {
 class chunk_list {
 public:
     /// Appends the slice's entries and replaces `encoded` by the bytes that were added. The slice
-    /// is not empty and continues the list.
+    /// is not empty and continues the list. Throws std::bad_alloc, and then appends nothing.
     void append(const log_slice& slice, std::string& encoded);
     /// Takes back what the last call of append() added; what comes next begins with a whole entry.
     void undo_append() noexcept;

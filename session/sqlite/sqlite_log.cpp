@@ -4,6 +4,7 @@
 #include "session/store/store_failures.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace agui::session {
@@ -42,17 +43,19 @@ sqlite_log::sqlite_log(
       ) {}
 
 bool sqlite_log::write(std::int64_t run_number, std::uint64_t end, const log_slice* slice) {
-    const chunk_list* const gathered = live_.gather(run_number);
-    if (gathered == nullptr && !runs_.log_of(run_number)) {
+    const auto known = written_.find(run_number);
+    // Once in a transaction: what is gathered is then in its rows.
+    const bool is_first = known == written_.end();
+    const chunk_list* const gathered = is_first ? live_.gather(run_number) : nullptr;
+    if (is_first && gathered == nullptr && !runs_.log_of(run_number)) {
         return false;
     }
-    const auto known = written_.find(run_number);
-    end = known == written_.end() ? end : known->second;
+    end = is_first ? end : known->second;
     if (slice != nullptr && slice->first_sequence != end + 1) {
         return false;
     }
     chunk_list rows;
-    if (gathered != nullptr && known == written_.end()) {
+    if (gathered != nullptr) {
         rows = *gathered;
     }
     if (slice != nullptr) {
@@ -95,7 +98,7 @@ void sqlite_log::committed() noexcept {
     row_bytes_ += added_bytes_;
     row_bytes_ -= erased_bytes_;
     rolled_back();
-    remove_files();
+    removal_is_due_ = oldest_file_ < newest_file_ && first_needed_file() > oldest_file_;
     rests_ = false;
 }
 
@@ -109,25 +112,35 @@ void sqlite_log::rolled_back() noexcept {
 
 void sqlite_log::look_for_upkeep() {
     for (const std::int64_t run_number : live_.take_due()) {
-        due_.push_back(run_number);
+        due_.insert(run_number);
     }
     rests_ = false;
 }
 
 bool sqlite_log::has_upkeep() const noexcept {
-    return !rests_ && (!due_.empty() || journal_.needs_file());
+    return !rests_ && (!due_.empty() || removal_is_due_ || journal_.needs_file());
 }
 
 void sqlite_log::keep_up() noexcept {
+    // One that fails must not keep the others from being done.
+    rests_ = false;
+    if (!due_.empty()) {
+        attempt(&sqlite_log::write_some_rows);
+    }
+    if (removal_is_due_) {
+        attempt(&sqlite_log::remove_files);
+    }
+    if (journal_.needs_file()) {
+        attempt(&sqlite_log::add_file);
+    }
+    if (!rests_ && std::exchange(fails_, false)) {
+        log_.log(log_level::info, "the journal can be kept up again");
+    }
+}
+
+void sqlite_log::attempt(void (sqlite_log::*step)()) noexcept {
     try {
-        if (journal_.needs_file()) {
-            add_file();
-        } else {
-            write_some_rows();
-        }
-        if (std::exchange(fails_, false)) {
-            log_.log(log_level::info, "the journal can be kept up again");
-        }
+        (this->*step)();
     } catch (const std::exception& error) {
         rolled_back();
         rests_ = true;
@@ -140,40 +153,61 @@ void sqlite_log::keep_up() noexcept {
 // The tables know of the file before anything is written to it: a file that is missing when the
 // store is opened is then noticed.
 void sqlite_log::add_file() {
-    journal_.make_file(newest_file_ + 1);
-    ++newest_file_;
-    statement update(db_, "UPDATE journal SET newest = ?");
-    update.execute(newest_file_);
+    if (made_file_ <= newest_file_) {
+        journal_.make_file(newest_file_ + 1);
+        made_file_ = newest_file_ + 1;
+    }
+    note_files(oldest_file_, made_file_);
     pass_failpoint("journal.made");
     journal_.use_file();
     // A run that says little must not keep a whole file: the last two are enough for the others.
     for (const std::int64_t run_number : live_.with_entries_before(newest_file_ - 1)) {
-        due_.push_back(run_number);
+        due_.insert(run_number);
     }
+}
+
+// The tables know which files are there before one is removed.
+void sqlite_log::remove_files() {
+    removal_is_due_ = false;
+    const std::uint64_t first = first_needed_file();
+    note_files(first, newest_file_);
+    pass_failpoint("journal.removing");
+    journal_.remove_before(first);
+}
+
+void sqlite_log::note_files(std::uint64_t oldest, std::uint64_t newest) {
+    statement update(db_, "UPDATE journal SET identity = ?, oldest = ?, newest = ?");
+    update.execute(journal_.identity(), oldest, newest);
+    oldest_file_ = oldest;
+    newest_file_ = newest;
+}
+
+std::uint64_t sqlite_log::first_needed_file() noexcept {
+    // First: a run may go on in the next file meanwhile, but none in an earlier one.
+    const std::uint64_t current = journal_.current();
+    return std::min(current, live_.first_file().value_or(current));
 }
 
 void sqlite_log::write_some_rows() {
     const std::size_t count = std::min(due_.size(), runs_at_once);
     check_failpoint("store.keep_up");
     transaction change(db_);
-    for (std::size_t i = 0; i < count; ++i) {
-        (void)write(due_[i], last_sequence_of(due_[i]));
-    }
+    const auto end = std::next(due_.begin(), static_cast<std::ptrdiff_t>(count));
+    std::for_each(due_.begin(), end, [this](std::int64_t run_number) {
+        (void)write(run_number, last_sequence_of(run_number));
+    });
     check_failpoint("store.rows_written");
     change.commit();
     pass_failpoint("store.rows_committed");
     committed();
-    due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
-void sqlite_log::remove_files() noexcept {
-    const auto needed = live_.first_file();
-    journal_.remove_before(needed ? std::min(*needed, newest_file_) : newest_file_);
+    due_.erase(due_.begin(), end);
 }
 
 bool sqlite_log::write_all() noexcept {
     try {
-        due_ = live_.with_entries();
+        for (const std::int64_t run_number : live_.with_entries()) {
+            due_.insert(run_number);
+        }
         while (!due_.empty()) {
             write_some_rows();
         }
@@ -226,12 +260,10 @@ std::uint64_t sqlite_log::last_sequence_of(std::int64_t run_number) {
     return position ? std::max(end, position->last_sequence) : end;
 }
 
-void sqlite_log::start_journal(std::uint64_t first_file, std::uint64_t identity) {
-    journal_.make_file(first_file);
-    statement update(db_, "UPDATE journal SET identity = ?, newest = ?");
-    update.execute(identity, first_file);
-    journal_.use_file();
-    newest_file_ = first_file;
+void sqlite_log::start_journal(std::uint64_t first_file) noexcept {
+    oldest_file_ = first_file;
+    newest_file_ = made_file_ = first_file - 1;
+    keep_up();
 }
 
 std::uint64_t sqlite_log::end_of_rows(std::int64_t run_number) {

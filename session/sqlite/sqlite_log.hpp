@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,14 +52,14 @@ public:
     [[nodiscard]] bool has_upkeep() const noexcept;
     /// Looks for upkeep; to be called when append() said that some is due.
     void look_for_upkeep();
-    /// Writes rows for runs that have said much, or makes the journal's next file. After a failure
-    /// it rests until look_for_upkeep() or committed().
+    /// Writes rows for runs that have said much, makes the journal's next file, or removes those
+    /// that nobody needs. After a failure it rests until look_for_upkeep() or committed().
     void keep_up() noexcept;
     /// Writes rows for all open runs, after which the journal is not needed. False: it failed.
     [[nodiscard]] bool write_all() noexcept;
-    /// Makes the journal's first file, with this number, and says in the tables that the journal
-    /// has this identity; to be called once. Throws std::system_error as well.
-    void start_journal(std::uint64_t first_file, std::uint64_t identity);
+    /// Makes the journal's first file, with this number; to be called once. If that fails, there is
+    /// a warning, and all entries are refused until keep_up() has made it.
+    void start_journal(std::uint64_t first_file) noexcept;
 
     // Reading.
 
@@ -75,9 +76,12 @@ public:
     [[nodiscard]] std::uint64_t row_bytes_of(std::int64_t run_number);
 
 private:
+    void attempt(void (sqlite_log::*step)()) noexcept;
     void add_file();
     void write_some_rows();
-    void remove_files() noexcept;
+    void remove_files();
+    void note_files(std::uint64_t oldest, std::uint64_t newest);
+    [[nodiscard]] std::uint64_t first_needed_file() noexcept;
 
     database& db_;
     sqlite_runs& runs_;
@@ -98,10 +102,13 @@ private:
     std::uint64_t erased_bytes_ = 0;
 
     std::uint64_t row_bytes_ = 0;
-    std::uint64_t newest_file_ = 0;
-    std::vector<std::int64_t> due_; ///< The runs for which rows should be written.
-    bool rests_ = false;            ///< The last upkeep failed.
-    bool fails_ = false;            ///< The log says so.
+    std::uint64_t oldest_file_ = 0; ///< Of the journal, as the tables have it,
+    std::uint64_t newest_file_ = 0; ///< and its last.
+    std::uint64_t made_file_ = 0;   ///< One that exists; the tables may not know of it yet.
+    bool removal_is_due_ = false;
+    std::set<std::int64_t> due_; ///< The runs for which rows should be written.
+    bool rests_ = false;         ///< The last upkeep failed.
+    bool fails_ = false;         ///< The log says so.
     std::string encoded_;
 };
 

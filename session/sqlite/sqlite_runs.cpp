@@ -90,10 +90,6 @@ sqlite_runs::sqlite_runs(database& db)
               "AND EXISTS (SELECT 1 FROM run_logs WHERE run = number) ORDER BY ended_at LIMIT ?"
       ) {}
 
-std::int64_t sqlite_runs::last_number() {
-    return db_.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'runs'");
-}
-
 bool sqlite_runs::exists(std::int64_t thread, const run_record& run) {
     statement::rows row = exists_.query(thread, run.run_id, run.idempotency_key);
     return row.next();
@@ -179,10 +175,6 @@ std::optional<sqlite_runs::log_position> sqlite_runs::log_of(std::int64_t number
 
 void sqlite_runs::set_log_state(std::int64_t number, log_state state) {
     set_log_state_.execute(name_of(state), number);
-}
-
-void sqlite_runs::mark_active_damaged() {
-    db_.execute("UPDATE runs SET log = 'damaged' WHERE status = 'active'");
 }
 
 std::vector<std::int64_t> sqlite_runs::with_log_before(unix_ms older_than, std::size_t limit) {

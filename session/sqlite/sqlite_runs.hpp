@@ -23,8 +23,6 @@ class sqlite_runs {
 public:
     explicit sqlite_runs(database& db);
 
-    /// The largest number that was ever used; 0: none.
-    [[nodiscard]] std::int64_t last_number();
     /// True if the thread has a run with the id or the idempotency key of `run`.
     [[nodiscard]] bool exists(std::int64_t thread, const run_record& run);
     /// Returns the run's number: its own or, if that is 0, the next unused one. A run that another
@@ -53,8 +51,6 @@ public:
     /// Nullopt: no such run.
     [[nodiscard]] std::optional<log_position> log_of(std::int64_t number);
     void set_log_state(std::int64_t number, log_state state);
-    /// For lost bytes whose run is unknown: any active run may be affected.
-    void mark_active_damaged();
     /// At most `limit` runs that ended before that time and whose logs are not dropped yet, in the
     /// order in which they ended.
     [[nodiscard]] std::vector<std::int64_t> with_log_before(unix_ms older_than, std::size_t limit);

@@ -140,13 +140,13 @@ void create_version_3(database& db) {
     db.execute("UPDATE runs SET log = CASE status WHEN 'active' THEN 'damaged' ELSE 'dropped' END");
 }
 
-// The identity of the ring (log_ring) that belongs to the store; NULL: there is none.
+// The identity of the ring that belongs to the store; NULL: there is none.
 void create_version_4(database& db) {
     db.execute("CREATE TABLE log_ring (identity INTEGER)");
     db.execute("INSERT INTO log_ring VALUES (NULL)");
 }
 
-// How far the ring's commits are in the tables (log_ring::place). The ring of version 4 is not
+// How far the ring's commits are in the tables. The ring of version 4 is not
 // read: its contents are lost, as if the file were missing.
 void create_version_5(database& db) {
     db.execute("ALTER TABLE log_ring ADD COLUMN applied INTEGER NOT NULL DEFAULT 0");
@@ -209,8 +209,9 @@ void create_version_10(database& db) {
 // A thread has a version. Messages have a row number of their own: adding one to a tree that is
 // sorted by thread costs three times as much.
 void create_version_11(database& db) {
-    db.execute("CREATE TABLE journal (identity INTEGER, newest INTEGER NOT NULL)");
-    db.execute("INSERT INTO journal VALUES (NULL, 0)");
+    db.execute("CREATE TABLE journal (identity INTEGER, oldest INTEGER NOT NULL, "
+               "newest INTEGER NOT NULL)");
+    db.execute("INSERT INTO journal VALUES (NULL, 0, 0)");
     db.execute("ALTER TABLE threads ADD COLUMN version INTEGER NOT NULL DEFAULT 1");
     db.execute("ALTER TABLE messages RENAME TO earlier_messages");
     db.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, "

@@ -3,7 +3,6 @@
 #include "session/sqlite/store_submit.hpp"
 
 #include "session/base/failpoint.hpp"
-#include "session/conversation/change_check.hpp"
 
 #include <atomic>
 #include <utility>

@@ -55,7 +55,7 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       cache(cached_bytes_max) {
     const std::string path = files.path();
     take_over_earlier_log(*this, path, logger);
-    log.start_journal(recover_journal(*db, runs, log, path, logger), files.identity());
+    log.start_journal(recover_journal(*db, runs, log, path, logger));
 }
 
 void sqlite_tables::close() noexcept {

@@ -5,7 +5,6 @@
 
 #include "session/base/log.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>

@@ -12,6 +12,11 @@ constexpr std::size_t thread_bytes = 1024;
 constexpr std::size_t message_bytes = 512;
 constexpr std::size_t call_bytes = 256;
 
+std::size_t weight_of(const thread_record& record) noexcept {
+    return thread_bytes + record.bytes + record.nodes.size() * message_bytes +
+           record.calls.size() * call_bytes;
+}
+
 } // namespace
 
 std::optional<thread_record> thread_cache::find(std::int64_t thread, std::uint64_t version) {
@@ -29,6 +34,9 @@ std::optional<thread_record> thread_cache::find(std::int64_t thread, std::uint64
 
 void thread_cache::keep(std::int64_t thread, const thread_record& record) {
     forget(thread);
+    if (weight_of(record) > bytes_max_) {
+        return; // All others would have to go.
+    }
     entries_.push_front({thread, record, 0});
     by_thread_.insert_or_assign(thread, entries_.begin());
     weigh(entries_.front());
@@ -71,8 +79,7 @@ void thread_cache::committed() noexcept {
 
 void thread_cache::weigh(entry& of) noexcept {
     bytes_ -= of.bytes;
-    of.bytes = thread_bytes + of.record.bytes + of.record.nodes.size() * message_bytes +
-               of.record.calls.size() * call_bytes;
+    of.bytes = weight_of(of.record);
     bytes_ += of.bytes;
 }
 

@@ -362,8 +362,7 @@ int count_of(std::string_view text, std::string_view what) {
 
 // Threads of the store pass these, beside the run.
 bool is_of_the_store(std::string_view place) {
-    return place.starts_with("store.") || place.starts_with("redo.") ||
-           place.starts_with("ring.") || place == "log.durable";
+    return place.starts_with("store.") || place.starts_with("journal.") || place == "log.durable";
 }
 
 void StopMoments::stop_at_every_moment(std::string_view run_id_member) {

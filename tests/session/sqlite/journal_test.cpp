@@ -1,4 +1,5 @@
 // The journal's files: in order, bounded, and usable again after they could not be written.
+#include "session/base/failpoint.hpp"
 #include "session/sqlite/journal.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -12,7 +13,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -108,12 +111,13 @@ TEST_F(Journal, GoesOnInTheNextFileAndRemovesThoseBefore) {
     EXPECT_TRUE(subject.needs_file());
     EXPECT_TRUE(subject.take_new_need());
     EXPECT_FALSE(subject.take_new_need()) << "once";
-    EXPECT_EQ(subject.append(slice(4, bytes)), 0U) << "it is full, and there is no other";
+    EXPECT_EQ(subject.current(), 1U);
 
     add_file(subject, 2);
     EXPECT_FALSE(subject.needs_file());
     EXPECT_EQ(subject.append(slice(4, "small")), 1U) << "as long as there is room";
     EXPECT_EQ(subject.append(slice(5, bytes)), 2U);
+    EXPECT_EQ(subject.current(), 2U);
     EXPECT_EQ(sequences(), (sequences_t{1, 2, 3, 4, 5}));
 
     subject.remove_before(1);
@@ -125,16 +129,19 @@ TEST_F(Journal, GoesOnInTheNextFileAndRemovesThoseBefore) {
     EXPECT_EQ(subject.append(slice(6, "a")), 0U);
 }
 
-TEST_F(Journal, ALargeRecordHasAFileOfItsOwn) {
+TEST_F(Journal, ALargeRecordIsTheLastOfItsFile) {
     journal subject = make();
     add_file(subject, 1);
     EXPECT_EQ(subject.append(slice(1, "a")), 1U);
     const std::string large(100'000, 'x');
-    EXPECT_EQ(subject.append(slice(2, large)), 0U);
+    EXPECT_EQ(subject.append(slice(2, large)), 1U) << "there is no other file";
+    EXPECT_TRUE(subject.take_new_need());
+    EXPECT_EQ(subject.append(slice(3, "b")), 0U) << "it is full";
     add_file(subject, 2);
-    EXPECT_EQ(subject.append(slice(2, large)), 2U);
-    EXPECT_TRUE(subject.needs_file());
-    EXPECT_EQ(sequences(), (sequences_t{1, 2}));
+    EXPECT_EQ(subject.append(slice(3, "b")), 2U);
+    add_file(subject, 3);
+    EXPECT_EQ(subject.append(slice(4, large)), 3U);
+    EXPECT_EQ(sequences(), (sequences_t{1, 2, 3, 4}));
 }
 
 TEST_F(Journal, AWriteThatFailsLeavesNothingAndLaterOnesAreTaken) {
@@ -188,15 +195,50 @@ TEST_F(Journal, SurvivesThatItsFileIsTruncated) {
     EXPECT_EQ(items[1].entries.first_sequence, 3U);
 }
 
-TEST_F(Journal, IsSyncedWhenItWasWritten) {
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(Journal, ASyncThatFailedIsNotMadeUpForByTheNext) {
     journal subject = make();
     add_file(subject, 1);
-    EXPECT_FALSE(subject.is_dirty());
     EXPECT_EQ(subject.append(slice(1, "a")), 1U);
-    EXPECT_TRUE(subject.is_dirty());
-    subject.sync();
-    EXPECT_FALSE(subject.is_dirty());
+    int syncs = 0;
+    {
+        const failpoint_hook hook([&](std::string_view place) {
+            if (place == "journal.sync") {
+                ++syncs;
+                throw std::runtime_error("on purpose");
+            }
+        });
+        EXPECT_THROW(subject.sync(), std::system_error);
+    }
+    EXPECT_EQ(syncs, 1);
+    EXPECT_TRUE(subject.needs_file());
+    EXPECT_EQ(subject.append(slice(2, "b")), 0U) << "nothing more goes into that file";
+    add_file(subject, 2);
+    EXPECT_EQ(subject.append(slice(2, "b")), 2U);
+    EXPECT_THROW(subject.sync(), std::system_error) << "the first record may be lost";
+
+    subject.remove_before(2); // Nobody needs it any more.
+
+    EXPECT_NO_THROW(subject.sync());
 }
+
+TEST_F(Journal, SyncsWhatWasWrittenSinceThen) {
+    journal subject = make();
+    add_file(subject, 1);
+    int syncs = 0;
+    const failpoint_hook hook([&](std::string_view place) {
+        syncs += place == "journal.sync" ? 1 : 0;
+    });
+    subject.sync();
+    EXPECT_EQ(syncs, 0);
+    EXPECT_EQ(subject.append(slice(1, "a")), 1U);
+    subject.sync();
+    subject.sync();
+    EXPECT_EQ(syncs, 1);
+}
+
+#endif
 
 TEST_F(Journal, IsReadableByItsOwnerOnly) {
     journal subject = make();

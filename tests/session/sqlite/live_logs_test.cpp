@@ -108,10 +108,13 @@ TEST_F(LiveLogs, RefuseWhatDoesNotContinueALog) {
 TEST_F(LiveLogs, WhatCannotBeWrittenIsNotThere) {
     subject_.open(1, 0);
     EXPECT_EQ(append(1, 1, {delta(1)}), outcome::written);
-    const std::string large(std::size_t{2} << 20U, 'x'); // No file has room for it.
+    subject_.open(2, 0);
+    const std::string large(std::size_t{2} << 20U, 'x');
+    EXPECT_NE(append(2, 1, {large}), outcome::refused); // The file is full.
 
-    EXPECT_EQ(append(1, 2, {large}), outcome::refused);
+    EXPECT_EQ(append(1, 2, {delta(2)}), outcome::refused);
     EXPECT_EQ(append(1, 3, {delta(3)}), outcome::refused);
+    add_file(2);
 
     EXPECT_EQ(subject_.end_of(1), 1U);
     EXPECT_EQ(append(1, 2, {delta(2)}), outcome::written) << "after what is durable";

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ protected:
     // A process that talks in several threads at once.
     void record(unsigned seed) {
         said_ = {};
+        ended_.clear();
         moments_.clear();
         std::mt19937 random(seed);
         const auto any = [&random](int below) {
@@ -113,6 +115,7 @@ protected:
         end.run->number = number;
         end.run->status = run_status::finished;
         log.push_back("the end of run " + std::to_string(number));
+        ended_.insert(number);
         end.run->last_sequence = log.size();
         done(subject_->commit(key(thread), end, slice_of(number, log.size(), {log.back()})));
     }
@@ -146,8 +149,12 @@ protected:
     }
 
     // The store as those bytes make it, checked against what was said. `kept`: it must have all of
-    // that; null: any part may be missing, and be said to be.
-    void check(const std::string& wal, const std::string& journal, const moment* kept) {
+    // that; null: any part may be missing, and be said to be. `has_tables`: what is in the tables,
+    // such as all of a run that has ended, must be there.
+    void check(
+        const std::string& wal, const std::string& journal, const moment* kept,
+        bool has_tables = false
+    ) {
         const std::string name = "cut.db";
         for (const std::string& old : journal_files(name)) {
             std::filesystem::remove(old);
@@ -174,6 +181,10 @@ protected:
             ASSERT_LE(count, log.size());
             for (std::size_t i = 0; i < count; ++i) {
                 ASSERT_EQ((*entries)[i].json, log[i]);
+            }
+            if (has_tables && ended_.contains(number)) {
+                ASSERT_TRUE(entries) << "run " << number << " has ended";
+                ASSERT_EQ(count, log.size());
             }
             if (kept != nullptr && kept->entries.contains(number)) {
                 ASSERT_TRUE(entries) << "run " << number << " is said to be damaged";
@@ -219,7 +230,7 @@ protected:
         // One page is missing.
         for (std::size_t page = 0; page * page_bytes < moments_.back().journal; ++page) {
             SCOPED_TRACE("without page " + std::to_string(page) + " of the journal");
-            check(wal_, without_page(journal_, page), nullptr);
+            check(wal_, without_page(journal_, page), nullptr, true);
         }
         for (int i = 0; i < 8; ++i) {
             const std::size_t page = any(wal_.size() / page_bytes);
@@ -237,6 +248,7 @@ private:
     std::unique_ptr<store> subject_;
     std::string name_;
     truth said_;
+    std::set<std::int64_t> ended_;
     std::vector<moment> moments_;
     std::string database_;
     std::string wal_;

@@ -151,8 +151,8 @@ TEST_F(SqliteJournal, WithoutItsFileActiveRunsAreNotServed) {
 
     EXPECT_EQ(log_failure(*after, number), errc::run_expired);
     expect_entries(*after, ended, 1);
-    ASSERT_EQ(log().lines().size(), 2U);
-    EXPECT_TRUE(log().lines()[0].starts_with("warning the journal is missing"));
+    ASSERT_GE(log().lines().size(), 1U);
+    EXPECT_TRUE(log().lines()[0].starts_with("warning a file of the journal is missing"));
     const std::int64_t next = get(after->begin(thread_1, run_of("run_2"), {})).number;
     append(*after, next, 1, 10);
     expect_entries(*after, next, 10);
@@ -275,6 +275,23 @@ TEST_F(SqliteJournal, AMissingPartIsAHoleInEachRunThatMayHaveLostSomething) {
     expect_entries(*after, ended, 6);
 }
 
+TEST_F(SqliteJournal, ARunThatHasEndedLosesNothingWithItsRecords) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t ended = begin(*subject, key_of("ended"), "run_1");
+    const std::int64_t active = begin(*subject, key_of("active"), "run_1");
+    append(*subject, ended, 1, 5);
+    append(*subject, active, 1, 5);
+    end(*subject, ended, 6, key_of("ended"));
+    copy_files("damaged.db");
+    change_byte(journal_files("damaged.db").at(0), "event 1"); // Of the first.
+
+    const std::unique_ptr<store> after = open("damaged.db");
+
+    expect_entries(*after, ended, 6);
+    expect_entries(*after, active, 5);
+    EXPECT_TRUE(log().lines().empty());
+}
+
 TEST_F(SqliteJournal, WhatIsDamagedAndInRowsAlreadyIsNoLoss) {
     const std::unique_ptr<store> subject = open();
     const std::int64_t number = begin(*subject, thread_1, "run_1");
@@ -357,6 +374,25 @@ TEST_F(SqliteLongLogs, KeepEveryEntryReadable) {
 
     const std::unique_ptr<store> again = open();
     expect_all(*again);
+}
+
+TEST_F(SqliteLongLogs, ALostFileIsNoticedWhicheverItIs) {
+    const std::unique_ptr<store> subject = open();
+    write_much(*subject);
+    copy_files("all.db");
+    const std::size_t count = journal_files("all.db").size();
+    ASSERT_GE(count, 2U);
+    for (std::size_t lost = 0; lost < count; ++lost) {
+        SCOPED_TRACE(lost);
+        copy_files("lost.db");
+        std::filesystem::remove(journal_files("lost.db").at(lost));
+        const std::unique_ptr<store> after = open("lost.db");
+        for (const std::int64_t number : {one_, two_}) {
+            const auto entries = run(after->read_log(number, 0, 1000));
+            EXPECT_TRUE(!entries || entries->size() == entries_of_each)
+                << "whole, or said to be gone";
+        }
+    }
 }
 
 TEST_F(SqliteLongLogs, AreReadInPagesWhereverTheirEntriesAre) {
@@ -542,6 +578,46 @@ TEST_F(SqliteLongLogs, LoseNothingWhenKilledAtAnyStep) {
         expect_entries(*killed, quiet_, 3);
     }
     EXPECT_TRUE(log().lines().empty());
+}
+
+// A run that goes on while its rows are written, and is asked for twice.
+TEST_F(SqliteJournal, WhatIsSaidWhileRowsAreWrittenIsKept) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    const std::string text(20'000, 'x');
+    std::mutex saying;
+    std::uint64_t said = 0;
+    const auto say = [&] {
+        const std::lock_guard lock(saying);
+        const std::uint64_t next = ++said;
+        subject->append_log(slice_of(number, next, {std::to_string(next) + text}), nullptr);
+    };
+    {
+        int passed = 0;
+        const failpoint_hook hook([&](std::string_view place) {
+            // The store's thread is in a transaction; the run's thread would be here meanwhile.
+            if (place == "store.keep_up" || place == "store.rows_written") {
+                for (int i = 0; i < 14; ++i) {
+                    say();
+                }
+                if (++passed == 2) {
+                    throw std::runtime_error("on purpose");
+                }
+            }
+        });
+        for (int i = 0; i < 30; ++i) {
+            say();
+        }
+        let_keep_up(*subject);
+        EXPECT_GT(passed, 2);
+    }
+    const auto entries = get(subject->read_log(number, 0, 10'000));
+    ASSERT_EQ(entries.size(), said);
+    for (std::uint64_t i = 0; i < said; ++i) {
+        ASSERT_EQ(entries[i].json, std::to_string(i + 1) + text);
+    }
+    const std::unique_ptr<store> after = open_killed_copy("killed.db");
+    EXPECT_EQ(get(after->read_log(number, 0, 10'000)).size(), said);
 }
 
 TEST_F(SqliteLongLogs, AnUpkeepThatFailsIsMadeUpFor) {

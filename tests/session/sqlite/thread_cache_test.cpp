@@ -67,6 +67,7 @@ TEST(ThreadCache, DropsWhatWasNotUsedForLongest) {
     EXPECT_TRUE(cache.find(4, 1));
     cache.keep(5, record_of(1, 50'000));
     EXPECT_FALSE(cache.find(5, 1)) << "one that is too large is not kept";
+    EXPECT_TRUE(cache.find(1, 1)) << "nor do others go for it";
     EXPECT_LE(cache.bytes(), 10'000U);
     cache.keep(1, record_of(1));
     cache.forget(1);
