@@ -3,8 +3,8 @@
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -25,7 +25,9 @@ constexpr int threads = 3;
 
 std::string bytes_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string bytes(std::filesystem::file_size(path), '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
