@@ -11,8 +11,9 @@ namespace agui::session {
 
 namespace {
 
-// Of threads that are kept in memory: some hundred conversations of the usual length.
-constexpr std::size_t cached_bytes_max = std::size_t{16} << 20U;
+// Of threads that are kept in memory: those of some dozen conversations, without a part in what
+// many open streams take.
+constexpr std::size_t cached_bytes_max = 512U << 10U;
 
 std::unique_ptr<database> open_database(const sqlite_settings& settings) {
     auto db = std::make_unique<database>(settings.path);
