@@ -42,6 +42,7 @@ answer answer_to(errc code) noexcept {
         return {404};
     case errc::overloaded:
     case errc::conflict:
+    case errc::lease_lost:
     case errc::store_unavailable:
         return {503, 2};
     case errc::draining:

@@ -213,17 +213,17 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
         co_return to_reply(taken.error());
     }
     // Released in any case: otherwise nobody could use a thread of that name again.
-    struct held {
-        ~held() { of.release(key, {}); }
+    struct return_at_end {
+        ~return_at_end() { of.release(held); }
         session::store& of;
-        const session::thread_key& key;
+        const session::lease_ptr& held;
     };
     const auto removed = co_await
-        [](session::store& of, const session::thread_key& which) -> asio::awaitable<result<bool>> {
-        const held lease{of, which};
+        [](session::store& of, const session::lease_ptr& held) -> asio::awaitable<result<bool>> {
+        const return_at_end returned{of, held};
         check_failpoint("thread.removing");
-        co_return co_await of.remove(which);
-    }(store, key);
+        co_return co_await of.remove(held->key());
+    }(store, *taken);
     if (!removed) {
         co_return to_reply(removed.error());
     }

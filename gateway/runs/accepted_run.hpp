@@ -6,6 +6,7 @@
 #include "gateway/runs/run_core.hpp"
 #include "gateway/runs/run_registry.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/store/lease.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -42,6 +43,8 @@ struct accepted_run {
         /// Of the thread, until the run has begun. Null: the requests of a thread do not line up.
         std::unique_ptr<run_registry::turn> thread_turn;
         std::unique_ptr<run_registry::admission> admission;
+        /// The thread, once the request has it. Whoever fails then must release it.
+        session::lease_ptr held;
 
         // With run_settings::queue:
 

@@ -3,7 +3,6 @@
 #include "session/conversation/thread.hpp"
 
 #include <compare>
-#include <string_view>
 
 namespace agui::gateway {
 
@@ -15,9 +14,5 @@ struct conversation_key {
 
     friend auto operator<=>(const conversation_key&, const conversation_key&) = default;
 };
-
-/// The run id under which the server itself holds a thread. It is empty: no run has it, and nobody
-/// is told a holder.
-inline constexpr std::string_view server_itself;
 
 } // namespace agui::gateway

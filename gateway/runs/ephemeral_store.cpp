@@ -27,7 +27,7 @@ void ephemeral_store::grown(
 }
 
 boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry oldest) {
-    const auto taken = co_await store_->acquire(oldest.key, std::string(server_itself));
+    const auto taken = co_await store_->acquire(oldest.key, {});
     if (!taken) {
         // A run holds it: it will be tried again when another thread grows.
         threads_.put_back(oldest);
@@ -35,7 +35,7 @@ boost::asio::awaitable<void> ephemeral_store::remove(ephemeral_threads::entry ol
     }
     // It cannot fail, and a thread that does not exist need not be removed.
     (void)co_await store_->remove(oldest.key);
-    store_->release(oldest.key, server_itself);
+    store_->release(*taken);
 }
 
 } // namespace agui::gateway

@@ -84,6 +84,13 @@ void event_log::on_event(const translator::wire_event& event) {
     }
 }
 
+void event_log::set_run(std::int64_t number, session::lease_ptr held) noexcept {
+    const std::lock_guard lock(mutex_);
+    settings_.run_number = number;
+    held_ = std::move(held);
+    held_back_ = false;
+}
+
 void event_log::begin_batch() {
     const std::lock_guard lock(mutex_);
     in_batch_ = true;
@@ -159,7 +166,7 @@ void event_log::flush() {
         return;
     }
     const std::uint64_t last = slice.first_sequence + slice.ends.size() - 1;
-    settings_.store->append_log(slice, shared_from_this());
+    settings_.store->append_log(slice, shared_from_this(), held_);
     if (slice.events.capacity() <= reused_slice_bytes) {
         slice.events.clear();
         slice.ends.clear();

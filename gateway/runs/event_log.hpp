@@ -79,13 +79,11 @@ public:
 
     // Writer.
 
-    /// The run's number in the store, if settings::run_number did not give it. To be called before
-    /// the first event, or after hold_back().
-    void set_run_number(std::int64_t number) noexcept {
-        settings_.run_number = number;
-        held_back_ = false;
-    }
-    /// Until set_run_number(), events are visible at once and are not given to the store; what was
+    /// The run's number in the store, if settings::run_number did not give it, and its lease (may
+    /// be null): once that is lost, readers are shown nothing more. To be called before the first
+    /// event, or after hold_back().
+    void set_run(std::int64_t number, session::lease_ptr held) noexcept;
+    /// Until set_run(), events are visible at once and are not given to the store; what was
     /// held back is stored with the events that follow. For a run that the store does not know yet.
     void hold_back() noexcept { held_back_ = true; }
 
@@ -140,7 +138,8 @@ public:
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
     /// about `max_bytes` at most, but no less than one event if there is one. True: the cursor is
-    /// at the end, and nothing will follow.
+    /// at the end, and nothing will follow; or
+    /// the run is lost to another process, which has the rest.
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
@@ -227,6 +226,7 @@ private:
 
     const boost::asio::any_io_executor executor_;
     settings settings_;
+    session::lease_ptr held_; ///< Changed under the mutex.
 
     mutable std::mutex mutex_;
     memory_share share_;

@@ -76,6 +76,9 @@ event_log::older_form(const cursor& at, std::uint64_t sequence) const {
 bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) {
     const std::size_t most = out.size() + max_bytes;
     const std::lock_guard lock(mutex_);
+    if (held_ && held_->is_lost()) {
+        return true;
+    }
     while (at.after < visible_ && out.size() < most) {
         const std::uint64_t sequence = at.after + 1;
         at.after = sequence;

@@ -102,14 +102,15 @@ std::shared_ptr<event_log> live_run::make_log(
 
 live_run::live_run(
     boost::asio::any_io_executor executor, session::store& store, const clock& time, logger& log,
-    std::shared_ptr<event_log> events, conversation_key place, session::run_record record,
-    session::node_index first_own_message, settings options
+    std::shared_ptr<event_log> events, conversation_key place, session::lease_ptr held,
+    session::run_record record, session::node_index first_own_message, settings options
 )
     : executor_(std::move(executor)),
       store_(store),
       time_(time),
       logger_(log),
       place_(std::move(place)),
+      held_(std::move(held)),
       record_(std::move(record)),
       first_own_message_(first_own_message),
       settings_(options),
@@ -127,7 +128,7 @@ live_run::live_run(
       stop_(executor_),
       timeout_(executor_),
       detached_timer_(executor_) {
-    log_->set_run_number(record_.number);
+    log_->set_run(record_.number, held_);
 }
 
 void live_run::start(
@@ -147,6 +148,12 @@ void live_run::start(
     log_->set_last_reader_handler([weak](event_log::leaving how) {
         if (const auto self = weak.lock()) {
             self->on_last_reader_left(how);
+        }
+    });
+    stop_.stop_if([held = held_] { return held->is_lost(); }, stop_reason::store_unavailable);
+    held_->on_lost([weak] {
+        if (const auto self = weak.lock()) {
+            self->stop(stop_reason::store_unavailable);
         }
     });
     timeout_.expires_after(settings_.run_timeout);
@@ -177,7 +184,9 @@ void live_run::give_up() noexcept {
     timeout_.cancel();
     detached_timer_.cancel();
     try {
-        show_end_without_store(end_seen_by_readers());
+        show_end_without_store(
+            held_->is_lost() ? std::vector<std::string>() : end_seen_by_readers()
+        );
     } catch (const std::exception&) {
         log_->end_without_store({}); // Without memory for events, the stream just ends.
     }
@@ -258,7 +267,8 @@ void live_run::keep_attempt(session::failed_attempt attempt) noexcept {
 
 boost::asio::awaitable<result<void>> live_run::commit(session::changes change) {
     check_failpoint("run.commit");
-    const result<void> stored = co_await store_.commit(key(), std::move(change));
+    const result<void> stored =
+        co_await store_.commit(key(), std::move(change), std::nullopt, {.held = held_});
     check_failpoint("run.committed");
     co_return stored;
 }
@@ -290,8 +300,9 @@ boost::asio::awaitable<void> live_run::finish(session::changes change, runner::r
     if (store_.keeps_logs()) {
         terminal = log_->take_staged();
     }
-    const result<void> stored =
-        co_await store_.commit(key(), std::move(change), std::move(terminal), record_.run_id);
+    const result<void> stored = co_await store_.commit(
+        key(), std::move(change), std::move(terminal), {.held = held_, .releases = true}
+    );
     finished_ = true;
     pass_failpoint("run.finish_stored");
     if (!stored) {
@@ -332,8 +343,13 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 void live_run::end_without_store() {
     finished_ = true;
     handlers_.on_orphaned(shared_from_this());
-    store_.release(key(), record_.run_id);
-    const std::vector<std::string> events = end_seen_by_readers();
+    store_.release(held_);
+    std::vector<std::string> events;
+    // Of a run that another process may have taken over, nothing more is shown: its readers read on
+    // there.
+    if (!held_->is_lost()) {
+        events = end_seen_by_readers();
+    }
     notify_end();
     show_end_without_store(events);
     set_over();

@@ -52,11 +52,13 @@ public:
     );
 
     /// `events` is from make_log(), with the same executor and store. `place` is the run's thread,
-    /// which `record` is stored on. The references must outlive the run.
+    /// which `record` is stored on, and `held` the run's lease of it. The references must outlive
+    /// the run.
     live_run(
         boost::asio::any_io_executor executor, session::store& store, const clock& time,
         logger& log, std::shared_ptr<event_log> events, conversation_key place,
-        session::run_record record, session::node_index first_own_message, settings options
+        session::lease_ptr held, session::run_record record, session::node_index first_own_message,
+        settings options
     );
 
     /// Who is told about the run. All are called on the executor.
@@ -138,6 +140,7 @@ private:
     const clock& time_;
     logger& logger_;
     const conversation_key place_;
+    const session::lease_ptr held_;
     const session::run_record record_;
     const session::node_index first_own_message_;
     settings settings_;

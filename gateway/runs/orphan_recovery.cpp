@@ -63,15 +63,17 @@ private:
 class orphan_ending {
 public:
     orphan_ending(
-        const process_services& services, session::store& store, session::store::orphan orphan
+        const process_services& services, session::store& store, session::lease_ptr held,
+        session::store::orphan orphan
     )
         : services_(services),
           store_(store),
+          held_(std::move(held)),
           orphan_(std::move(orphan)),
           now_(services.time.now()) {}
 
     boost::asio::awaitable<result<void>> end() {
-        auto loaded = co_await store_.load(orphan_.key);
+        auto loaded = co_await store_.load(held_->key());
         if (!loaded) {
             co_return loaded.error();
         }
@@ -97,8 +99,9 @@ public:
         }
         end_record();
         check_failpoint("recovery.commit");
-        const session::thread_key key = orphan_.key;
-        co_return co_await store_.commit(key, std::move(change_), std::move(slice));
+        co_return co_await store_.commit(
+            held_->key(), std::move(change_), std::move(slice), {.held = held_}
+        );
     }
 
 private:
@@ -178,7 +181,7 @@ private:
         translator::agui_translator writer(out, {});
         writer.set_time(now_);
         const translator::run_opening opening{
-            orphan_.key.thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
+            held_->key().thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
         };
         if (orphan_.last_sequence == 0) {
             // The crash came before RUN_STARTED was durable. If the run had waited in the queue, it
@@ -219,6 +222,7 @@ private:
 
     const process_services& services_;
     session::store& store_;
+    session::lease_ptr held_;
     session::store::orphan orphan_;
     unix_ms now_;
     session::thread_record thread_;
@@ -230,20 +234,19 @@ private:
 
 } // namespace
 
-boost::asio::awaitable<result<std::vector<session::thread_key>>> recover_orphans(
-    process_services services, session::store& store, std::optional<session::thread_key> thread
-) {
-    const auto orphans = co_await store.orphans(std::move(thread));
+boost::asio::awaitable<result<bool>>
+recover_orphans(process_services services, session::store& store, session::lease_ptr held) {
+    const auto orphans = co_await store.orphans(held);
     if (!orphans) {
         services.log.log(log_level::error, "cannot list the runs without an end");
         co_return orphans.error();
     }
-    std::vector<session::thread_key> remaining;
+    bool all_ended = true;
     for (const session::store::orphan& orphan : *orphans) {
         pass_failpoint("recovery.run");
         result<void> ended = failure{errc::internal, {}, {}, {}};
         try {
-            orphan_ending ending(services, store, orphan);
+            orphan_ending ending(services, store, held, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {
             services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});
@@ -252,13 +255,11 @@ boost::asio::awaitable<result<std::vector<session::thread_key>>> recover_orphans
         services.log.log(
             ended ? log_level::warning : log_level::error,
             ended ? "a run without an end was ended" : "a run without an end could not be ended",
-            {{"thread", orphan.key.thread_id}, {"run", orphan.run.run_id}}
+            {{"thread", held->key().thread_id}, {"run", orphan.run.run_id}}
         );
-        if (!ended) {
-            remaining.push_back(orphan.key);
-        }
+        all_ended = all_ended && ended;
     }
-    co_return remaining;
+    co_return all_ended;
 }
 
 } // namespace agui::gateway

@@ -23,15 +23,16 @@ public:
     /// To be called when the thread has an orphan, or may have one.
     void add(const conversation_key& place);
 
-    /// Recovers the orphans of a thread that the caller holds. False: one cannot be recovered yet.
+    /// Recovers the orphans of a thread that the caller holds by `held`. False: one cannot be
+    /// recovered yet.
     [[nodiscard]] boost::asio::awaitable<bool>
-    recover_held(session::store& store, conversation_key place);
+    recover_held(session::store& store, conversation_key place, session::lease_ptr held);
     /// The same, but acquires the thread itself. Also false if the thread is held.
     [[nodiscard]] boost::asio::awaitable<bool>
     recover(session::store& store, conversation_key place);
-    /// Recovers the orphans of an earlier process on all stored threads. To be called before the
-    /// first run.
-    [[nodiscard]] boost::asio::awaitable<void> recover_all();
+    /// Recovers the orphans on all stored threads that nobody holds: those of an earlier process,
+    /// before the first run, and those of other processes at any time. False: some remain.
+    boost::asio::awaitable<bool> recover_all();
 
 private:
     [[nodiscard]] bool may_have_orphans(const conversation_key& place);

@@ -130,18 +130,19 @@ private:
     // the run that takes the messages of all, or its stream has ended.
     boost::asio::awaitable<bool> begin() {
         pass_failpoint("queue.begins");
-        auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
+        const auto taken = co_await store().acquire(place().thread, waiting_->record.run_id);
         if (!taken && taken.error().code == errc::thread_busy) {
             co_return false;
         }
         // Once more, because a run may have ended in a hand-off since.
         if (taken && co_await held_for()) {
-            store().release(place().thread, waiting_->record.run_id);
+            store().release(*taken);
             core_->registry.wake(place()); // An answer may wait for the thread.
             co_return false;
         }
         result<std::shared_ptr<live_run>> begun = taken ? failure{} : taken.error();
         if (taken) {
+            request_->held = *taken;
             try {
                 begun = co_await begin_on_thread(*request_, waiting_->log);
             } catch (const std::exception& error) {

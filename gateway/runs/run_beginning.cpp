@@ -40,7 +40,8 @@ public:
 
     boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
         check_failpoint("admission.thread_taken");
-        const bool recovered = co_await core_.orphans.recover_held(store_, request_.place);
+        const bool recovered =
+            co_await core_.orphans.recover_held(store_, request_.place, request_.held);
         check_failpoint("admission.settled");
         if (!recovered) {
             co_return failure{
@@ -106,8 +107,9 @@ private:
         check_failpoint("begin.planned");
         record = make_record();
         add_queue_changes();
-        const auto begun =
-            co_await store_.begin(request_.place.thread, record, plan_.change, thread_.version);
+        const auto begun = co_await store_.begin(
+            request_.place.thread, record, plan_.change, thread_.version, request_.held
+        );
         if (!begun) {
             co_return begun.error();
         }
@@ -324,7 +326,7 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
         if (thrown || begun.error().code == errc::store_unavailable) {
             core.orphans.add(request.place);
         }
-        core.store_of(request.place).release(request.place.thread, request.what.input.run_id);
+        core.store_of(request.place).release(request.held);
     }
     if (core.settings.queue) {
         core.registry.wake(request.place); // From now on messages can be stored for the thread.

@@ -87,8 +87,8 @@ std::shared_ptr<live_run> launch_run(
     const process_services& services = core.services;
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
-        request.place, std::move(record), static_cast<session::node_index>(run.thread.nodes.size()),
-        settings_of(core, request.what)
+        request.place, request.held, std::move(record),
+        static_cast<session::node_index>(run.thread.nodes.size()), settings_of(core, request.what)
     );
     if (request.place.ephemeral) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());

@@ -202,7 +202,7 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
 
 boost::asio::awaitable<void> run_service::recover() {
     const std::shared_ptr<run_core> core = core_;
-    co_await core->orphans.recover_all();
+    (void)co_await core->orphans.recover_all();
 }
 
 void run_service::begin_drain() { core_->registry.begin_drain(); }

@@ -20,6 +20,16 @@ bool gives_way(const run_settings& settings, const live_run& active) {
     return settings.supersede_active || (settings.supersede_detached && active.detached());
 }
 
+boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
+    auto taken = co_await request.core->store_of(request.place)
+                     .acquire(request.place.thread, request.what.input.run_id);
+    if (!taken) {
+        co_return taken.error();
+    }
+    request.held = std::move(*taken);
+    co_return result<void>();
+}
+
 // With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
 // refused instead of waiting.
 boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
@@ -27,8 +37,7 @@ boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
     if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
         co_return false;
     }
-    const auto taken = co_await core.store_of(request.place)
-                           .acquire(request.place.thread, request.what.input.run_id);
+    const auto taken = co_await acquire(request);
     if (taken) {
         co_return true;
     }
@@ -44,11 +53,10 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     run_core& core = *request.core;
     const conversation_key& place = request.place;
     const translator::run_input& input = request.what.input;
-    session::store& store = core.store_of(place);
     const auto is_busy = [](const result<void>& taken) {
         return !taken && taken.error().code == errc::thread_busy;
     };
-    auto taken = co_await store.acquire(place.thread, input.run_id);
+    auto taken = co_await acquire(request);
     // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
     // answer must not be refused for that.
     if (!is_busy(taken) || (!ends_in_user_message(input) && !core.settings.queue)) {
@@ -59,7 +67,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     const auto watch = core.registry.watch_place(place, request.executor);
     for (;;) {
         // Before the first wait too: the run may have ended before the watch was there.
-        taken = co_await store.acquire(place.thread, input.run_id);
+        taken = co_await acquire(request);
         if (!is_busy(taken) || request.arrival->stopped()) {
             co_return taken;
         }
@@ -100,11 +108,12 @@ boost::asio::awaitable<result<bool>> take_thread_or_queue(
             co_return queued.error();
         }
         if (std::chrono::steady_clock::now() >= give_up) {
+            const auto holder = co_await core.store_of(request.place).holder(request.place.thread);
             co_return failure{
                 errc::thread_busy,
                 "another run is active on this thread",
                 {},
-                core.store_of(request.place).active_run(request.place.thread)
+                holder && holder->has_value() ? (*holder)->run_id : std::string()
             };
         }
         // The first run of the thread is about to begin; or the thread was removed, with what was

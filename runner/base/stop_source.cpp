@@ -16,7 +16,7 @@ constexpr int closed = -2;
 
 } // namespace
 
-struct stop_source::shared {
+struct stop_source::shared : std::enable_shared_from_this<shared> {
     explicit shared(boost::asio::any_io_executor where) : executor(std::move(where)) {}
 
     void cancel() noexcept {
@@ -30,7 +30,11 @@ struct stop_source::shared {
         }
     }
 
+    bool request(stop_reason reason) noexcept;
+
     boost::asio::any_io_executor executor;
+    std::function<bool()> is_lost; ///< Empty: nothing is asked.
+    stop_reason lost_reason = stop_reason::error;
     boost::asio::cancellation_signal signal; ///< On the executor only, like `gone`.
     bool gone = false;            ///< The stop_source, and what was bound to its slot, are gone.
     std::atomic<int> state{open}; ///< `open`, `closed` or a stop_reason.
@@ -41,21 +45,33 @@ stop_source::stop_source(boost::asio::any_io_executor executor)
 
 stop_source::~stop_source() { shared_->gone = true; }
 
-bool stop_source::request(stop_reason reason) noexcept {
+bool stop_source::request(stop_reason reason) noexcept { return shared_->request(reason); }
+
+void stop_source::stop_if(std::function<bool()> is_lost, stop_reason reason) {
+    shared_->is_lost = std::move(is_lost);
+    shared_->lost_reason = reason;
+}
+
+bool stop_source::shared::request(stop_reason reason) noexcept {
     int before = open;
-    if (!shared_->state.compare_exchange_strong(before, static_cast<int>(reason))) {
+    if (!state.compare_exchange_strong(before, static_cast<int>(reason))) {
         return before != closed;
     }
     try {
         // Posted, never called here: the caller may be inside the operation to be cancelled.
-        boost::asio::post(shared_->executor, [shared = shared_] { shared->cancel(); });
+        boost::asio::post(executor, [self = shared_from_this()] { self->cancel(); });
     } catch (const std::exception&) {
         // No memory: the run sees the request at its next check.
     }
     return true;
 }
 
-bool stop_source::requested() const noexcept { return shared_->state >= 0; }
+bool stop_source::requested() const noexcept {
+    if (shared_->state == open && shared_->is_lost && shared_->is_lost()) {
+        (void)shared_->request(shared_->lost_reason);
+    }
+    return shared_->state >= 0;
+}
 
 stop_reason stop_source::reason() const noexcept {
     const int state = shared_->state;
@@ -63,6 +79,7 @@ stop_reason stop_source::reason() const noexcept {
 }
 
 std::optional<stop_reason> stop_source::close() noexcept {
+    (void)requested(); // What is lost must not end as if it were not.
     int before = open;
     if (shared_->state.compare_exchange_strong(before, closed) || before == closed) {
         return std::nullopt;

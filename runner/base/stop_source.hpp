@@ -10,6 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -31,6 +32,11 @@ public:
     /// Any thread, even from code that the run calls. The first reason counts. False: it came too
     /// late. Nothing is cancelled during this call.
     bool request(stop_reason reason) noexcept;
+
+    /// From now on requested() also asks `is_lost`, which must not throw and may be called on any
+    /// thread; once it is true, that counts as a request for `reason`. For what has no way to call
+    /// request() in time. To be called once, before the run starts.
+    void stop_if(std::function<bool()> is_lost, stop_reason reason);
 
     /// Any thread.
     [[nodiscard]] bool requested() const noexcept;

@@ -24,6 +24,7 @@ enum class errc {
     tool_name_clash,      ///< A client tool has a server tool's name, with "reject".
     thread_busy,          ///< Another run holds the thread (`active_run_id`), or the server does.
     conflict,             ///< The thread is not as the caller has seen it; read it again.
+    lease_lost,           ///< The caller no longer holds the thread; inside the process only.
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.
     run_id_reused,        ///< The runId was used before with a different body.
     run_expired,          ///< The run is known, but its log is gone.

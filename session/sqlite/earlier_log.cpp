@@ -73,7 +73,7 @@ void apply(run_jobs& jobs, sqlite_tables& tables, const earlier_commit& commit) 
         if (at.has_value() != commit.thread_exists || (at && at->size != commit.before)) {
             throw std::logic_error("a run begins on a thread that has changed");
         }
-        (void)jobs.begin(commit.key, *commit.begins, commit.change, std::nullopt);
+        (void)jobs.begin(commit.key, *commit.begins, commit.change, std::nullopt, nullptr);
         return;
     }
     if (!at) {
@@ -82,7 +82,7 @@ void apply(run_jobs& jobs, sqlite_tables& tables, const earlier_commit& commit) 
     if (at->size != commit.before) {
         throw std::logic_error("a thread is not as its run left it");
     }
-    (void)jobs.commit(commit.key, commit.change, std::nullopt);
+    (void)jobs.commit(commit.key, commit.change, std::nullopt, nullptr);
 }
 
 // A commit that does not fit must not keep the others out. A power cut can cause one.
@@ -125,7 +125,7 @@ void take_over_earlier_log(sqlite_tables& tables, const std::string& path, agui:
         return;
     }
     const left_behind found = read_all(db, path);
-    const lease_table no_leases;
+    lease_table no_leases;
     run_jobs jobs(tables, no_leases);
     {
         transaction change(db);

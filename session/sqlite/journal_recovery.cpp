@@ -48,7 +48,7 @@ void log_takeover::read(const journal_item& item) {
 }
 
 void log_takeover::suspect_active() {
-    for (const store::orphan& active : runs_.active(std::nullopt)) {
+    for (const sqlite_runs::active_run& active : runs_.active(std::nullopt)) {
         taken_run& run = run_of(active.run.number);
         run.is_suspect = true;
     }

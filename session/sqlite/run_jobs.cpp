@@ -12,8 +12,11 @@ namespace agui::session {
 
 result<begun_run> run_jobs::begin(
     const thread_key& key, const run_record& run, const changes& change,
-    std::optional<std::uint64_t> seen_version
+    std::optional<std::uint64_t> seen_version, const lease_ptr& held
 ) {
+    if (held && !held->is_held()) {
+        return lease_is_lost();
+    }
     check_answered(run, change);
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
     if (seen_version && *seen_version != (at ? at->version : 0)) {
@@ -50,12 +53,18 @@ result<begun_run> run_jobs::begin(
     if (at) {
         tables_.cache.stage(thread, at->version, change);
     }
+    const std::size_t messages = (at ? at->size.messages : 0) + change.messages.size();
+    leases_.set_begun(held, number, static_cast<node_index>(messages));
     return begun_run{number};
 }
 
 result<void> run_jobs::commit(
-    const thread_key& key, const changes& change, const std::optional<log_slice>& log
+    const thread_key& key, const changes& change, const std::optional<log_slice>& log,
+    const lease_ptr& held
 ) {
+    if (held && !held->is_held()) {
+        return lease_is_lost();
+    }
     const std::optional<sqlite_threads::position> at = tables_.threads.find(key);
     if (!at) {
         return no_such_thread();
@@ -100,22 +109,33 @@ std::optional<run_record> run_jobs::latest(const thread_key& key) {
     return tables_.runs.latest(key);
 }
 
-std::vector<store::orphan> run_jobs::orphans(const std::optional<thread_key>& thread) {
-    // The holders are read first: a run that ends in between releases its thread only once its end
-    // can be read. For runs that begin in between they are read once more.
-    const std::map<thread_key, std::string> holders = leases_.all();
-    pass_failpoint("store.leases_read");
-    std::vector<store::orphan> found = tables_.runs.active(thread);
-    pass_failpoint("store.orphans_read");
-    std::erase_if(found, [&](const store::orphan& lost) {
-        const auto held = holders.find(lost.key);
-        return (held != holders.end() && held->second == lost.run.run_id) ||
-               leases_.holder(lost.key) == lost.run.run_id;
-    });
-    for (store::orphan& lost : found) {
-        lost.last_sequence = tables_.log.last_sequence_of(lost.run.number);
+result<std::vector<store::orphan>> run_jobs::orphans(const lease& held) {
+    if (!held.is_held()) {
+        return lease_is_lost();
+    }
+    std::vector<store::orphan> found;
+    for (const sqlite_runs::active_run& each : tables_.runs.active(held.key())) {
+        if (each.run.run_id != held.run_id()) {
+            found.push_back({each.run, tables_.log.last_sequence_of(each.run.number)});
+        }
     }
     return found;
+}
+
+std::vector<lease_ptr> run_jobs::claim_orphans(std::size_t limit) {
+    std::vector<lease_ptr> claimed;
+    for (const sqlite_runs::active_run& each : tables_.runs.active(std::nullopt)) {
+        if (claimed.size() == limit) {
+            break;
+        }
+        // A run that has ended meanwhile is no orphan, which who asks for the thread's orphans
+        // sees.
+        pass_failpoint("store.orphan_found");
+        if (auto held = leases_.acquire(each.key, {})) {
+            claimed.push_back(std::move(*held));
+        }
+    }
+    return claimed;
 }
 
 } // namespace agui::session

@@ -17,26 +17,29 @@ namespace agui::session {
 class run_jobs {
 public:
     /// The arguments must outlive this.
-    run_jobs(sqlite_tables& tables, const lease_table& leases) : tables_(tables), leases_(leases) {}
+    run_jobs(sqlite_tables& tables, lease_table& leases) : tables_(tables), leases_(leases) {}
 
     // To be called in a transaction.
     [[nodiscard]] result<begun_run> begin(
         const thread_key& key, const run_record& run, const changes& change,
-        std::optional<std::uint64_t> seen_version
+        std::optional<std::uint64_t> seen_version, const lease_ptr& held
     );
-    [[nodiscard]] result<void>
-    commit(const thread_key& key, const changes& change, const std::optional<log_slice>& log);
+    [[nodiscard]] result<void> commit(
+        const thread_key& key, const changes& change, const std::optional<log_slice>& log,
+        const lease_ptr& held
+    );
 
     // Records.
     [[nodiscard]] std::optional<run_record> find(const thread_key& key, const std::string& run_id);
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
-    [[nodiscard]] std::vector<store::orphan> orphans(const std::optional<thread_key>& thread);
+    [[nodiscard]] result<std::vector<store::orphan>> orphans(const lease& held);
+    [[nodiscard]] std::vector<lease_ptr> claim_orphans(std::size_t limit);
 
 private:
     sqlite_tables& tables_;
-    const lease_table& leases_;
+    lease_table& leases_;
 };
 
 } // namespace agui::session

@@ -129,13 +129,13 @@ std::optional<run_record> sqlite_runs::latest(const thread_key& key) {
     return row.next() ? std::optional(run_of(row)) : std::nullopt;
 }
 
-std::vector<store::orphan> sqlite_runs::active(const std::optional<thread_key>& thread) {
+std::vector<sqlite_runs::active_run> sqlite_runs::active(const std::optional<thread_key>& thread) {
     statement select(
         db_, "SELECT t.principal, t.thread_id, " + std::string(run_columns) +
                  " FROM runs r JOIN threads t ON t.id = r.thread WHERE r.status = 'active' "
                  "AND (?1 = 0 OR t.principal = ?2 AND t.thread_id = ?3) ORDER BY r.number"
     );
-    std::vector<store::orphan> found;
+    std::vector<active_run> found;
     const thread_key wanted = thread.value_or(thread_key());
     statement::rows row =
         select.query(std::int64_t{thread.has_value()}, wanted.principal, wanted.thread_id);

@@ -36,9 +36,12 @@ public:
     [[nodiscard]] std::optional<run_record>
     find_by_key(const thread_key& key, const std::string& idempotency_key);
     [[nodiscard]] std::optional<run_record> latest(const thread_key& key);
-    /// Active runs, of one thread or of all, in the order in which they began; their last_sequence
-    /// is not set.
-    [[nodiscard]] std::vector<store::orphan> active(const std::optional<thread_key>& thread);
+    struct active_run {
+        thread_key key;
+        run_record run;
+    };
+    /// Active runs, of one thread or of all, in the order in which they began.
+    [[nodiscard]] std::vector<active_run> active(const std::optional<thread_key>& thread);
 
     /// The numbers of the thread's runs.
     [[nodiscard]] std::vector<std::int64_t> of_thread(std::int64_t thread);

@@ -104,15 +104,15 @@ sqlite_store::read_thread(thread_key key, std::optional<std::string> run_id) {
     });
 }
 
-asio::awaitable<result<void>> sqlite_store::acquire(thread_key key, std::string run_id) {
+asio::awaitable<result<lease_ptr>> sqlite_store::acquire(thread_key key, std::string run_id) {
     co_return leases_.acquire(key, run_id);
 }
 
-void sqlite_store::release(const thread_key& key, std::string_view run_id) noexcept {
-    leases_.release(key, run_id);
-}
+void sqlite_store::release(const lease_ptr& held) noexcept { leases_.release(held); }
 
-std::string sqlite_store::active_run(const thread_key& key) const { return leases_.holder(key); }
+asio::awaitable<result<std::optional<thread_holder>>> sqlite_store::holder(thread_key key) {
+    co_return leases_.holder(key);
+}
 
 asio::awaitable<result<std::optional<thread_record>>> sqlite_store::load(thread_key key) {
     auto found = co_await read_thread(std::move(key), std::nullopt);
@@ -129,7 +129,7 @@ asio::awaitable<result<std::optional<thread_summary>>> sqlite_store::summary(thr
         }
     );
     if (found && found->has_value()) {
-        (*found)->active_run_id = leases_.holder((*found)->key);
+        (*found)->active_run_id = leases_.run_of((*found)->key);
     }
     co_return found;
 }
@@ -160,33 +160,35 @@ asio::awaitable<result<store::view>> sqlite_store::look_up(thread_key key, std::
 }
 
 asio::awaitable<result<begun_run>> sqlite_store::begin(
-    thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
+    thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+    lease_ptr held
 ) {
     return write<begun_run>([this, key = std::move(key), run = std::move(run),
-                             change = std::move(change), seen_version] {
-        return run_jobs_.begin(key, run, change, seen_version);
+                             change = std::move(change), seen_version, held = std::move(held)] {
+        return run_jobs_.begin(key, run, change, seen_version, held);
     });
 }
 
-asio::awaitable<result<void>> sqlite_store::commit(
-    thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
-) {
-    auto settle = [this, key, run_id = std::move(release_run_id)](const result<void>&) {
-        leases_.release_with_commit(key, run_id);
+asio::awaitable<result<void>>
+sqlite_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
+    auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log),
+                 held = by.held] {
+        return run_jobs_.commit(key, change, log, held);
     };
-    auto work = [this, key = std::move(key), change = std::move(change), log = std::move(log)] {
-        return run_jobs_.commit(key, change, log);
+    auto settle = [this, by = std::move(by)](const result<void>&) {
+        const lease_return returned(leases_, by);
     };
     return submit<void>(worker_, access::write, std::move(work), std::move(settle));
 }
 
 void sqlite_store::append_log(
-    const log_slice& slice, const std::shared_ptr<log_observer>& observer
+    const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
 ) {
     if (slice.ends.empty()) {
         return;
     }
-    const live_logs::outcome outcome = tables_.live.append(slice);
+    const live_logs::outcome outcome =
+        held && !held->is_held() ? live_logs::outcome::refused : tables_.live.append(slice);
     if (outcome == live_logs::outcome::written_and_due || tables_.files.take_new_need()) {
         worker_.look_for_upkeep();
     }
@@ -286,7 +288,7 @@ asio::awaitable<result<thread_page>> sqlite_store::list(thread_query query) {
     });
     if (page) {
         for (thread_summary& summary : page->threads) {
-            summary.active_run_id = leases_.holder(summary.key);
+            summary.active_run_id = leases_.run_of(summary.key);
         }
     }
     co_return page;
@@ -345,13 +347,16 @@ asio::awaitable<result<void>> sqlite_store::erase_removed() {
     }
 }
 
-asio::awaitable<result<std::vector<store::orphan>>>
-sqlite_store::orphans(std::optional<thread_key> thread) {
-    return read<std::vector<orphan>>(
-        [this, thread = std::move(thread)]() -> result<std::vector<orphan>> {
-            return run_jobs_.orphans(thread);
-        }
-    );
+asio::awaitable<result<std::vector<store::orphan>>> sqlite_store::orphans(lease_ptr held) {
+    return read<std::vector<orphan>>([this, held = std::move(held)] {
+        return run_jobs_.orphans(*held);
+    });
+}
+
+asio::awaitable<result<std::vector<lease_ptr>>> sqlite_store::claim_orphans(std::size_t limit) {
+    return read<std::vector<lease_ptr>>([this, limit]() -> result<std::vector<lease_ptr>> {
+        return run_jobs_.claim_orphans(limit);
+    });
 }
 
 asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {

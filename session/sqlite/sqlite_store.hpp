@@ -36,9 +36,9 @@ public:
     sqlite_store(const sqlite_store&) = delete;
     sqlite_store& operator=(const sqlite_store&) = delete;
 
-    boost::asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override;
-    void release(const thread_key& key, std::string_view run_id) noexcept override;
-    std::string active_run(const thread_key& key) const override;
+    boost::asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override;
+    void release(const lease_ptr& held) noexcept override;
+    boost::asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key) override;
     boost::asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
     boost::asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
     boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
@@ -48,17 +48,19 @@ public:
     branches(thread_key key) override;
     boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<begun_run>> begin(
-        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
+        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+        lease_ptr held
     ) override;
-    boost::asio::awaitable<result<void>> commit(
-        thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
-    ) override;
+    boost::asio::awaitable<result<void>>
+    commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) override;
 
     boost::asio::awaitable<result<std::int64_t>>
     enqueue(thread_key key, queued_request request, queue_limits limits) override;
     boost::asio::awaitable<result<std::vector<queued_request>>> queued(thread_key key) override;
     boost::asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override;
-    void append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override;
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+    ) override;
     bool keeps_logs() const noexcept override { return true; }
     boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
@@ -74,7 +76,8 @@ public:
     boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) override;
     boost::asio::awaitable<result<bool>> remove(thread_key key) override;
-    boost::asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key> thread
+    boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
+    boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
     ) override;
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
     void close() override;

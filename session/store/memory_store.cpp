@@ -86,15 +86,15 @@ void store_changes(entry& target, const changes& change) {
 
 class memory_store final : public store {
 public:
-    asio::awaitable<result<void>> acquire(thread_key key, std::string run_id) override {
+    asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override {
         co_return leases_.acquire(key, run_id);
     }
 
-    void release(const thread_key& key, std::string_view run_id) noexcept override {
-        leases_.release(key, run_id);
-    }
+    void release(const lease_ptr& held) noexcept override { leases_.release(held); }
 
-    std::string active_run(const thread_key& key) const override { return leases_.holder(key); }
+    asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key) override {
+        co_return leases_.holder(key);
+    }
 
     asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override {
         co_return part_of(key, [](const thread_record& thread) { return thread; });
@@ -103,7 +103,7 @@ public:
     asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override {
         co_return part_of(key, [this](const thread_record& thread) {
             thread_summary found = summary_of(thread);
-            found.active_run_id = leases_.holder(thread.key);
+            found.active_run_id = leases_.run_of(thread.key);
             return found;
         });
     }
@@ -127,16 +127,16 @@ public:
     }
 
     asio::awaitable<result<begun_run>> begin(
-        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version
+        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+        lease_ptr held
     ) override {
-        co_return begin_now(std::move(key), std::move(run), change, seen_version);
+        co_return begin_now(std::move(key), std::move(run), change, seen_version, held);
     }
 
-    asio::awaitable<result<void>> commit(
-        thread_key key, changes change, std::optional<log_slice> log, std::string release_run_id
-    ) override {
+    asio::awaitable<result<void>>
+    commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) override {
         (void)log; // The writer of the log keeps it: keeps_logs() is false.
-        co_return commit_now(key, change, release_run_id);
+        co_return commit_now(key, change, by);
     }
 
     asio::awaitable<result<std::int64_t>>
@@ -164,9 +164,15 @@ public:
         }) > 0;
     }
 
-    void
-    append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) override {
-        if (observer && !slice.ends.empty()) {
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+    ) override {
+        if (!observer || slice.ends.empty()) {
+            return;
+        }
+        if (held && !held->is_held()) {
+            observer->on_failed();
+        } else {
             observer->on_durable(slice.first_sequence + slice.ends.size() - 1);
         }
     }
@@ -252,8 +258,16 @@ public:
         co_return true;
     }
 
-    asio::awaitable<result<std::vector<orphan>>> orphans(std::optional<thread_key>) override {
+    asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override {
+        if (!held->is_held()) {
+            co_return lease_is_lost();
+        }
         co_return std::vector<orphan>();
+    }
+
+    asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit) override {
+        (void)limit;
+        co_return std::vector<lease_ptr>();
     }
 
     void keep_attempt(failed_attempt attempt) override {
@@ -341,9 +355,12 @@ private:
     // or after all of it.
     result<begun_run> begin_now(
         thread_key key, run_record run, const changes& change,
-        std::optional<std::uint64_t> seen_version
+        std::optional<std::uint64_t> seen_version, const lease_ptr& held
     ) {
         const std::lock_guard lock(mutex_);
+        if (held && !held->is_held()) {
+            return lease_is_lost();
+        }
         const auto known = threads_.find(key);
         std::shared_ptr<entry> target;
         if (known != threads_.end()) {
@@ -380,6 +397,7 @@ private:
             target->runs.back().number = ++run_count_;
         }
         run.number = ++run_count_;
+        leases_.set_begun(held, run.number, static_cast<node_index>(target->thread.nodes.size()));
         target->thread.last_run_at = run.started_at;
         target->runs.push_back(std::move(run));
         if (known == threads_.end()) {
@@ -417,9 +435,11 @@ private:
         return target->queue.back().number;
     }
 
-    result<void>
-    commit_now(const thread_key& key, const changes& change, const std::string& release_run_id) {
-        const lease_return lease(leases_, key, release_run_id);
+    result<void> commit_now(const thread_key& key, const changes& change, const held_by& by) {
+        const lease_return returned(leases_, by);
+        if (by.held && !by.held->is_held()) {
+            return lease_is_lost();
+        }
         const std::shared_ptr<entry> target = find(key);
         if (!target) {
             return no_such_thread();
@@ -479,7 +499,7 @@ result<thread_page> memory_store::list_now(const thread_query& query) {
         page.next_cursor = found.empty() ? query.cursor : to_string(found.back().first);
     }
     for (auto& [place, summary] : found) {
-        summary.active_run_id = leases_.holder(summary.key);
+        summary.active_run_id = leases_.run_of(summary.key);
         page.threads.push_back(std::move(summary));
     }
     return page;

@@ -7,9 +7,12 @@
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/queued_request.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/store/lease.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +57,56 @@ struct log_slice {
 /// What begin() says about the run that it has stored.
 struct begun_run {
     std::int64_t number = 0;
+};
+
+/// Who holds a thread.
+struct thread_holder {
+    std::string run_id;          ///< Empty: a server itself.
+    std::int64_t run_number = 0; ///< 0: the run has not begun.
+    /// How many messages the thread had when the run had begun: later ones are the run's own.
+    node_index first_own_message = no_node;
+    bool is_here = false; ///< It was acquired through this store object, not by another process.
+};
+
+/// What begin() and commit() store beside the change, for who holds the thread.
+struct held_by {
+    /// The holder's lease: errc::lease_lost if it has been released or lost. Null: nothing is
+    /// checked, because the caller knows that it is alone.
+    lease_ptr held = nullptr;
+    /// The thread is free when the call returns, even if it fails.
+    bool releases = false;
+};
+
+/// A wish that a run end, from another process.
+struct stop_request {
+    thread_key key;
+    std::optional<std::string> run_id; ///< nullopt: whatever runs on the thread.
+    std::string reason;                ///< Opaque to stores; at most 64 bytes.
+};
+
+/// What other processes on the same store want of this one. Called on the store's thread; must not
+/// block.
+class peer_handler {
+public:
+    virtual ~peer_handler() = default;
+    virtual void on_stop_request(const stop_request& request) noexcept = 0;
+    /// How many readers follow a run of this process in the process `peer`; 0: none any more. Told
+    /// again whenever it changes, and at times when it has not.
+    virtual void
+    on_peer_readers(std::int64_t run_number, std::int64_t peer, std::size_t readers) noexcept = 0;
+};
+
+/// Wakes one that follows a run which another process has. Destroying it ends the watch.
+class run_watch {
+public:
+    virtual ~run_watch() = default;
+    /// Returns when the run's log may have grown, or the run may have ended or been lost, since the
+    /// last call returned; at `deadline`; or for no reason. One wait at a time, on the executor of
+    /// the watch.
+    [[nodiscard]] virtual boost::asio::awaitable<void>
+    wait_until(std::chrono::steady_clock::time_point deadline) = 0;
+    /// Reports to the process that has the run how many readers follow it here, at first 0.
+    virtual void set_readers(std::size_t count) = 0;
 };
 
 /// A thread without its messages.
@@ -108,16 +161,19 @@ public:
     virtual ~store() = default;
 
     /// Reserves the thread for a run, until release() or a commit() that releases it. At most one
-    /// run holds a thread (P7): errc::thread_busy, with active_run_id, while it is held. With an
-    /// empty id the server itself holds the thread, and nobody is told a run id.
-    [[nodiscard]] virtual boost::asio::awaitable<result<void>>
+    /// run of all processes holds a thread (P7): errc::thread_busy, with active_run_id, while it is
+    /// held. With an empty id the server itself holds the thread, and nobody is told a run id. The
+    /// lease of a process that has not renewed it in time counts no longer.
+    [[nodiscard]] virtual boost::asio::awaitable<result<lease_ptr>>
     acquire(thread_key key, std::string run_id) = 0;
 
-    /// Frees the thread if `run_id` holds it; otherwise does nothing. Never blocks.
-    virtual void release(const thread_key& key, std::string_view run_id) noexcept = 0;
+    /// Frees the thread, if the lease still holds it. Never blocks: what another process sees may
+    /// change a moment later.
+    virtual void release(const lease_ptr& held) noexcept = 0;
 
-    /// The run that holds the thread in this process. Empty: nobody does, or the server itself.
-    [[nodiscard]] virtual std::string active_run(const thread_key& key) const = 0;
+    /// Who holds the thread, in whatever process; nullopt: nobody.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_holder>>>
+    holder(thread_key key) = 0;
 
     /// A copy of the thread; nullopt: there is no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<thread_record>>>
@@ -150,21 +206,20 @@ public:
     /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
     /// thread if there is none. `seen_version` is that of the thread for which `change` was made
     /// (thread_record::version; 0: there was no thread). errc::conflict: the thread has another by
-    /// now. Without it nothing is checked. errc::run_id_reused: the thread has a run with that id
-    /// or idempotency key, or with one of changes::answered. std::logic_error also if
-    /// changes::dequeued names what is not in the queue, and if changes::answered does not fit
-    /// (check_answered).
+    /// now. Without it nothing is checked. errc::lease_lost: `held` is worth nothing any more.
+    /// errc::run_id_reused: the thread has a run with that id or idempotency key, or with one of
+    /// changes::answered. std::logic_error also if changes::dequeued names what is not in the
+    /// queue, and if changes::answered does not fit (check_answered).
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change,
-        std::optional<std::uint64_t> seen_version = std::nullopt
+        std::optional<std::uint64_t> seen_version = std::nullopt, lease_ptr held = nullptr
     ) = 0;
 
     /// Stores `change`; it is durable when this returns. The entries in `log` are part of the same
-    /// transaction. With `release_run_id`, the thread is no longer held by that run when this
-    /// returns, even if it fails. errc::not_found: there is no such thread, or it was removed.
+    /// transaction. errc::not_found: there is no such thread, or it was removed. errc::lease_lost:
+    /// `by.held` is worth nothing any more, and nothing was stored.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> commit(
-        thread_key key, changes change, std::optional<log_slice> log = std::nullopt,
-        std::string release_run_id = {}
+        thread_key key, changes change, std::optional<log_slice> log = std::nullopt, held_by by = {}
     ) = 0;
 
     // The queue of a thread: requests whose messages wait for the thread's next run, which takes
@@ -183,10 +238,12 @@ public:
     withdraw(thread_key key, std::int64_t number) = 0;
 
     /// Makes entries of a run that has begun, and has not ended, durable. `observer` (may be null)
-    /// learns the outcome, during this call or later. Cheap: it writes to a file, and may wake the
-    /// store's thread.
-    virtual void
-    append_log(const log_slice& slice, const std::shared_ptr<log_observer>& observer) = 0;
+    /// learns the outcome, during this call or later; with a `held` that is worth nothing any more,
+    /// that they are lost. Cheap: it writes to a file or a queue, and may wake the store's thread.
+    virtual void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer,
+        const lease_ptr& held = nullptr
+    ) = 0;
 
     /// True: read_log() serves logs of ended runs. False: whoever writes a log must keep it.
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;
@@ -228,17 +285,38 @@ public:
     /// there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
-    /// An active run that does not hold its thread: an earlier process left it, or its end could
-    /// not be stored.
+    /// An active run that does not hold its thread: an earlier process left it, its process has
+    /// lost its lease, or its end could not be stored.
     struct orphan {
-        thread_key key;
         run_record run;
         std::uint64_t last_sequence = 0; ///< Of its log.
     };
-    /// The orphans of one thread, or of all, in the order in which they began. The caller must end
-    /// them.
-    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>>
-    orphans(std::optional<thread_key> thread = std::nullopt) = 0;
+    /// The orphans of a thread, in the order in which they began. The caller holds the thread and
+    /// must end them. errc::lease_lost.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held
+    ) = 0;
+    /// Threads that have orphans and are not held, at most `limit` of them, each acquired for the
+    /// server itself: the caller must end the orphans and release the thread. Of several processes
+    /// that ask at once, one gets it. Empty: there are none (at the moment).
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<lease_ptr>>>
+    claim_orphans(std::size_t limit) = 0;
+
+    // Other processes on the same store.
+
+    /// True: there may be some, so that a run which is active, but not here, may be elsewhere. The
+    /// rest of these calls is for such a store; others do nothing for them.
+    [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
+    /// Null: nobody is told any more. It must be set before the first run, and outlive the calls.
+    virtual void set_peer_handler(peer_handler* handler) { (void)handler; }
+    /// Tells every other process; returns once the store has the request, not once it has taken
+    /// effect.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>> request_stop(stop_request request);
+    /// Watches a run of another process, which must be active.
+    [[nodiscard]] virtual std::unique_ptr<run_watch>
+    watch(std::int64_t run_number, boost::asio::any_io_executor executor);
+
+    /// Why the store cannot be used at the moment, in a few words for an operator. Empty: it can.
+    [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
     /// Which logs of ended runs, and which failed attempts, drop_logs() keeps.
     struct log_limits {

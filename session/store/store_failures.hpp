@@ -22,6 +22,10 @@ namespace agui::session {
     return {errc::conflict, "the thread has changed since it was read"};
 }
 
+[[nodiscard]] inline failure lease_is_lost() {
+    return {errc::lease_lost, "another process may have the thread by now: try again"};
+}
+
 /// The run is known, but its log or a part of it is gone.
 [[nodiscard]] inline failure log_is_gone() {
     return {errc::run_expired, "the log of this run is gone"};

@@ -59,7 +59,7 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
         thread, gateway::history_of(settings_, tools_, *input), settings_.history
     );
     if (!offered || !plan) {
-        store_->release(key, run_id);
+        store_->release(*acquired);
         co_return false;
     }
     gateway::complete_change(*plan, *input, thread, agent_, settings_.history, 1);
@@ -80,7 +80,8 @@ asio::awaitable<bool> input_pipeline::take(std::string_view body) {
     run.status = session::run_status::finished;
     run.ended_at = 2;
     end.run = run;
-    const auto ended = co_await store_->commit(key, std::move(end), std::nullopt, run_id);
+    const auto ended =
+        co_await store_->commit(key, std::move(end), std::nullopt, {*acquired, true});
     if (!ended) {
         throw std::runtime_error("the run could not be ended");
     }

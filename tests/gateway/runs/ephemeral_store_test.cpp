@@ -16,9 +16,10 @@ class EphemeralStore : public coroutine_test {
 protected:
     void add(const session::thread_key& key, std::size_t bytes) {
         session::store& store = threads_->store();
-        EXPECT_TRUE(run(store.acquire(key, "r")).has_value());
+        const auto held = run(store.acquire(key, "r"));
+        ASSERT_TRUE(held.has_value());
         EXPECT_TRUE(run(store.begin(key, run_of("r"), user_turn("u", "hi"))).has_value());
-        store.release(key, "r");
+        store.release(*held);
         grow(key, bytes);
     }
 
@@ -47,17 +48,18 @@ TEST_F(EphemeralStore, RemovesTheOldestThatAreTooMuch) {
 
     EXPECT_FALSE(has(first_));
     EXPECT_TRUE(has(second_));
-    EXPECT_EQ(threads_->store().active_run(first_), "");
+    EXPECT_FALSE(run(threads_->store().holder(first_))->has_value());
 }
 
 TEST_F(EphemeralStore, RemovesOneThatARunHoldsLater) {
     add(first_, 600);
-    ASSERT_TRUE(run(threads_->store().acquire(first_, "r2")).has_value());
+    const auto held = run(threads_->store().acquire(first_, "r2"));
+    ASSERT_TRUE(held.has_value());
 
     add(second_, 600);
     EXPECT_TRUE(has(first_));
 
-    threads_->store().release(first_, "r2");
+    threads_->store().release(*held);
     add(third_, 1);
     EXPECT_FALSE(has(second_)) << "the one that was held counts as newer";
     grow(third_, 600);

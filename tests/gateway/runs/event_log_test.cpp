@@ -48,16 +48,20 @@ class log_only_store final : public session::store {
 public:
     std::vector<appended_slice> log;
 
-    void append_log(
-        const session::log_slice& slice, const std::shared_ptr<session::log_observer>& observer
-    ) override {
+    void
+    append_log(const session::log_slice& slice, const std::shared_ptr<session::log_observer>& observer, const session::lease_ptr&)
+        override {
         log.push_back({slice, observer});
     }
     bool keeps_logs() const noexcept override { return true; }
     void close() override {}
-    void release(const session::thread_key&, std::string_view) noexcept override {}
-    std::string active_run(const session::thread_key&) const override { return {}; }
-    boost::asio::awaitable<result<void>> acquire(session::thread_key, std::string) override {
+    void release(const session::lease_ptr&) noexcept override {}
+    boost::asio::awaitable<result<std::optional<session::thread_holder>>> holder(session::thread_key
+    ) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<session::lease_ptr>>
+    acquire(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<std::optional<session::thread_record>>> load(session::thread_key
@@ -86,13 +90,14 @@ public:
     find_run_by_key(session::thread_key, std::string) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<session::begun_run>>
-    begin(session::thread_key, session::run_record, session::changes, std::optional<std::uint64_t>)
-        override {
+    boost::asio::awaitable<result<session::begun_run>> begin(
+        session::thread_key, session::run_record, session::changes, std::optional<std::uint64_t>,
+        session::lease_ptr
+    ) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<void>> commit(
-        session::thread_key, session::changes, std::optional<session::log_slice>, std::string
+        session::thread_key, session::changes, std::optional<session::log_slice>, session::held_by
     ) override {
         throw std::logic_error("not used");
     }
@@ -134,8 +139,11 @@ public:
     boost::asio::awaitable<result<bool>> remove(session::thread_key) override {
         throw std::logic_error("not used");
     }
-    boost::asio::awaitable<result<std::vector<orphan>>>
-    orphans(std::optional<session::thread_key>) override {
+    boost::asio::awaitable<result<std::vector<orphan>>> orphans(session::lease_ptr) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::vector<session::lease_ptr>>> claim_orphans(std::size_t
+    ) override {
         throw std::logic_error("not used");
     }
     boost::asio::awaitable<result<void>> drop_logs(log_limits) override {
@@ -225,7 +233,7 @@ TEST_F(EventLog, StoresWhatWasHeldBackOnceItHasANumber) {
     EXPECT_EQ(read_all(*log, at), frame(1, started)) << "visible at once";
     EXPECT_TRUE(store.log.empty());
 
-    log->set_run_number(9);
+    log->set_run(9, nullptr);
     add(*log, text_start);
     settle();
 

@@ -31,7 +31,7 @@ protected:
         log_ = live_run::make_log(context().get_executor(), *store_, false, nullptr);
         run_ = std::make_shared<live_run>(
             context().get_executor(), *store_, time_, logger_, log_,
-            gateway::conversation_key{key_of("t"), false}, std::move(record), 0, settings
+            gateway::conversation_key{key_of("t"), false}, held_, std::move(record), 0, settings
         );
     }
 
@@ -50,6 +50,7 @@ protected:
     }
 
     const std::unique_ptr<session::store> store_ = session::make_memory_store();
+    const session::lease_ptr held_ = std::make_shared<session::lease>(key_of("t"), "r", 1);
     manual_clock time_{5000};
     memory_logger logger_;
     std::shared_ptr<event_log> log_;

@@ -18,7 +18,6 @@ namespace {
 
 using gateway::recover_orphans;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const std::string started =
     R"({"type":"RUN_STARTED","timestamp":1,"threadId":"thread_1","runId":"r","protocolVersion":"1.1"})";
@@ -48,9 +47,11 @@ protected:
     }
 
     void end_all(session::store& store) {
-        const auto remaining = run(recover_orphans({store, tools_, ids_, time_, log()}, store));
-        ASSERT_TRUE(remaining.has_value());
-        EXPECT_THAT(*remaining, IsEmpty());
+        const session::lease_ptr held = get(store.acquire(thread_1, {}));
+        const auto ended = run(recover_orphans({store, tools_, ids_, time_, log()}, store, held));
+        store.release(held);
+        ASSERT_TRUE(ended.has_value());
+        EXPECT_TRUE(*ended);
     }
 
     std::vector<session::log_entry> log_of(session::store& store) {

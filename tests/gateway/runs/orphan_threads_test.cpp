@@ -20,7 +20,12 @@ protected:
     bool is_recovered() {
         return get(store_->find_run(thread_1, "r"))->status == session::run_status::failed;
     }
-    bool recover_held() { return run(threads_.recover_held(*store_, place_)); }
+    bool recover_held() {
+        const session::lease_ptr held = get(store_->acquire(thread_1, "r2"));
+        const bool recovered = run(threads_.recover_held(*store_, place_, held));
+        store_->release(held);
+        return recovered;
+    }
     bool recover() { return run(threads_.recover(*store_, place_)); }
 
     const conversation_key place_{thread_1, false};
@@ -37,7 +42,7 @@ protected:
 };
 
 TEST_F(OrphanThreads, AreAllRecoveredAtFirst) {
-    run(threads_.recover_all());
+    EXPECT_TRUE(run(threads_.recover_all()));
 
     EXPECT_TRUE(is_recovered());
 }
@@ -54,16 +59,16 @@ TEST_F(OrphanThreads, AreLookedAtOnlyWhereThereMayBeOne) {
 
 TEST_F(OrphanThreads, AreNotTakenFromWhoHoldsThem) {
     threads_.add(place_);
-    done(store_->acquire(thread_1, "r2"));
+    const session::lease_ptr held = get(store_->acquire(thread_1, "r2"));
 
     EXPECT_FALSE(recover());
     EXPECT_FALSE(is_recovered());
-    EXPECT_EQ(store_->active_run(thread_1), "r2");
+    EXPECT_TRUE(held->is_held());
 
-    store_->release(thread_1, "r2");
+    store_->release(held);
     EXPECT_TRUE(recover());
     EXPECT_TRUE(is_recovered());
-    EXPECT_EQ(store_->active_run(thread_1), "");
+    EXPECT_FALSE(get(store_->holder(thread_1)));
 }
 
 #ifdef AGUI_FAILPOINTS
@@ -75,7 +80,7 @@ TEST_F(OrphanThreads, AreTriedAgainUntilTheyAreRecovered) {
                 throw std::runtime_error("the store fails");
             }
         });
-        run(threads_.recover_all());
+        EXPECT_FALSE(run(threads_.recover_all()));
         EXPECT_FALSE(recover());
         EXPECT_FALSE(is_recovered());
     }

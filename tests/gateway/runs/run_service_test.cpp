@@ -121,7 +121,7 @@ TEST_F(RunService, WhatIsAcceptedHasALogAndNothingStored) {
     EXPECT_EQ(accepted.log->last_sequence(), 0U);
     EXPECT_FALSE(accepted.log->ended());
     EXPECT_FALSE(run(store_->load(key_))->has_value());
-    EXPECT_EQ(store_->active_run(key_), "");
+    EXPECT_FALSE(run(store_->holder(key_))->has_value());
 }
 
 TEST_F(RunService, TheRunIsReadFromTheLogOfItsAcceptance) {
@@ -195,7 +195,8 @@ TEST_F(RunService, ADrainWaitsForWhatIsAccepted) {
 }
 
 TEST_F(RunService, IsAcceptedOnABusyThreadAndBeginsOnAFreeOne) {
-    ASSERT_TRUE(run(store_->acquire(key_, "other")).has_value());
+    const auto held = run(store_->acquire(key_, "other"));
+    ASSERT_TRUE(held.has_value());
     accepted_run first = accept("r1");
     const auto log = first.log;
 
@@ -204,7 +205,7 @@ TEST_F(RunService, IsAcceptedOnABusyThreadAndBeginsOnAFreeOne) {
     EXPECT_EQ(begun.error().code, errc::thread_busy);
     EXPECT_EQ(log->last_sequence(), 0U);
 
-    store_->release(key_, "other");
+    store_->release(*held);
     EXPECT_TRUE(run(runs_.begin(accept("r2"))).has_value());
 }
 

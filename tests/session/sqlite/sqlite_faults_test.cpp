@@ -157,15 +157,15 @@ TEST_F(SqliteStoreFailure, IsLoggedOnceUntilItIsOver) {
 TEST_F(SqliteStoreFailure, TheThreadIsFreeAfterACommitThatCouldNotBeWritten) {
     failing_vfs files;
     const std::unique_ptr<store> subject = open("store.db", durability::power);
-    done(subject->acquire(thread_1, "run_1"));
+    const lease_ptr held = get(subject->acquire(thread_1, "run_1"));
     begin(*subject, thread_1, "run_1");
     files.fail_at(1, failing_vfs::failure::from_then_on);
 
-    const auto committed = run(subject->commit(thread_1, {}, std::nullopt, "run_1"));
+    const auto committed = run(subject->commit(thread_1, {}, std::nullopt, {held, true}));
     files.heal();
 
     EXPECT_FALSE(committed);
-    EXPECT_EQ(subject->active_run(thread_1), "");
+    EXPECT_FALSE(get(subject->holder(thread_1)));
 }
 
 } // namespace

@@ -86,7 +86,7 @@ TEST_F(SqliteJournal, SurvivesAKilledProcessTogetherWithCommits) {
     {
         const std::unique_ptr<store> after = open_killed_copy("killed.db");
         expect_entries(*after, number, 202);
-        EXPECT_EQ(get(after->orphans()).at(0).last_sequence, 202U);
+        EXPECT_EQ(test::orphans_of(*after).at(0).last_sequence, 202U);
         end(*after, number, 203);
         expect_entries(*after, number, 203);
     }

@@ -113,7 +113,7 @@ TEST_F(SqliteQueue, IsThereAfterAKill) {
     {
         const std::unique_ptr<store> killed = open_killed_copy("waiting.db");
         expect_waiting(*killed);
-        ASSERT_EQ(get(killed->orphans()).size(), 1U);
+        ASSERT_EQ(test::orphans_of(*killed).size(), 1U);
         begin_run(*killed, thread_1, run_of("run_2"), taking_all(*killed));
         expect_taken(*killed);
     }
@@ -122,7 +122,7 @@ TEST_F(SqliteQueue, IsThereAfterAKill) {
 
     const std::unique_ptr<store> killed = open_killed_copy("taken.db");
     expect_taken(*killed);
-    EXPECT_EQ(get(killed->orphans()).size(), 2U) << "the first run, and the one that took them";
+    EXPECT_EQ(test::orphans_of(*killed).size(), 2U) << "the first run, and the one that took them";
     EXPECT_GT(enqueue(*killed, "run_4"), 2);
 }
 

@@ -106,7 +106,7 @@ TEST_F(SqliteRemoval, GoesOnAfterAKill) {
         {
             const std::unique_ptr<store> killed = open(name);
             EXPECT_FALSE(get(killed->load(thread_1)));
-            EXPECT_TRUE(get(killed->orphans()).empty());
+            EXPECT_TRUE(test::orphans_of(*killed).empty());
             // Another one of that name meanwhile, and not with the rows of the first.
             make_thread(*killed, thread_1, 2);
             EXPECT_EQ(get(killed->load(thread_1))->nodes.size(), 2U);

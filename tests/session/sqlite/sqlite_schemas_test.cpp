@@ -70,7 +70,7 @@ TEST_P(SqliteSchemas, LogsAreThereOrSaidToBeGone) {
         EXPECT_EQ(log.error().code, errc::run_expired);
     }
 
-    const auto orphans = get(subject->orphans());
+    const auto orphans = test::orphans_of(*subject);
     ASSERT_EQ(orphans.size(), 1U);
     EXPECT_EQ(orphans[0].key, under_way());
     EXPECT_EQ(orphans[0].run.run_id, "run_of_under_way");
@@ -87,7 +87,7 @@ TEST_P(SqliteSchemas, AHandOffIsFinished) {
     EXPECT_EQ(pending[0].message_id, "m2");
     EXPECT_EQ(pending[0].arguments, R"({"color":"blue"})");
 
-    done(subject->acquire(handed_off(), "run_2"));
+    const lease_ptr held = get(subject->acquire(handed_off(), "run_2"));
     changes answered;
     stored_message answer = test::user_message("m3", "done", 1);
     answer.message.role = role::tool;
@@ -105,8 +105,9 @@ TEST_P(SqliteSchemas, AHandOffIsFinished) {
     second.status = run_status::finished;
     second.last_sequence = 1;
     end.run = second;
-    done(subject->commit(handed_off(), end, test::slice_of(second.number, 1, {"terminal"}), "run_2")
-    );
+    done(subject->commit(
+        handed_off(), end, test::slice_of(second.number, 1, {"terminal"}), {held, true}
+    ));
     subject.reset();
 
     subject = open();

@@ -43,22 +43,24 @@ TEST_F(SqliteStore, HasEverythingAgainAfterItWasClosed) {
     EXPECT_EQ(
         frames_of(get(subject->read_log(number, 0, 10))), (std::vector<std::string>{"a", "b", "c"})
     );
-    EXPECT_TRUE(get(subject->orphans()).empty());
+    EXPECT_TRUE(test::orphans_of(*subject).empty());
     EXPECT_GT(begin(*subject, thread_1, "run_2"), number);
 }
 
 TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
     const std::unique_ptr<store> subject = open();
-    done(subject->acquire(thread_1, "run_1"));
+    const lease_ptr held = get(subject->acquire(thread_1, "run_1"));
     begin(*subject, thread_1, "run_1");
     begin(*subject, key_of("thread_2"), "run_1");
-    subject->release(thread_1, "run_1");
+    EXPECT_EQ(test::orphans_of(*subject).size(), 1U);
+    subject->release(held);
 
-    const std::vector<store::orphan> of_one = get(subject->orphans(thread_1));
-
+    const lease_ptr next = get(subject->acquire(thread_1, "run_2"));
+    const std::vector<store::orphan> of_one = get(subject->orphans(next));
     ASSERT_EQ(of_one.size(), 1U);
-    EXPECT_EQ(of_one[0].key, thread_1);
-    EXPECT_EQ(get(subject->orphans()).size(), 2U);
+    EXPECT_EQ(of_one[0].run.run_id, "run_1");
+    subject->release(next);
+    EXPECT_EQ(test::orphans_of(*subject).size(), 2U);
 }
 
 TEST_F(SqliteStore, CloseWritesWhatIsQueued) {
@@ -109,7 +111,7 @@ TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
     ASSERT_TRUE(observer->wait_durable(3));
     const std::unique_ptr<store> after = open_killed_copy("killed.db");
 
-    const std::vector<store::orphan> orphans = get(after->orphans());
+    const std::vector<test::lost_run> orphans = test::orphans_of(*after);
     ASSERT_EQ(orphans.size(), 2U);
     EXPECT_EQ(orphans[0].key, thread_1);
     EXPECT_EQ(orphans[0].run.number, first);
@@ -120,13 +122,13 @@ TEST_F(SqliteStore, RunsOfAKilledProcessAreOrphansUntilTheyAreEnded) {
     EXPECT_EQ(orphans[1].last_sequence, 0U);
 
     // The lost run does not hold its thread; it is ended with one more entry.
-    done(after->acquire(thread_1, "run_9"));
+    const lease_ptr held = get(after->acquire(thread_1, "run_9"));
     changes end;
     end.run = orphans[0].run;
     end.run->status = run_status::failed;
     end.run->last_sequence = 4;
-    done(after->commit(thread_1, end, slice_of(first, 4, {"lost"})));
-    EXPECT_EQ(get(after->orphans()).size(), 1U);
+    done(after->commit(thread_1, end, slice_of(first, 4, {"lost"}), {.held = held}));
+    EXPECT_EQ(test::orphans_of(*after).size(), 1U);
     EXPECT_EQ(get(after->read_log(first, 3, 10)).at(0).json, "lost");
 }
 

@@ -47,8 +47,10 @@ protected:
         return std::move(outcome).value();
     }
 
-    errc failure_of(boost::asio::awaitable<result<void>> call) {
-        const result<void> outcome = run(std::move(call));
+    /// errc::internal: it has not failed.
+    template <class T>
+    errc failure_of(boost::asio::awaitable<result<T>> call) {
+        const result<T> outcome = run(std::move(call));
         return outcome ? errc::internal : outcome.error().code;
     }
 
@@ -65,6 +67,16 @@ protected:
         const std::uint64_t version = seen.thread ? seen.thread->version : 0;
         return get(store_->begin(key, run_of(std::move(run_id)), std::move(change), version))
             .number;
+    }
+
+    session::lease_ptr acquire(const session::thread_key& key, std::string run_id) {
+        return get(store_->acquire(key, std::move(run_id)));
+    }
+
+    /// Empty: nobody holds the thread, or the server itself.
+    std::string active_run(const session::thread_key& key) {
+        const auto holder = get(store_->holder(key));
+        return holder ? holder->run_id : std::string();
     }
 
     session::thread_record load(const session::thread_key& key) {

@@ -301,7 +301,7 @@ TEST_P(StoreContract, ShowsWhatAThreadIsWithoutItsMessages) {
     first.title = "A title";
     first.metadata = json::object{{"a", 1}};
     begin(thread_1, "run_1", first);
-    done(subject().acquire(thread_1, "run_1"));
+    const lease_ptr held = acquire(thread_1, "run_1");
 
     const auto found = get(subject().summary(thread_1));
 
@@ -556,8 +556,8 @@ TEST_P(StoreContract, PrincipalsDoNotMeet) {
     EXPECT_TRUE(get(subject().list(query_of("bob"))).threads.empty());
     EXPECT_FALSE(get(subject().remove(theirs)));
     EXPECT_NE(begin(theirs, "run_1"), 0);
-    done(subject().acquire(mine, "run_1"));
-    done(subject().acquire(theirs, "run_1"));
+    EXPECT_TRUE(acquire(mine, "run_1")->is_held());
+    EXPECT_TRUE(acquire(theirs, "run_1")->is_held());
     EXPECT_EQ(load(mine).nodes.size(), 1U);
     EXPECT_TRUE(load(theirs).nodes.empty());
 }
@@ -569,7 +569,7 @@ TEST_P(StoreContract, HundredAcquirersHaveOneWinner) {
     for (int i = 0; i < 100; ++i) {
         asio::co_spawn(
             pool, subject().acquire(thread_1, "run_" + std::to_string(i)),
-            [&](std::exception_ptr error, result<void> outcome) {
+            [&](std::exception_ptr error, result<lease_ptr> outcome) {
                 if (!error && outcome) {
                     ++winners;
                 } else if (!error && outcome.error().code == errc::thread_busy &&
@@ -586,52 +586,106 @@ TEST_P(StoreContract, HundredAcquirersHaveOneWinner) {
 }
 
 TEST_P(StoreContract, OnlyTheHolderReleases) {
-    done(subject().acquire(thread_1, "run_1"));
-
-    subject().release(thread_1, "run_2");
-    EXPECT_EQ(subject().active_run(thread_1), "run_1");
+    const lease_ptr first = acquire(thread_1, "run_1");
+    EXPECT_EQ(active_run(thread_1), "run_1");
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_1")), errc::thread_busy);
+    subject().release(first);
+    EXPECT_FALSE(get(subject().holder(thread_1)));
+    const lease_ptr second = acquire(thread_1, "run_2");
+    EXPECT_GT(second->token(), first->token());
 
-    subject().release(thread_1, "run_1");
-    EXPECT_EQ(subject().active_run(thread_1), "");
-    EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_2")), errc::internal);
+    subject().release(first);
+
+    EXPECT_EQ(active_run(thread_1), "run_2");
+    EXPECT_TRUE(second->is_held());
+    EXPECT_FALSE(first->is_held());
+    EXPECT_FALSE(first->is_lost()) << "it was given back before another could have it";
+}
+
+TEST_P(StoreContract, SaysWhoHoldsAThread) {
+    EXPECT_FALSE(get(subject().holder(thread_1)));
+    const lease_ptr held = acquire(thread_1, "run_1");
+    EXPECT_EQ(get(subject().holder(thread_1))->run_number, 0);
+
+    const std::int64_t number =
+        get(subject().begin(thread_1, run_of("run_1"), user_turn("m1", "Hi"), 0, held)).number;
+
+    const auto holder = get(subject().holder(thread_1));
+    ASSERT_TRUE(holder);
+    EXPECT_EQ(holder->run_id, "run_1");
+    EXPECT_EQ(holder->run_number, number);
+    EXPECT_EQ(holder->first_own_message, 1U);
+    EXPECT_TRUE(holder->is_here);
 }
 
 TEST_P(StoreContract, WhatTheServerHoldsItselfIsNobodysRun) {
     get(subject().begin(thread_1, run_of("run_0"), {}));
-    done(subject().acquire(thread_1, ""));
+    const lease_ptr held = acquire(thread_1, "");
 
-    const result<void> refused = run(subject().acquire(thread_1, "run_1"));
+    const auto refused = run(subject().acquire(thread_1, "run_1"));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::thread_busy);
     EXPECT_EQ(refused.error().active_run_id, "");
-    EXPECT_EQ(subject().active_run(thread_1), "");
+    EXPECT_EQ(active_run(thread_1), "");
     done(subject().commit(thread_1, {})); // Releases nothing.
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "")), errc::thread_busy);
 
-    subject().release(thread_1, "");
+    subject().release(held);
     EXPECT_EQ(failure_of(subject().acquire(thread_1, "run_1")), errc::internal);
 }
 
-asio::awaitable<bool> commit_and_acquire(store& subject) {
-    const auto committed = co_await subject.commit(thread_1, {}, std::nullopt, "run_1");
-    const bool free = subject.active_run(thread_1).empty();
+// Once the thread may be another's, nothing of its former holder is written.
+TEST_P(StoreContract, RefusesWhatComesWithAnOldLease) {
+    const lease_ptr first = acquire(thread_1, "run_1");
+    const std::int64_t number =
+        get(subject().begin(thread_1, run_of("run_1"), {}, std::nullopt, first)).number;
+    subject().release(first);
+    const lease_ptr second = acquire(thread_1, "run_2");
+    const std::uint64_t version = load(thread_1).version;
+
+    EXPECT_EQ(
+        failure_of(subject().begin(thread_1, run_of("run_3"), {}, std::nullopt, first)),
+        errc::lease_lost
+    );
+    EXPECT_EQ(
+        failure_of(subject().commit(thread_1, user_turn("m1", "late"), std::nullopt, {first, true})
+        ),
+        errc::lease_lost
+    );
+    EXPECT_EQ(failure_of(subject().orphans(first)), errc::lease_lost);
+    const auto observer = std::make_shared<recording_observer>();
+    subject().append_log(slice_of(number, 1, {"late"}), observer, first);
+    EXPECT_TRUE(observer->wait_failed());
+
+    EXPECT_EQ(observer->durable(), 0U);
+    EXPECT_FALSE(get(subject().find_run(thread_1, "run_3")));
+    EXPECT_EQ(load(thread_1).version, version);
+    EXPECT_EQ(active_run(thread_1), "run_2") << "the old lease has released nothing";
+    done(subject().commit(thread_1, user_turn("m1", "in time"), std::nullopt, {second, true}));
+    EXPECT_EQ(active_run(thread_1), "");
+}
+
+asio::awaitable<bool> commit_and_acquire(store& subject, lease_ptr held) {
+    const auto committed = co_await subject.commit(thread_1, {}, std::nullopt, {held, true});
+    const auto holder = co_await subject.holder(thread_1);
     const auto acquired = co_await subject.acquire(thread_1, "run_2");
-    co_return committed.has_value() && free&& acquired.has_value();
+    co_return committed.has_value() && holder && !holder->has_value() && acquired.has_value();
 }
 
 TEST_P(StoreContract, TheThreadIsFreeBeforeACommitCompletes) {
-    done(subject().acquire(thread_1, "run_1"));
+    const lease_ptr held = acquire(thread_1, "run_1");
     begin(thread_1, "run_1");
 
-    EXPECT_TRUE(run(commit_and_acquire(subject())));
+    EXPECT_TRUE(run(commit_and_acquire(subject(), held)));
 }
 
 TEST_P(StoreContract, TheThreadIsFreeAlsoAfterACommitThatFails) {
-    done(subject().acquire(thread_1, "run_1"));
+    const lease_ptr held = acquire(thread_1, "run_1");
 
-    EXPECT_EQ(failure_of(subject().commit(thread_1, {}, std::nullopt, "run_1")), errc::not_found);
-    EXPECT_EQ(subject().active_run(thread_1), "");
+    EXPECT_EQ(
+        failure_of(subject().commit(thread_1, {}, std::nullopt, {held, true})), errc::not_found
+    );
+    EXPECT_FALSE(get(subject().holder(thread_1)));
 }
 
 asio::awaitable<bool> completes_where_it_was_called(store& subject) {
@@ -698,7 +752,7 @@ TEST_P(StoreContract, ListsPagesOfThreadsNewestFirst) {
             key_of("thread_" + std::to_string(i)), "run_1", user_turn("m0", "x", 0, 1000 + i / 2)
         );
     }
-    done(subject().acquire(key_of("thread_4"), "run_1"));
+    const lease_ptr held = acquire(key_of("thread_4"), "run_1");
 
     const thread_page first = get(subject().list(query_of("", 2)));
     const thread_page second = get(subject().list(query_of("", 2, first.next_cursor)));
@@ -826,11 +880,11 @@ TEST_P(StoreContract, SaysThatTheLogOfAnUnknownRunIsGone) {
 }
 
 TEST_P(StoreContract, ARunThatHoldsItsThreadIsNoOrphan) {
-    done(subject().acquire(thread_1, "run_1"));
-    begin(thread_1, "run_1");
+    const lease_ptr held = acquire(thread_1, "run_1");
+    get(subject().begin(thread_1, run_of("run_1"), {}, std::nullopt, held));
 
-    EXPECT_TRUE(get(subject().orphans()).empty());
-    EXPECT_TRUE(get(subject().orphans(thread_1)).empty());
+    EXPECT_TRUE(test::orphans_of(subject()).empty());
+    EXPECT_TRUE(get(subject().orphans(held)).empty());
 }
 
 TEST_P(StoreContract, DropsLogsOfRunsThatEndedBefore) {
@@ -936,13 +990,14 @@ asio::awaitable<int> rounds_of_turns(store& subject, int runner, int rounds) {
         const std::string run_id = "run_" + std::to_string(i);
         const auto acquired = co_await subject.acquire(key, run_id);
         changes turn = user_turn("m" + std::to_string(i), "x", static_cast<node_index>(i));
-        const auto begun = co_await subject.begin(key, run_of(run_id), turn);
+        const lease_ptr held = acquired ? *acquired : nullptr;
+        const auto begun = co_await subject.begin(key, run_of(run_id), turn, std::nullopt, held);
         if (!acquired || !begun) {
             co_return completed;
         }
-        subject.append_log(slice_of(begun->number, 1, {"one", "two"}), nullptr);
+        subject.append_log(slice_of(begun->number, 1, {"one", "two"}), nullptr, held);
         log_slice last = slice_of(begun->number, 3, {"three"});
-        const auto committed = co_await subject.commit(key, {}, last, run_id);
+        const auto committed = co_await subject.commit(key, {}, last, {held, true});
         const auto thread = co_await subject.load(key);
         const auto expected = static_cast<std::size_t>(i) + 1;
         if (committed && thread && *thread && (*thread)->nodes.size() == expected) {

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -133,6 +134,41 @@ inline session::log_slice slice_of(
         slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
     }
     return slice;
+}
+
+/// An orphan and its thread.
+struct lost_run {
+    session::thread_key key;
+    session::run_record run;
+    std::uint64_t last_sequence = 0;
+};
+
+/// The orphans of all threads that nobody holds, in the order in which they began. Whatever fails
+/// is thrown.
+inline std::vector<lost_run> orphans_of(session::store& store) {
+    std::vector<lost_run> found;
+    std::exception_ptr thrown;
+    boost::asio::io_context context{1};
+    boost::asio::co_spawn(
+        context,
+        [&]() -> boost::asio::awaitable<void> {
+            const std::vector<session::lease_ptr> claimed =
+                (co_await store.claim_orphans(1000)).value();
+            for (const session::lease_ptr& held : claimed) {
+                for (const session::store::orphan& each : (co_await store.orphans(held)).value()) {
+                    found.push_back({held->key(), each.run, each.last_sequence});
+                }
+                store.release(held);
+            }
+        },
+        [&](std::exception_ptr error) { thrown = error; }
+    );
+    context.run();
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
+    std::ranges::sort(found, {}, [](const lost_run& each) { return each.run.number; });
+    return found;
 }
 
 inline std::vector<std::string> frames_of(const std::vector<session::log_entry>& entries) {

@@ -240,14 +240,14 @@ TEST_P(StoreQueue, ANumberIsNotUsedAgain) {
 }
 
 TEST_P(StoreQueue, DoesNotBelongToWhoHoldsTheThread) {
-    done(subject().acquire(thread_1, "run_1"));
+    const lease_ptr held = acquire(thread_1, "run_1");
     begin(thread_1, "run_1");
 
     const std::int64_t number = enqueue(thread_1, request_of("run_2"));
 
-    EXPECT_EQ(subject().active_run(thread_1), "run_1");
+    EXPECT_EQ(active_run(thread_1), "run_1");
     EXPECT_TRUE(get(subject().withdraw(thread_1, number)));
-    EXPECT_EQ(subject().active_run(thread_1), "run_1");
+    EXPECT_EQ(active_run(thread_1), "run_1");
 }
 
 TEST_P(StoreQueue, IsNotPartOfTheThreadYet) {
@@ -349,7 +349,6 @@ TEST_P(StoreQueue, AnAnsweredRunKeepsWhoAnsweredIt) {
 }
 
 TEST_P(StoreQueue, AnAnsweredRunHasNoLogAndIsNoOrphan) {
-    done(subject().acquire(thread_1, "run_2"));
     begin(thread_1, "run_1");
     changes takes;
     takes.dequeued.push_back(enqueue(thread_1, request_of("run_2")));
@@ -365,8 +364,8 @@ TEST_P(StoreQueue, AnAnsweredRunHasNoLogAndIsNoOrphan) {
         EXPECT_EQ(log.error().code, errc::run_expired);
     }
     EXPECT_EQ(get(subject().find_run(thread_1, "run_3"))->answered_by, "run_2");
-    for (const store::orphan& each : get(subject().orphans())) {
-        EXPECT_EQ(each.run.run_id, "run_1");
+    for (const test::lost_run& each : test::orphans_of(subject())) {
+        EXPECT_NE(each.run.run_id, "run_3");
     }
 }
 

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "session/conversation/thread.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace agui::session {
+
+/// The time since the machine was started, sleep included: a process that was stopped, on a machine
+/// that was suspended, sees on waking how late it is (CLOCK_BOOTTIME). No change of the date moves
+/// it.
+[[nodiscard]] std::chrono::nanoseconds time_since_boot() noexcept;
+
+/// Until when a process may rely on its leases. Shared by all leases of a store that others use
+/// too; the store moves the end whenever it has renewed them. Any thread.
+class lease_term {
+public:
+    [[nodiscard]] bool is_over() const noexcept {
+        return time_since_boot().count() >= end_.load(std::memory_order_acquire);
+    }
+    /// `end` as time_since_boot().
+    void set_end(std::chrono::nanoseconds end) noexcept {
+        end_.store(end.count(), std::memory_order_release);
+    }
+
+private:
+    std::atomic<std::int64_t> end_{0};
+};
+
+/// A run's hold on its thread (P7), as store::acquire() gives it. Of all leases of one thread only
+/// the newest is worth anything: a store refuses what comes with another one (errc::lease_lost).
+/// Shared by its run and its store. All functions may be called from any thread.
+class lease {
+public:
+    /// Without a term it ends only by release or loss.
+    lease(
+        thread_key key, std::string run_id, std::uint64_t token,
+        std::shared_ptr<const lease_term> term = nullptr, bool found_orphans = false
+    )
+        : key_(std::move(key)),
+          run_id_(std::move(run_id)),
+          token_(token),
+          term_(std::move(term)),
+          found_orphans_(found_orphans) {}
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+
+    [[nodiscard]] const thread_key& key() const noexcept { return key_; }
+    /// Empty: the server itself holds the thread.
+    [[nodiscard]] const std::string& run_id() const noexcept { return run_id_; }
+    /// Rises with each lease of the thread.
+    [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
+
+    /// The store has seen, when the lease was given, that the thread has orphans.
+    [[nodiscard]] bool found_orphans() const noexcept { return found_orphans_; }
+
+    /// True until it is released or lost.
+    [[nodiscard]] bool is_held() const noexcept {
+        return state_.load(std::memory_order_acquire) == state::held && !is_over();
+    }
+    /// Another process may hold the thread by now: nothing of the run may be written, shown or
+    /// started any more. False for one that was released before that could happen. Cheap: to be
+    /// asked after every wait.
+    [[nodiscard]] bool is_lost() const noexcept {
+        const state now = state_.load(std::memory_order_acquire);
+        return now == state::lost || (now == state::held && is_over());
+    }
+
+    /// `handler` is called once if the store finds the lease lost, on any thread, and at once if it
+    /// has. Whoever must not act on a lost lease asks is_lost() besides, because a process may wake
+    /// up long after its leases have ended.
+    void on_lost(std::function<void()> handler);
+
+    // For stores.
+
+    /// False: it was released or lost before.
+    bool set_released() noexcept;
+    /// False: it was released or lost before.
+    bool set_lost() noexcept;
+
+private:
+    enum class state : std::uint8_t { held, released, lost };
+
+    [[nodiscard]] bool is_over() const noexcept { return term_ && term_->is_over(); }
+
+    const thread_key key_;
+    const std::string run_id_;
+    const std::uint64_t token_;
+    const std::shared_ptr<const lease_term> term_;
+    const bool found_orphans_;
+    std::atomic<state> state_{state::held};
+    std::mutex mutex_;
+    std::function<void()> on_lost_; ///< Under mutex_.
+};
+
+using lease_ptr = std::shared_ptr<lease>;
+
+} // namespace agui::session
