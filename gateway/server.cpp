@@ -50,6 +50,9 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For replies that are on their way when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
+// How often runs are looked for that other processes have lost: they must have ended five seconds
+// after their lease.
+constexpr std::chrono::seconds lost_run_period{2};
 /// MCP servers that take longer to list their tools do not hold up the others' clients.
 constexpr std::chrono::seconds mcp_start_wait{5};
 /// Two ids and room to spare: whatever else is going on, a stop is read from the reserve.
@@ -83,6 +86,7 @@ struct server::impl {
     void begin_stop();
     asio::awaitable<void> drain(steady::time_point deadline);
     asio::awaitable<void> drop_old_logs();
+    asio::awaitable<void> look_for_lost_runs();
     void watch_signals();
     template <class Job>
     void spawn(std::string_view what, Job job);
@@ -113,6 +117,7 @@ struct server::impl {
     std::unique_ptr<listener> door;
     std::unique_ptr<asio::signal_set> signals;
     std::unique_ptr<asio::steady_timer> log_timer;
+    std::unique_ptr<asio::steady_timer> lost_timer;
 
     std::atomic<bool> draining{false};
     bool stopping = false; ///< Used on the first I/O thread.
@@ -323,6 +328,7 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
         signals->cancel();
     }
     log_timer->cancel();
+    lost_timer->cancel();
     const auto last_moment = steady::now() + closing_time;
     for (const auto& one : threads) {
         asio::post(one->context, [group = one->connections.get(), last_moment] {
@@ -359,6 +365,21 @@ asio::awaitable<void> server::impl::drop_old_logs() {
         }
         log_timer->expires_after(log_drop_period);
         (void)co_await log_timer->async_wait(as_result); // Its cancellation is the end.
+    }
+}
+
+asio::awaitable<void> server::impl::look_for_lost_runs() {
+    while (!stopping) {
+        lost_timer->expires_after(lost_run_period);
+        (void)co_await lost_timer->async_wait(as_result); // Its cancellation is the end.
+        if (stopping) {
+            co_return;
+        }
+        try {
+            co_await runs.recover();
+        } catch (const std::exception& error) {
+            log.log(log_level::error, "looking for lost runs failed", {{"error", error.what()}});
+        }
     }
 }
 
@@ -407,6 +428,7 @@ std::uint16_t server::start() {
         self.log
     );
     self.log_timer = std::make_unique<asio::steady_timer>(first.context);
+    self.lost_timer = std::make_unique<asio::steady_timer>(first.context);
     if (self.options.handle_signals) {
         self.signals = std::make_unique<asio::signal_set>(first.context, SIGTERM, SIGINT);
         self.watch_signals();
@@ -428,6 +450,9 @@ std::uint16_t server::start() {
         self.control.open(std::move(executors));
     }
     self.spawn("old logs were not dropped", [&self] { return self.drop_old_logs(); });
+    if (self.store->is_shared()) {
+        self.spawn("lost runs are not ended", [&self] { return self.look_for_lost_runs(); });
+    }
     self.spawn("accepting connections failed", [&self] { return self.door->run(); });
     return self.door->endpoint().port();
 }

@@ -1,6 +1,7 @@
 #include "gateway/runs/answered_run.hpp"
 
 #include "gateway/runs/live_run.hpp"
+#include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
 #include "translator/agui/projected_events.hpp"
 
@@ -122,18 +123,21 @@ std::vector<std::string> end_unstored(
 namespace {
 
 boost::asio::awaitable<void> end_later(
-    std::shared_ptr<run_core> core, std::shared_ptr<live_run> active,
+    std::shared_ptr<run_core> core, conversation_key place, std::shared_ptr<live_run> active,
     std::shared_ptr<event_log> log, std::unique_ptr<translator::agui_translator> writer,
     session::run_record run
 ) {
-    co_await active->ended().wait();
-    const auto written =
-        co_await write_answered_end(*core, active->place(), run.answered_by, *writer);
+    if (active) {
+        co_await active->ended().wait();
+    } else {
+        (void)co_await wait_for_end_elsewhere(*core, place, run.answered_by);
+    }
+    const auto written = co_await write_answered_end(*core, place, run.answered_by, *writer);
     if (written) {
         log->publish_end();
         co_return;
     }
-    end_unstored(*core, active->place(), run, *log, [&](translator::agui_translator& other) {
+    end_unstored(*core, place, run, *log, [&](translator::agui_translator& other) {
         other.fail(to_string(written.error().code), written.error().detail);
     });
 }
@@ -149,11 +153,21 @@ answered_log(run_core& core, const conversation_key& place, const session::run_r
     auto writer = std::make_unique<translator::agui_translator>(*log, core.settings.translation);
     writer->set_time(run.started_at);
     writer->start({place.thread.thread_id, run.run_id, run.parent_run_id});
-    if (auto active = core.registry.active(place);
-        active && active->record().run_id == run.answered_by) {
+    auto active = core.registry.active(place);
+    if (active && active->record().run_id != run.answered_by) {
+        active.reset();
+    }
+    bool is_elsewhere = false;
+    if (!active && core.store_of(place).is_shared()) {
+        const auto answer = co_await find_run(core, place, run.answered_by);
+        is_elsewhere = answer && *answer && (*answer)->place == run_place::elsewhere;
+    }
+    if (active || is_elsewhere) {
         boost::asio::co_spawn(
             executor,
-            end_later(core.shared_from_this(), std::move(active), log, std::move(writer), run),
+            end_later(
+                core.shared_from_this(), place, std::move(active), log, std::move(writer), run
+            ),
             boost::asio::detached
         );
         co_return log;

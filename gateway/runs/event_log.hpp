@@ -67,6 +67,15 @@ public:
     void restore(const std::vector<session::log_entry>& entries);
     void end_restored();
 
+    // The log of a run that another process has is filled in pieces while it is read: restore(),
+    // then show_restored(), and end_restored() at the end.
+
+    /// Makes what was restored visible.
+    void show_restored();
+    /// `handler` is called on the log's executor whenever readers have come or gone, with their
+    /// number at that moment.
+    void set_readers_handler(std::function<void(std::size_t)> handler);
+
     /// The log of an ended run whose events are gone: it ends at `last_sequence`.
     [[nodiscard]] static std::shared_ptr<event_log>
     empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
@@ -178,6 +187,8 @@ public:
 
         /// The server closes the connection: the reader will not have left by itself.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
+        /// Of its log.
+        [[nodiscard]] bool ended() const { return log_->ended(); }
 
     private:
         leaving how_ = leaving::left;
@@ -222,6 +233,7 @@ private:
     void take_waiters(resumptions& ready);
     static void resume(resumptions& ready);
     void reader_left(leaving how);
+    void tell_readers();
     void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
@@ -252,6 +264,7 @@ private:
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
     std::function<void(leaving)> on_last_reader_left_;
+    std::function<void(std::size_t)> on_readers_;
     std::function<void()> on_failure_;
 
     std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.

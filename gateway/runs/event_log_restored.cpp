@@ -64,11 +64,9 @@ void event_log::restore(const std::vector<session::log_entry>& entries) {
     }
 }
 
-void event_log::end_restored() {
-    const std::lock_guard lock(mutex_);
-    visible_ = events_.size();
-    ended_ = true;
-}
+void event_log::show_restored() { make_visible(last_sequence(), stored::yes); }
+
+void event_log::end_restored() { publish_end(); }
 
 std::shared_ptr<event_log>
 event_log::empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence) {

@@ -70,7 +70,6 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
     for (;;) {
         auto claimed = co_await store.claim_orphans(claimed_at_once);
         if (!claimed) {
-            services_.log.log(log_level::error, "cannot list the runs without an end");
             is_listed = false;
             break;
         }
@@ -90,8 +89,14 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
         add({held->key(), false});
         store.release(held);
     }
-    const std::lock_guard lock(mutex_);
-    listed_ = is_listed;
+    bool was_listed = true;
+    {
+        const std::lock_guard lock(mutex_);
+        was_listed = std::exchange(listed_, is_listed);
+    }
+    if (was_listed && !is_listed) {
+        services_.log.log(log_level::error, "cannot list the runs without an end");
+    }
     co_return is_listed&& remaining.empty();
 }
 

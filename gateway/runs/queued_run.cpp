@@ -1,7 +1,10 @@
 #include "gateway/runs/queued_run.hpp"
 
 #include "gateway/runs/answered_run.hpp"
+#include "gateway/runs/followed_run.hpp"
+#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/run_beginning.hpp"
+#include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 
@@ -25,6 +28,10 @@ using std::chrono::steady_clock;
 // How long a waiting request relies on being woken: a thread that the server itself has held is
 // freed without notice.
 constexpr std::chrono::seconds look_again{1};
+// The same in another process: that a thread is free comes with notice, unless that process was
+// killed.
+constexpr std::chrono::seconds look_elsewhere_again{5};
+constexpr std::chrono::milliseconds begins_elsewhere{50};
 // The same while a hand-off holds the queue: only the removal of the thread comes without notice.
 constexpr std::chrono::milliseconds hold_look_again{10'000};
 
@@ -78,6 +85,10 @@ private:
                 co_await follow(*pass, *watch);
                 co_return;
             }
+            if (const auto run = co_await begun_elsewhere()) {
+                co_await follow_elsewhere(*run, *watch);
+                co_return;
+            }
             if (request_->arrival->stopped() || gone_) {
                 if (core_->queue.leave(*waiting_)) {
                     co_await withdraw();
@@ -95,10 +106,79 @@ private:
                     next = steady_clock::now() + std::min(*held, hold_look_again);
                 } else if (co_await begin()) {
                     co_return;
+                } else if (const auto until = co_await held_elsewhere_for()) {
+                    next = steady_clock::now() + *until;
                 }
             }
             co_await watch->wait_until(next);
         }
+    }
+
+    // The run that another process has begun of this request, or with its message; nullopt: none,
+    // or the store cannot say.
+    boost::asio::awaitable<std::optional<session::run_record>> begun_elsewhere() {
+        if (!store().is_shared()) {
+            co_return std::nullopt;
+        }
+        auto run = co_await store().find_run(place().thread, waiting_->record.run_id);
+        co_return run ? std::move(*run) : std::nullopt;
+    }
+
+    // When to look again if another process holds the thread; nullopt: it does not. What happens to
+    // a run there wakes this request once the run has begun.
+    boost::asio::awaitable<std::optional<std::chrono::milliseconds>> held_elsewhere_for() {
+        const auto holder = co_await find_elsewhere(*core_, place());
+        if (!holder || !holder->has_value()) {
+            co_return std::nullopt;
+        }
+        if ((*holder)->number == 0) {
+            co_return begins_elsewhere;
+        }
+        if (holder_number_ != (*holder)->number) {
+            holder_number_ = (*holder)->number;
+            wakes_.emplace(*core_, place(), holder_number_, request_->executor);
+            core_->registry.wake(place()); // It may have ended before it was watched.
+        }
+        co_return look_elsewhere_again;
+    }
+
+    // Until the run that another process has begun is over.
+    boost::asio::awaitable<void>
+    follow_elsewhere(session::run_record run, run_registry::watch& watch) {
+        pass_failpoint("queue.begun_elsewhere");
+        if (run.answered_by.empty()) {
+            // The request itself, which was sent to both processes: that run's log goes on with
+            // what was shown here. It is no longer found here from now on.
+            core_->queue.remove(waiting_);
+            const auto followed = co_await follow_run(*core_, place(), run, waiting_->log);
+            if (!followed) {
+                end_with_failure(followed.error());
+                co_return;
+            }
+            over();
+            co_return;
+        }
+        for (;;) {
+            if (request_->arrival->stopped()) {
+                request_->arrival->set_ended_by_stop();
+                finish(stop_reason::cancelled);
+                co_return;
+            }
+            const auto answer = co_await find_run(*core_, place(), run.answered_by);
+            const bool goes_on =
+                answer && answer->has_value() &&
+                ((*answer)->place == run_place::elsewhere || (*answer)->place == run_place::lost);
+            if (!goes_on) {
+                break;
+            }
+            if (holder_number_ != (*answer)->record.number) {
+                holder_number_ = (*answer)->record.number;
+                wakes_.emplace(*core_, place(), holder_number_, request_->executor);
+                continue;
+            }
+            co_await watch.wait_until(steady_clock::now() + look_elsewhere_again);
+        }
+        co_await end_answered(run.answered_by);
     }
 
     // How long a hand-off still holds the queue: its calls are open, and nobody has sent a message
@@ -134,8 +214,9 @@ private:
         if (!taken && taken.error().code == errc::thread_busy) {
             co_return false;
         }
-        // Once more, because a run may have ended in a hand-off since.
-        if (taken && co_await held_for()) {
+        // Once more, because a run may have ended in a hand-off since, or another process may have
+        // taken the message.
+        if (taken && (co_await begun_elsewhere() || co_await held_for())) {
             store().release(*taken);
             core_->registry.wake(place()); // An answer may wait for the thread.
             co_return false;
@@ -170,6 +251,10 @@ private:
         if (!may_succeed_later(reason.code)) {
             co_await remove_message();
         }
+        end_with_failure(reason);
+    }
+
+    void end_with_failure(const failure& reason) {
         end_without_store([&](translator::agui_translator& writer) {
             writer.fail(to_string(reason.code), reason.detail);
         });
@@ -189,12 +274,13 @@ private:
             co_await fail(*pass.failed);
             co_return;
         }
-        const auto written = co_await write_answered_end(*core_, place(), pass.run_id, writer_);
+        co_await end_answered(pass.run_id);
+    }
+
+    boost::asio::awaitable<void> end_answered(const std::string& answered_by) {
+        const auto written = co_await write_answered_end(*core_, place(), answered_by, writer_);
         if (!written) {
-            const failure& reason = written.error();
-            end_without_store([&](translator::agui_translator& writer) {
-                writer.fail(to_string(reason.code), reason.detail);
-            });
+            end_with_failure(written.error());
             co_return;
         }
         if (observed_) {
@@ -299,6 +385,8 @@ private:
     boost::asio::steady_timer leaving_;
     std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
     translator::agui_translator writer_;
+    std::optional<wake_from_elsewhere> wakes_; ///< Of the run of that number.
+    std::int64_t holder_number_ = 0;
     std::optional<event_log::leaving> left_; ///< How the last reader left; it may have come back.
     bool gone_ = false;                      ///< It has left for too long.
 };

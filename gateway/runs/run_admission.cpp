@@ -2,6 +2,7 @@
 
 #include "gateway/runs/input_digest.hpp"
 #include "gateway/runs/live_run.hpp"
+#include "gateway/runs/repeated_run.hpp"
 #include "gateway/runs/run_replay.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -40,17 +41,6 @@ struct repeated_run {
     bool by_key = false; ///< It was found by its idempotency key, not by its runId.
 };
 
-failure reused(bool by_key) {
-    return by_key
-               ? failure{errc::run_id_reused, "this key was already used with a different request", "Idempotency-Key", {}}
-               : failure{
-                     errc::run_id_reused,
-                     "this runId was already used with a different request",
-                     "runId",
-                     {}
-                 };
-}
-
 // Null: it repeats no request of this process that waits in the queue.
 std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request) {
     const run_core& core = *request.core;
@@ -87,7 +77,7 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         }
         const bool by_key = own->run_id != request.what.input.run_id;
         if (own->input_digest != request.digest || own->agent_id != request.agent->settings.id) {
-            co_return reused(by_key || found_by_key);
+            co_return used_otherwise(by_key || found_by_key);
         }
         if (!by_key) {
             request.queued = std::move(*own);
@@ -115,7 +105,7 @@ find_repeated(accepted_run::admitted& request) {
     // In the order in which a request goes from one to the next.
     if (const auto waiting = find_waiting(request)) {
         const bool by_other_id = waiting->record.run_id != run_id;
-        co_return repeated_run{{waiting->record, waiting->log}, by_other_id};
+        co_return repeated_run{{waiting->record, waiting->log, run_place::here}, by_other_id};
     }
     if (core.settings.queue) {
         const auto looked = co_await look_into_queue(request);
@@ -199,7 +189,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
         const known_run& first = (*repeated)->run;
         if (first.record.input_digest != request.digest ||
             first.record.agent_id != agent->settings.id) {
-            co_return reused((*repeated)->by_key);
+            co_return used_otherwise((*repeated)->by_key);
         }
         auto log = co_await log_of(*core, request.place, first);
         if (!log) {

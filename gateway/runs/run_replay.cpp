@@ -1,6 +1,7 @@
 #include "gateway/runs/run_replay.hpp"
 
 #include "gateway/runs/answered_run.hpp"
+#include "gateway/runs/followed_run.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -16,26 +17,6 @@ namespace {
 // How many entries of a stored log are read at once.
 constexpr std::size_t log_page_entries = 1024;
 
-boost::asio::awaitable<result<std::optional<known_run>>>
-look_run_up(run_core& core, conversation_key place, std::string run_id) {
-    if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
-        co_return known_run{live->record(), live->log()};
-    }
-    if (const auto waiting = core.queue.find(place, run_id)) {
-        co_return known_run{waiting->record, waiting->log};
-    }
-    auto kept = core.registry.find_log(place, run_id);
-    auto stored =
-        co_await core.store_of(place).find_run(std::move(place.thread), std::move(run_id));
-    if (!stored) {
-        co_return stored.error();
-    }
-    if (!stored->has_value()) {
-        co_return std::optional<known_run>();
-    }
-    co_return known_run{std::move(**stored), std::move(kept)};
-}
-
 bool may_join_deltas(const run_core& core, const session::run_record& ended) {
     using std::chrono::milliseconds;
     const auto period = std::chrono::duration_cast<milliseconds>(core.settings.replay).count();
@@ -43,20 +24,6 @@ bool may_join_deltas(const run_core& core, const session::run_record& ended) {
 }
 
 } // namespace
-
-boost::asio::awaitable<result<std::optional<known_run>>>
-find_run(run_core& core, conversation_key place, std::string run_id) {
-    auto known = co_await look_run_up(core, place, run_id);
-    const bool is_orphan = known && known->has_value() && !(*known)->log &&
-                           (*known)->record.status == session::run_status::active;
-    if (is_orphan) {
-        const bool recovered = co_await core.orphans.recover(core.store_of(place), place);
-        if (recovered) {
-            known = co_await look_run_up(core, place, run_id);
-        }
-    }
-    co_return known;
-}
 
 boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 log_of(run_core& core, const conversation_key& place, const known_run& run) {
@@ -71,8 +38,10 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
     if (!store.keeps_logs()) {
         co_return expired;
     }
-    if (run.record.status == session::run_status::active) {
-        // It is an orphan that cannot be recovered yet.
+    if (run.place == run_place::elsewhere) {
+        co_return co_await followed_log(core, place, run.record);
+    }
+    if (run.place == run_place::lost) {
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};
     }
     if (auto shared = core.registry.find_shared_log(run.record.number)) {

@@ -1,6 +1,8 @@
 #include "gateway/runs/run_service.hpp"
 
+#include "gateway/runs/followed_run.hpp"
 #include "gateway/runs/live_run.hpp"
+#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/run_admission.hpp"
 #include "gateway/runs/run_beginning.hpp"
 #include "gateway/runs/run_registry.hpp"
@@ -28,10 +30,79 @@ using session::thread_key;
 // How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
+struct stopped_elsewhere {
+    bool any = false; ///< There was a run to stop.
+    bool stopped = false;
+};
+
+// Asks all other processes, because a request that is to become a run may be on its way to any of
+// them; waits for the end of a run that one of them has.
+boost::asio::awaitable<stopped_elsewhere> cancel_elsewhere(
+    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id
+) {
+    const auto asked = co_await core.services.store.request_stop(
+        {place.thread, run_id, std::string(peer_stop::cancelled)}
+    );
+    const auto there = co_await find_elsewhere(core, place);
+    if (!asked || !there || !there->has_value() || (*there)->run_id.empty() ||
+        (run_id && (*there)->run_id != *run_id)) {
+        co_return stopped_elsewhere{};
+    }
+    const auto ended = co_await wait_for_end_elsewhere(core, place, (*there)->run_id);
+    const bool by_stop =
+        ended && ended->has_value() && (*ended)->status == session::run_status::cancelled;
+    co_return stopped_elsewhere{true, by_stop};
+}
+
+// A thread's active run as a recording needs it.
+struct active_log {
+    std::shared_ptr<event_log> log;
+    session::node_index first_own_message = session::no_node;
+    std::int64_t run_number = 0;
+};
+
+boost::asio::awaitable<result<std::optional<active_log>>>
+find_active_log(run_core& core, const conversation_key& place) {
+    if (const auto live = core.registry.active(place)) {
+        co_return active_log{live->log(), live->first_own_message(), live->record().number};
+    }
+    const auto there = co_await find_elsewhere(core, place);
+    if (!there) {
+        co_return there.error();
+    }
+    if (!there->has_value() || (*there)->number == 0) {
+        co_return std::optional<active_log>();
+    }
+    auto known = co_await find_run(core, place, (*there)->run_id);
+    if (!known) {
+        co_return known.error();
+    }
+    if (!known->has_value() || (*known)->place != run_place::elsewhere) {
+        co_return std::optional<active_log>(); // It has just ended.
+    }
+    auto log = co_await followed_log(core, place, (*known)->record);
+    if (!log) {
+        co_return log.error();
+    }
+    co_return active_log{std::move(*log), (*there)->first_own_message, (*there)->number};
+}
+
+boost::asio::awaitable<bool>
+is_still_active(run_core& core, const conversation_key& place, const active_log& seen) {
+    if (const auto live = core.registry.active(place)) {
+        co_return live->log() == seen.log;
+    }
+    const auto there = co_await find_elsewhere(core, place);
+    co_return there && there->has_value() && (*there)->number == seen.run_number;
+}
+
 } // namespace
 
 run_service::run_service(process_services services, run_settings settings)
-    : core_(std::make_shared<run_core>(services, std::move(settings))) {}
+    : core_(std::make_shared<run_core>(services, std::move(settings))),
+      peers_(
+          services.store.is_shared() ? std::make_unique<peer_link>(services.store, core_) : nullptr
+      ) {}
 
 run_service::~run_service() = default;
 
@@ -76,7 +147,9 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     }
     attachment found;
     found.log = log ? *log : event_log::empty_at(co_await boost::asio::this_coro::executor, end);
-    if (after > found.log->visible_sequence()) {
+    // The events of a run elsewhere may be shown there a moment before they can be read here.
+    const bool may_come = run->place == run_place::elsewhere && !found.log->ended();
+    if (after > found.log->visible_sequence() && !may_come) {
         co_return failure{errc::bad_cursor, "the run has no such event", "after", {}};
     }
     found.projection = translator::projection_from_string(run->record.protocol)
@@ -99,17 +172,24 @@ run_service::history(std::string principal, const translator::run_input& input) 
             errc::overloaded, "there is not enough memory for this conversation", {}, {}
         };
     }
+    const conversation_key place{key, false};
     session::thread_record thread;
-    std::shared_ptr<live_run> live;
+    std::optional<active_log> live;
     // The active run is looked up before and after the thread is read: if it is the same, the
     // thread holds all messages from before that run.
     for (;;) {
-        live = input.forwarded.follow ? core->registry.active({key, false}) : nullptr;
+        if (input.forwarded.follow) {
+            auto found = co_await find_active_log(*core, place);
+            if (!found) {
+                co_return found.error();
+            }
+            live = std::move(*found);
+        }
         auto loaded = co_await core->services.store.load(key);
         if (!loaded) {
             co_return loaded.error();
         }
-        if (!live || core->registry.active({key, false}) == live) {
+        if (!live || co_await is_still_active(*core, place, *live)) {
             thread = loaded->has_value() ? std::move(**loaded) : session::thread_record();
             break;
         }
@@ -119,7 +199,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
     options.budget = core->services.memory;
     out.log = std::make_shared<event_log>(co_await boost::asio::this_coro::executor, options);
     write_history(
-        thread, live ? live->first_own_message() : session::no_node,
+        thread, live ? live->first_own_message : session::no_node,
         {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(), *out.log
     );
     out.log->publish_end();
@@ -128,7 +208,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
             errc::overloaded, "there is not enough memory for this conversation", {}, {}
         };
     }
-    out.live = live ? live->log() : nullptr;
+    out.live = live ? live->log : nullptr;
     co_return out;
 }
 
@@ -148,6 +228,11 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
         any = any || one.any();
         const bool by_stop = co_await one.wait();
         stopped = stopped || by_stop;
+    }
+    if (core->services.store.is_shared() && !(any && run_id)) {
+        const auto there = co_await cancel_elsewhere(*core, places[0], run_id);
+        any = any || there.any;
+        stopped = stopped || there.stopped;
     }
     for (std::size_t i = 0; i < std::size(places) && !any; ++i) {
         session::store& store = core->store_of(places[i]);
@@ -183,7 +268,11 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
         if (run && run->record().run_id == run_id) {
             co_await run->ended().wait();
         }
-        auto found = co_await core->store_of(place).find_run(key, run_id);
+        session::store& store = core->store_of(place);
+        auto found = co_await (
+            store.is_shared() ? wait_for_end_elsewhere(*core, place, run_id)
+                              : store.find_run(key, run_id)
+        );
         if (!found) {
             co_return found.error();
         }

@@ -2,6 +2,7 @@
 
 #include "gateway/runs/accepted_run.hpp"
 #include "gateway/runs/event_log.hpp"
+#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/process_services.hpp"
 #include "gateway/runs/requested_run.hpp"
 #include "gateway/runs/run_core.hpp"
@@ -83,7 +84,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<session::run_record>>
     wait_for_end(session::thread_key key, std::string run_id);
 
-    /// Recovers the orphans of an earlier process. To be called before the first accept().
+    /// Recovers the orphans of an earlier process, before the first accept(); and at any time those
+    /// of other processes on the same store.
     [[nodiscard]] boost::asio::awaitable<void> recover();
 
     /// Refuses new runs from now on (errc::draining).
@@ -108,6 +110,7 @@ public:
 
 private:
     const std::shared_ptr<run_core> core_;
+    const std::unique_ptr<peer_link> peers_; ///< Null: no other process uses the store.
 };
 
 } // namespace agui::gateway

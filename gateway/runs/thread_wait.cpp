@@ -1,16 +1,34 @@
 #include "gateway/runs/thread_wait.hpp"
 
 #include "gateway/runs/live_run.hpp"
+#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/queued_run.hpp"
+#include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/store/store_failures.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace agui::gateway {
 
 namespace {
 
 using runner::stop_reason;
+
+// How long a run in another process may take to end after it was asked to: it ends, or it does so
+// only if its readers have left, and does not say which.
+std::chrono::milliseconds time_to_end(const run_core& core) {
+    constexpr std::chrono::milliseconds certain{5'000};
+    constexpr std::chrono::milliseconds uncertain{250};
+    return core.settings.supersede_active     ? certain
+           : core.settings.supersede_detached ? uncertain
+                                              : std::chrono::milliseconds(0);
+}
 
 bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
@@ -23,12 +41,47 @@ bool gives_way(const run_settings& settings, const live_run& active) {
 boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
     auto taken = co_await request.core->store_of(request.place)
                      .acquire(request.place.thread, request.what.input.run_id);
-    if (!taken) {
-        co_return taken.error();
+    if (taken) {
+        request.held = std::move(*taken);
+        co_return result<void>();
     }
-    request.held = std::move(*taken);
-    co_return result<void>();
+    // Here no other request has this runId at the same time (run_registry::take_turn).
+    if (taken.error().code == errc::thread_busy &&
+        taken.error().active_run_id == request.what.input.run_id) {
+        co_return session::run_id_taken();
+    }
+    co_return taken.error();
 }
+
+// What to do about a run in another process that holds the thread.
+class holder_elsewhere {
+public:
+    holder_elsewhere(accepted_run::admitted& request, run_elsewhere run)
+        : request_(request),
+          run_(std::move(run)),
+          wakes_(*request.core, request.place, run_.number, request.executor) {}
+
+    [[nodiscard]] std::int64_t number() const noexcept { return run_.number; }
+
+    // Lets it give way, if the settings say so: once, because it answers only by its end.
+    boost::asio::awaitable<void> ask() {
+        const run_settings& settings = request_.core->settings;
+        if (std::exchange(asked_, true) ||
+            !(settings.supersede_active || settings.supersede_detached)) {
+            co_return;
+        }
+        const std::string_view reason =
+            settings.supersede_active ? peer_stop::superseded : peer_stop::superseded_if_left;
+        (void)co_await request_.core->store_of(request_.place)
+            .request_stop({request_.place.thread, run_.run_id, std::string(reason)});
+    }
+
+private:
+    accepted_run::admitted& request_;
+    const run_elsewhere run_;
+    const wake_from_elsewhere wakes_;
+    bool asked_ = false;
+};
 
 // With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
 // refused instead of waiting.
@@ -63,8 +116,9 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         co_return taken;
     }
     pass_failpoint("admission.busy");
-    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
     const auto watch = core.registry.watch_place(place, request.executor);
+    std::optional<holder_elsewhere> elsewhere;
     for (;;) {
         // Before the first wait too: the run may have ended before the watch was there.
         taken = co_await acquire(request);
@@ -75,12 +129,22 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         if (holder && gives_way(core.settings, *holder)) {
             holder->stop(stop_reason::superseded);
             co_await holder->ended().wait();
-        } else if (std::chrono::steady_clock::now() >= give_up) {
-            co_return taken;
-        } else {
-            pass_failpoint("admission.waits");
-            co_await watch->wait_until(give_up);
+            continue;
         }
+        const auto found = co_await find_elsewhere(core, place);
+        if (found && found->has_value() && (*found)->number != 0 &&
+            (!elsewhere || elsewhere->number() != (*found)->number)) {
+            // It may end before the watch is there, so that the thread is tried once more.
+            elsewhere.emplace(request, std::move(**found));
+            co_await elsewhere->ask();
+            give_up = std::max(give_up, std::chrono::steady_clock::now() + time_to_end(core));
+            continue;
+        }
+        if (std::chrono::steady_clock::now() >= give_up) {
+            co_return taken;
+        }
+        pass_failpoint("admission.waits");
+        co_await watch->wait_until(give_up);
     }
 }
 

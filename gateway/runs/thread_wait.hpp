@@ -13,7 +13,8 @@
 namespace agui::gateway {
 
 // How a request gets its thread, which may be busy. On failure (errc::thread_busy among others) it
-// has not got it. The arguments must outlive the await.
+// has not got it. errc::run_id_reused: the thread has a run of that id, which another process has
+// begun since the request was admitted. The arguments must outlive the await.
 
 /// Acquires the thread in the store. A request with a new user message may wait for a busy thread,
 /// for run_settings::busy_wait: its sender may have just left the active run, and the server may

@@ -1,8 +1,6 @@
 #include "session/store/store.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "session/base/change_signal.hpp"
 
 namespace agui::session {
 
@@ -13,16 +11,17 @@ namespace {
 // Of a store that nobody else uses: nothing happens elsewhere.
 class idle_watch final : public run_watch {
 public:
-    explicit idle_watch(const asio::any_io_executor& executor) : timer_(executor) {}
+    explicit idle_watch(const asio::any_io_executor& executor)
+        : signal_(std::make_shared<change_signal>(executor)) {}
 
     asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
-        timer_.expires_at(deadline);
-        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        return signal_->wait_until(deadline);
     }
+    void wake() override { signal_->notify(); }
     void set_readers(std::size_t count) override { (void)count; }
 
 private:
-    asio::steady_timer timer_;
+    const std::shared_ptr<change_signal> signal_;
 };
 
 } // namespace

@@ -105,7 +105,10 @@ public:
     /// the watch.
     [[nodiscard]] virtual boost::asio::awaitable<void>
     wait_until(std::chrono::steady_clock::time_point deadline) = 0;
-    /// Reports to the process that has the run how many readers follow it here, at first 0.
+    /// Makes wait_until() return, the next one if there is none. Any thread.
+    virtual void wake() = 0;
+    /// Reports to the process that has the run how many readers follow it here, at first 0. Any
+    /// thread; does not wait.
     virtual void set_readers(std::size_t count) = 0;
 };
 

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <memory>
 
-namespace agui::gateway {
+namespace agui {
 
 /// Wakes one coroutine that waits for the next change or for a deadline. Owned by shared_ptr, so
 /// that notify() is safe while the waiter is being destroyed.
@@ -43,4 +43,4 @@ private:
     bool told_ = false;
 };
 
-} // namespace agui::gateway
+} // namespace agui

@@ -1,0 +1,157 @@
+#include "gateway/runs/followed_run.hpp"
+
+#include "gateway/runs/run_locator.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+constexpr std::size_t page_entries = 1024;
+
+// As long as this a follower relies on being woken. A process that was killed wakes nobody.
+constexpr std::chrono::seconds look_again{5};
+// The same while the store cannot be read.
+constexpr std::chrono::seconds try_again{1};
+
+failure too_large() {
+    return {errc::overloaded, "there is not enough memory for the events of this run", {}, {}};
+}
+
+// As the translator begins the last event of a run.
+bool ends_a_run(std::string_view event) {
+    return event.starts_with(R"({"type":"RUN_FINISHED")") ||
+           event.starts_with(R"({"type":"RUN_ERROR")");
+}
+
+enum class found { nothing, events, last_event };
+
+// Appends what the store has beyond the log's end.
+boost::asio::awaitable<result<found>>
+read_on(session::store& store, std::int64_t run_number, event_log& log) {
+    found what = found::nothing;
+    for (;;) {
+        const auto page = co_await store.read_log(run_number, log.last_sequence(), page_entries);
+        if (!page) {
+            co_return page.error();
+        }
+        if (!page->empty()) {
+            log.restore(*page);
+            log.show_restored();
+            what = ends_a_run(page->back().json) ? found::last_event : found::events;
+        }
+        if (log.outgrown(SIZE_MAX)) {
+            co_return too_large();
+        }
+        if (page->size() < page_entries) {
+            co_return what;
+        }
+    }
+}
+
+enum class step { go_on, wait, end };
+
+// One look at the run. `step::end`: the log is complete, or can never be.
+boost::asio::awaitable<step> look(
+    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
+) {
+    // A run that has just said something has not ended, so that nobody need be asked.
+    const auto said = co_await read_on(core.store_of(place), run.number, log);
+    if (said && *said == found::events) {
+        co_return step::go_on;
+    }
+    const auto known = co_await find_run(core, place, run.run_id);
+    if (!known) {
+        co_return step::wait;
+    }
+    const bool is_gone = !known->has_value() || (*known)->record.number != run.number;
+    const bool has_ended = !is_gone && (*known)->place == run_place::ended;
+    // After the run was looked up, so that nothing is missed that came before its end.
+    const auto read = co_await read_on(core.store_of(place), run.number, log);
+    if (!read) {
+        co_return read.error().code == errc::store_unavailable ? step::wait : step::end;
+    }
+    co_return is_gone || has_ended ? step::end : step::go_on;
+}
+
+boost::asio::awaitable<void> follow(
+    std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
+    std::weak_ptr<event_log> followed, std::shared_ptr<session::run_watch> watch
+) {
+    for (;;) {
+        auto next = look_again;
+        {
+            const std::shared_ptr<event_log> log = followed.lock();
+            if (!log) {
+                co_return; // Nobody reads it any more.
+            }
+            pass_failpoint("follow.look");
+            const step seen = co_await look(*core, place, run, *log);
+            if (seen == step::end) {
+                log->end_restored();
+                co_return;
+            }
+            next = seen == step::wait ? try_again : look_again;
+        }
+        co_await watch->wait_until(std::chrono::steady_clock::now() + next);
+    }
+}
+
+} // namespace
+
+boost::asio::awaitable<result<void>> follow_run(
+    run_core& core, const conversation_key& place, const session::run_record& run,
+    const std::shared_ptr<event_log>& log
+) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    session::store& store = core.store_of(place);
+    // Before the first read, so that what comes after it is noticed.
+    const std::shared_ptr<session::run_watch> watch = store.watch(run.number, executor);
+    const auto read = co_await read_on(store, run.number, *log);
+    if (!read) {
+        co_return read.error();
+    }
+    log->set_readers_handler([watch](std::size_t count) {
+        watch->set_readers(count);
+        if (count == 0) {
+            watch->wake(); // Nobody may hold the log any more.
+        }
+    });
+    watch->set_readers(log->reader_count());
+    boost::asio::co_spawn(
+        executor, follow(core.shared_from_this(), place, run, log, watch),
+        [followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
+            // Whatever is thrown, no reader may be left waiting.
+            if (const auto left = followed.lock(); thrown && left) {
+                left->end_without_store({});
+            }
+        }
+    );
+    co_return result<void>();
+}
+
+boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+followed_log(run_core& core, const conversation_key& place, const session::run_record& run) {
+    if (auto shared = core.registry.find_shared_log(run.number)) {
+        co_return shared;
+    }
+    const auto executor = co_await boost::asio::this_coro::executor;
+    auto log = event_log::begin_restored(executor, core.services.memory, false);
+    const auto followed = co_await follow_run(core, place, run, log);
+    if (!followed) {
+        co_return followed.error();
+    }
+    core.registry.share_log(run.number, log);
+    co_return log;
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/event_log.hpp"
+#include "gateway/runs/run_core.hpp"
+#include "session/base/error.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <memory>
+
+namespace agui::gateway {
+
+// Runs that another process on the same store has, read here: their logs are read from the store as
+// they grow, and the other process learns how many readers there are.
+
+/// The log of a run that is elsewhere. It holds what the store has now, and grows until the run has
+/// ended, as long as somebody holds it; readers of one run share one. If the run is lost, it is
+/// recovered, and the log ends as that says. Errors: as store::read_log(); errc::overloaded. The
+/// arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+followed_log(run_core& core, const conversation_key& place, const session::run_record& run);
+
+/// The same with a log that exists, whose events so far are the first of the run.
+[[nodiscard]] boost::asio::awaitable<result<void>> follow_run(
+    run_core& core, const conversation_key& place, const session::run_record& run,
+    const std::shared_ptr<event_log>& log
+);
+
+} // namespace agui::gateway

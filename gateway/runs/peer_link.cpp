@@ -1,0 +1,124 @@
+#include "gateway/runs/peer_link.hpp"
+
+#include "gateway/runs/live_run.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <exception>
+
+namespace agui::gateway {
+
+namespace {
+
+using runner::stop_reason;
+
+boost::asio::awaitable<void>
+stop_once_left(std::shared_ptr<run_core> core, std::shared_ptr<live_run> run) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    const auto give_up = std::chrono::steady_clock::now() + core->settings.busy_wait;
+    const auto watch = core->registry.watch_place(run->place(), executor);
+    while (!run->detached()) {
+        if (std::chrono::steady_clock::now() >= give_up ||
+            core->registry.active(run->place()) != run) {
+            co_return;
+        }
+        co_await watch->wait_until(give_up);
+    }
+    run->stop(stop_reason::superseded);
+}
+
+boost::asio::awaitable<void> forward_wakes(
+    std::shared_ptr<run_core> core, conversation_key place,
+    std::shared_ptr<session::run_watch> watch, std::shared_ptr<const std::atomic<bool>> is_over
+) {
+    while (!*is_over) {
+        co_await watch->wait_until(std::chrono::steady_clock::time_point::max());
+        core->registry.wake(place);
+    }
+}
+
+} // namespace
+
+peer_link::peer_link(session::store& store, const std::shared_ptr<run_core>& core)
+    : store_(store), core_(core) {
+    store_.set_peer_handler(this);
+}
+
+peer_link::~peer_link() { store_.set_peer_handler(nullptr); }
+
+void peer_link::on_stop_request(const session::stop_request& request) noexcept {
+    try {
+        stop(request);
+    } catch (const std::exception&) {
+        // No memory: who asked for it sees that the run goes on, and may ask again.
+        return;
+    }
+}
+
+void peer_link::stop(const session::stop_request& request) {
+    const std::shared_ptr<run_core> core = core_.lock();
+    if (!core) {
+        return;
+    }
+    const conversation_key place{request.key, false};
+    if (request.reason == peer_stop::cancelled) {
+        (void)core->registry.stop(place, request.run_id);
+        return;
+    }
+    const auto run = core->registry.active(place);
+    if (!run || (request.run_id && run->record().run_id != *request.run_id)) {
+        return;
+    }
+    if (request.reason == peer_stop::superseded) {
+        run->stop(stop_reason::superseded);
+    } else if (request.reason == peer_stop::superseded_if_left) {
+        boost::asio::co_spawn(run->executor(), stop_once_left(core, run), boost::asio::detached);
+    }
+}
+
+void peer_link::on_peer_readers(
+    std::int64_t run_number, std::int64_t peer, std::size_t readers
+) noexcept {
+    try {
+        count_readers(run_number, peer, readers);
+    } catch (const std::exception&) {
+        // No memory: told again later.
+        return;
+    }
+}
+
+void peer_link::count_readers(std::int64_t run_number, std::int64_t peer, std::size_t readers) {
+    const reader_name name{run_number, peer};
+    const std::shared_ptr<run_core> core = core_.lock();
+    const auto run = core ? core->registry.find_active(run_number) : nullptr;
+    const std::lock_guard lock(mutex_);
+    // Those of ended runs would keep their logs.
+    std::erase_if(readers_, [&](const auto& one) {
+        return one.second->ended() || (readers == 0 && one.first == name);
+    });
+    if (readers > 0 && run && !readers_.contains(name)) {
+        readers_.emplace(name, std::make_unique<event_log::reader_token>(run->log()));
+    }
+}
+
+wake_from_elsewhere::wake_from_elsewhere(
+    run_core& core, const conversation_key& place, std::int64_t run_number,
+    const boost::asio::any_io_executor& executor
+)
+    : watch_(core.store_of(place).watch(run_number, executor)) {
+    boost::asio::co_spawn(
+        executor, forward_wakes(core.shared_from_this(), place, watch_, is_over_),
+        boost::asio::detached
+    );
+}
+
+wake_from_elsewhere::~wake_from_elsewhere() {
+    *is_over_ = true;
+    watch_->wake();
+}
+
+} // namespace agui::gateway

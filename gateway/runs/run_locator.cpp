@@ -1,0 +1,107 @@
+#include "gateway/runs/run_locator.hpp"
+
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+using session::run_status;
+
+// How long who waits for a run elsewhere relies on being woken: a process that was killed wakes
+// nobody. Its lease ends later than this, and others look for orphans more often.
+constexpr std::chrono::seconds look_again{5};
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+look_run_up(run_core& core, conversation_key place, std::string run_id) {
+    if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
+        co_return known_run{live->record(), live->log(), run_place::here};
+    }
+    if (const auto waiting = core.queue.find(place, run_id)) {
+        co_return known_run{waiting->record, waiting->log, run_place::here};
+    }
+    auto kept = core.registry.find_log(place, run_id);
+    auto stored =
+        co_await core.store_of(place).find_run(std::move(place.thread), std::move(run_id));
+    if (!stored) {
+        co_return stored.error();
+    }
+    if (!stored->has_value()) {
+        co_return std::optional<known_run>();
+    }
+    const bool is_active = !kept && (*stored)->status == run_status::active;
+    co_return known_run{
+        std::move(**stored), std::move(kept), is_active ? run_place::lost : run_place::ended
+    };
+}
+
+} // namespace
+
+boost::asio::awaitable<result<std::optional<run_elsewhere>>>
+find_elsewhere(run_core& core, const conversation_key& place) {
+    session::store& store = core.store_of(place);
+    if (!store.is_shared()) {
+        co_return std::optional<run_elsewhere>();
+    }
+    auto holder = co_await store.holder(place.thread);
+    if (!holder) {
+        co_return holder.error();
+    }
+    if (!holder->has_value() || (*holder)->is_here) {
+        co_return std::optional<run_elsewhere>();
+    }
+    session::thread_holder& found = **holder;
+    co_return run_elsewhere{std::move(found.run_id), found.run_number, found.first_own_message};
+}
+
+boost::asio::awaitable<result<std::optional<known_run>>>
+find_run(run_core& core, conversation_key place, std::string run_id) {
+    auto known = co_await look_run_up(core, place, run_id);
+    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
+        co_return known;
+    }
+    const auto elsewhere = co_await find_elsewhere(core, place);
+    if (!elsewhere) {
+        co_return elsewhere.error();
+    }
+    if (elsewhere->has_value() && (*elsewhere)->run_id == run_id) {
+        (*known)->place = run_place::elsewhere;
+        co_return known;
+    }
+    pass_failpoint("locator.lost");
+    // It may also have ended since it was looked up.
+    (void)co_await core.orphans.recover(core.store_of(place), place);
+    co_return co_await look_run_up(core, place, run_id);
+}
+
+boost::asio::awaitable<result<std::optional<session::run_record>>>
+wait_for_end_elsewhere(run_core& core, const conversation_key& place, std::string run_id) {
+    session::store& store = core.store_of(place);
+    const auto executor = co_await boost::asio::this_coro::executor;
+    std::unique_ptr<session::run_watch> watch;
+    for (;;) {
+        auto known = co_await find_run(core, place, run_id);
+        if (!known) {
+            co_return known.error();
+        }
+        if (!known->has_value()) {
+            co_return std::optional<session::run_record>();
+        }
+        if ((*known)->place != run_place::elsewhere) {
+            co_return std::move((*known)->record);
+        }
+        if (!watch) {
+            // It may end before the watch is there, so that it is looked up once more.
+            watch = store.watch((*known)->record.number, executor);
+        } else {
+            co_await watch->wait_until(std::chrono::steady_clock::now() + look_again);
+        }
+    }
+}
+
+} // namespace agui::gateway

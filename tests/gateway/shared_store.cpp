@@ -1,0 +1,396 @@
+#include "tests/gateway/shared_store.hpp"
+
+#include "session/base/change_signal.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace agui::test {
+
+namespace asio = boost::asio;
+using session::changes;
+using session::lease_ptr;
+using session::store;
+using session::thread_key;
+
+// What the doors share.
+class shared_store::hub {
+public:
+    explicit hub(std::unique_ptr<store> opened) : inner(std::move(opened)) {}
+
+    const std::unique_ptr<store> inner;
+
+    mutable std::mutex mutex;
+    std::vector<std::weak_ptr<door>> doors;
+    std::vector<session::peer_handler*> handlers; ///< By door.
+    std::map<std::int64_t, std::size_t> door_of_run;
+    std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
+        watches; ///< By run: the watch's door and its readers.
+
+    void wake(std::int64_t run_number);
+    // Tells the run's door how many readers `from` has.
+    void report(std::int64_t run_number, std::size_t from) {
+        session::peer_handler* told = nullptr;
+        std::size_t readers = 0;
+        {
+            const std::lock_guard lock(mutex);
+            const auto has_run = door_of_run.find(run_number);
+            if (has_run == door_of_run.end() || has_run->second == from) {
+                return;
+            }
+            told = handlers.at(has_run->second - 1);
+            for (const auto& [watch, who] : watches[run_number]) {
+                readers += who.first == from ? who.second : 0;
+            }
+        }
+        if (told != nullptr) {
+            told->on_peer_readers(run_number, static_cast<std::int64_t>(from), readers);
+        }
+    }
+};
+
+class shared_store::door_watch final : public session::run_watch {
+public:
+    door_watch(
+        std::shared_ptr<hub> of, std::size_t door, std::int64_t run_number,
+        const asio::any_io_executor& executor
+    )
+        : hub_(std::move(of)),
+          door_(door),
+          run_number_(run_number),
+          signal_(std::make_shared<change_signal>(executor)) {
+        const std::lock_guard lock(hub_->mutex);
+        hub_->watches[run_number_][this] = {door_, 0};
+    }
+    ~door_watch() override {
+        {
+            const std::lock_guard lock(hub_->mutex);
+            hub_->watches[run_number_].erase(this);
+        }
+        hub_->report(run_number_, door_);
+    }
+    asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
+        return signal_->wait_until(deadline);
+    }
+    void wake() override { signal_->notify(); }
+    void set_readers(std::size_t count) override {
+        {
+            const std::lock_guard lock(hub_->mutex);
+            hub_->watches[run_number_][this].second = count;
+        }
+        hub_->report(run_number_, door_);
+    }
+
+private:
+    const std::shared_ptr<hub> hub_;
+    const std::size_t door_;
+    const std::int64_t run_number_;
+    const std::shared_ptr<change_signal> signal_;
+};
+
+void shared_store::hub::wake(std::int64_t run_number) {
+    const std::lock_guard lock(mutex);
+    for (const auto& [watch, who] : watches[run_number]) {
+        watch->wake();
+    }
+}
+
+class shared_store::door final : public store {
+public:
+    door(std::shared_ptr<hub> of, std::size_t number)
+        : hub_(std::move(of)), number_(number), term_(std::make_shared<session::lease_term>()) {
+        term_->set_end(std::chrono::nanoseconds::max());
+    }
+
+    void end_leases() {
+        term_->set_end(std::chrono::nanoseconds(0));
+        std::map<lease_ptr, held> ended;
+        {
+            const std::lock_guard lock(mutex_);
+            ended.swap(held_);
+            term_ = std::make_shared<session::lease_term>();
+            term_->set_end(std::chrono::nanoseconds::max());
+        }
+        for (const auto& [mine, what] : ended) {
+            store_->release(what.inner);
+        }
+    }
+
+    bool is_shared() const noexcept override { return true; }
+
+    asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override {
+        auto inner = co_await store_->acquire(std::move(key), std::move(run_id));
+        if (!inner) {
+            co_return inner.error();
+        }
+        co_return wrap(*inner);
+    }
+
+    void release(const lease_ptr& mine) noexcept override {
+        const held what = take(mine);
+        if (what.inner && mine->set_released()) {
+            store_->release(what.inner);
+            hub_->wake(what.run_number);
+        }
+    }
+
+    asio::awaitable<result<std::optional<session::thread_holder>>> holder(thread_key key) override {
+        auto found = co_await store_->holder(key);
+        if (found && found->has_value()) {
+            const std::lock_guard lock(mutex_);
+            (*found)->is_here = std::ranges::any_of(held_, [&](const auto& one) {
+                return one.first->key() == key;
+            });
+        }
+        co_return found;
+    }
+
+    asio::awaitable<result<session::begun_run>> begin(
+        thread_key key, session::run_record run, changes change,
+        std::optional<std::uint64_t> seen_version, lease_ptr mine
+    ) override {
+        const lease_ptr inner = inner_of(mine);
+        if (!inner) {
+            co_return session::lease_is_lost();
+        }
+        auto begun = co_await store_->begin(
+            std::move(key), std::move(run), std::move(change), seen_version, inner
+        );
+        if (begun) {
+            {
+                const std::lock_guard lock(mutex_);
+                held_[mine].run_number = begun->number;
+            }
+            const std::lock_guard lock(hub_->mutex);
+            hub_->door_of_run[begun->number] = number_;
+        }
+        co_return begun;
+    }
+
+    asio::awaitable<result<void>> commit(
+        thread_key key, changes change, std::optional<session::log_slice> log, session::held_by by
+    ) override {
+        const std::int64_t run_number = change.run ? change.run->number : 0;
+        if (by.held) {
+            const lease_ptr inner = inner_of(by.held);
+            if (!inner) {
+                co_return session::lease_is_lost();
+            }
+            if (by.releases) {
+                (void)by.held->set_released();
+                (void)take(by.held);
+            }
+            by.held = inner;
+        }
+        auto done = co_await store_->commit(std::move(key), std::move(change), std::move(log), by);
+        hub_->wake(run_number);
+        co_return done;
+    }
+
+    void append_log(
+        const session::log_slice& slice, const std::shared_ptr<session::log_observer>& observer,
+        const lease_ptr& mine
+    ) override {
+        if (mine && !mine->is_held()) {
+            observer->on_failed();
+            return;
+        }
+        store_->append_log(slice, observer, nullptr);
+        hub_->wake(slice.run_number);
+    }
+
+    asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr mine) override {
+        const lease_ptr inner = inner_of(mine);
+        if (!inner) {
+            co_return session::lease_is_lost();
+        }
+        co_return co_await store_->orphans(inner);
+    }
+
+    asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit) override {
+        auto claimed = co_await store_->claim_orphans(limit);
+        if (claimed) {
+            for (lease_ptr& each : *claimed) {
+                each = wrap(each);
+            }
+        }
+        co_return claimed;
+    }
+
+    void set_peer_handler(session::peer_handler* handler) override {
+        const std::lock_guard lock(hub_->mutex);
+        hub_->handlers.at(number_ - 1) = handler;
+    }
+
+    asio::awaitable<result<void>> request_stop(session::stop_request request) override {
+        std::vector<session::peer_handler*> told;
+        {
+            const std::lock_guard lock(hub_->mutex);
+            for (std::size_t i = 0; i < hub_->handlers.size(); ++i) {
+                if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
+                    told.push_back(hub_->handlers[i]);
+                }
+            }
+        }
+        for (session::peer_handler* each : told) {
+            each->on_stop_request(request);
+        }
+        co_return result<void>();
+    }
+
+    std::unique_ptr<session::run_watch>
+    watch(std::int64_t run_number, asio::any_io_executor executor) override {
+        return std::make_unique<door_watch>(hub_, number_, run_number, executor);
+    }
+
+    // The rest is the same through every door.
+
+    asio::awaitable<result<std::optional<session::thread_record>>> load(thread_key key) override {
+        return store_->load(std::move(key));
+    }
+    asio::awaitable<result<std::optional<session::thread_summary>>> summary(thread_key key
+    ) override {
+        return store_->summary(std::move(key));
+    }
+    asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override {
+        return store_->state(std::move(key));
+    }
+    asio::awaitable<result<std::optional<std::vector<session::pending_call>>>>
+    pending_calls(thread_key key) override {
+        return store_->pending_calls(std::move(key));
+    }
+    asio::awaitable<result<std::optional<std::vector<session::branch_summary>>>>
+    branches(thread_key key) override {
+        return store_->branches(std::move(key));
+    }
+    asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override {
+        return store_->look_up(std::move(key), std::move(run_id));
+    }
+    asio::awaitable<result<std::int64_t>> enqueue(
+        thread_key key, session::queued_request request, session::queue_limits limits
+    ) override {
+        return store_->enqueue(std::move(key), std::move(request), limits);
+    }
+    asio::awaitable<result<std::vector<session::queued_request>>> queued(thread_key key) override {
+        return store_->queued(std::move(key));
+    }
+    asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
+        return store_->withdraw(std::move(key), number);
+    }
+    bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
+    asio::awaitable<result<std::vector<session::log_entry>>>
+    read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {
+        return store_->read_log(run_number, after, limit);
+    }
+    void keep_attempt(session::failed_attempt attempt) override {
+        store_->keep_attempt(std::move(attempt));
+    }
+    asio::awaitable<result<std::vector<session::failed_attempt>>>
+    failed_attempts(std::int64_t run_number) override {
+        return store_->failed_attempts(run_number);
+    }
+    asio::awaitable<result<std::optional<session::run_record>>>
+    find_run(thread_key key, std::string run_id) override {
+        return store_->find_run(std::move(key), std::move(run_id));
+    }
+    asio::awaitable<result<std::optional<session::run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override {
+        return store_->find_run_by_key(std::move(key), std::move(idempotency_key));
+    }
+    asio::awaitable<result<std::optional<session::run_record>>> latest_run(thread_key key
+    ) override {
+        return store_->latest_run(std::move(key));
+    }
+    asio::awaitable<result<session::thread_page>> list(session::thread_query query) override {
+        return store_->list(std::move(query));
+    }
+    asio::awaitable<result<std::vector<session::session_event>>>
+    events(thread_key key, std::uint64_t after, std::size_t limit) override {
+        return store_->events(std::move(key), after, limit);
+    }
+    asio::awaitable<result<bool>> remove(thread_key key) override {
+        return store_->remove(std::move(key));
+    }
+    asio::awaitable<result<void>> drop_logs(log_limits limits) override {
+        return store_->drop_logs(limits);
+    }
+    void close() override {} // The others may still use it.
+
+private:
+    struct held {
+        lease_ptr inner;
+        std::int64_t run_number = 0;
+    };
+
+    lease_ptr wrap(const lease_ptr& inner) {
+        const std::lock_guard lock(mutex_);
+        auto mine = std::make_shared<session::lease>(
+            inner->key(), inner->run_id(), inner->token(), term_, true
+        );
+        held_[mine] = {inner, 0};
+        return mine;
+    }
+    // Null: it is held no longer.
+    lease_ptr inner_of(const lease_ptr& mine) {
+        const std::lock_guard lock(mutex_);
+        const auto found = held_.find(mine);
+        return found == held_.end() ? nullptr : found->second.inner;
+    }
+    held take(const lease_ptr& mine) {
+        const std::lock_guard lock(mutex_);
+        const auto found = held_.find(mine);
+        held what;
+        if (found != held_.end()) {
+            what = found->second;
+            held_.erase(found);
+        }
+        return what;
+    }
+
+    const std::shared_ptr<hub> hub_;
+    store* const store_ = hub_->inner.get();
+    const std::size_t number_;
+    std::mutex mutex_;
+    std::shared_ptr<session::lease_term> term_;
+    std::map<lease_ptr, held> held_;
+};
+
+shared_store::shared_store(std::unique_ptr<store> inner)
+    : hub_(std::make_shared<hub>(std::move(inner))) {}
+
+shared_store::~shared_store() { hub_->inner->close(); }
+
+std::shared_ptr<store> shared_store::open_door() {
+    const std::lock_guard lock(hub_->mutex);
+    hub_->handlers.push_back(nullptr);
+    auto opened = std::make_shared<door>(hub_, hub_->handlers.size());
+    hub_->doors.push_back(opened);
+    return opened;
+}
+
+void shared_store::end_leases(std::size_t number) {
+    std::shared_ptr<door> which;
+    {
+        const std::lock_guard lock(hub_->mutex);
+        which = hub_->doors.at(number - 1).lock();
+    }
+    which->end_leases();
+}
+
+std::size_t shared_store::readers_reported(std::int64_t run_number) const {
+    const std::lock_guard lock(hub_->mutex);
+    std::size_t readers = 0;
+    const auto found = hub_->watches.find(run_number);
+    if (found != hub_->watches.end()) {
+        for (const auto& [watch, who] : found->second) {
+            readers += who.second;
+        }
+    }
+    return readers;
+}
+
+} // namespace agui::test

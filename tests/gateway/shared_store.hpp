@@ -1,0 +1,36 @@
+#pragma once
+
+#include "session/store/store.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace agui::test {
+
+/// A store in memory of this process that several servers use at once, as processes use a database:
+/// each through a door of its own. Leases end only where a test says so. The logs are in an SQLite
+/// file.
+class shared_store {
+public:
+    /// `inner` must keep logs.
+    explicit shared_store(std::unique_ptr<session::store> inner);
+    ~shared_store();
+
+    /// A way into the store for one more server, with a number from 1 on.
+    [[nodiscard]] std::shared_ptr<session::store> open_door();
+
+    /// The door's leases end, as if its process had been stopped for longer than they last. It is
+    /// not told: it finds out by itself.
+    void end_leases(std::size_t door);
+
+    /// How many readers the doors have reported for a run, in all.
+    [[nodiscard]] std::size_t readers_reported(std::int64_t run_number) const;
+
+private:
+    class hub;
+    class door;
+    class door_watch;
+    std::shared_ptr<hub> hub_;
+};
+
+} // namespace agui::test
