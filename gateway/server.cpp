@@ -223,7 +223,9 @@ std::vector<route> server::impl::make_routes() {
          .any_host = true},
         {.method = "GET",
          .pattern = "/readyz",
-         .handler = make_ready_route([this] { return draining.load(); }),
+         .handler = make_ready_route(
+             [this] { return draining.load(); }, [this] { return store->unavailable(); }
+         ),
          .open = true,
          .any_host = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},

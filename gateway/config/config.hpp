@@ -94,9 +94,18 @@ enum class busy_policy {
 };
 
 struct session_config {
-    enum class store_kind { memory, sqlite };
+    enum class store_kind { memory, sqlite, postgres };
     store_kind store = store_kind::sqlite;
     std::string sqlite_path = "agui.db";
+    std::string postgres_url; ///< Without a password, of the form that libpq reads.
+    /// `listen`: another URL for the connection that waits for notices, because a pooler cannot
+    /// pass them on; empty: postgres_url.
+    std::string postgres_listen_url;
+    secret store_password; ///< `store_password_env` or `store_password_file`.
+    bool prepared = true;  ///< False: a pooler is in between that has no prepared statements.
+    std::size_t store_connections = 8;
+    std::chrono::seconds lease{30};
+    std::chrono::seconds store_wait{10}; ///< How long a call waits for a server that is away.
     session::durability durability = session::durability::process;
     session::history_policy history; ///< on_partial and on_abandoned come from [tools].
     busy_policy on_busy = busy_policy::reject;

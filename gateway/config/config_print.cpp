@@ -175,11 +175,22 @@ std::string_view busy_name(busy_policy value) {
     return "reject";
 }
 
+std::string store_name(const session_config& session) {
+    switch (session.store) {
+    case session_config::store_kind::memory:
+        return "memory:";
+    case session_config::store_kind::sqlite:
+        return "sqlite:" + session.sqlite_path;
+    case session_config::store_kind::postgres:
+        return url_names(session.postgres_url);
+    }
+    return {};
+}
+
 toml::table session_table(const session_config& session) {
-    const bool memory = session.store == session_config::store_kind::memory;
     const session::history_policy& history = session.history;
-    return toml::table{
-        {"store", memory ? std::string("memory:") : "sqlite:" + session.sqlite_path},
+    toml::table table{
+        {"store", store_name(session)},
         {"history", history.mode == session::history_mode::server ? "server" : "client"},
         {"durability", durability_name(session.durability)},
         {"client_history", client_history_name(history.client_history)},
@@ -194,6 +205,17 @@ toml::table session_table(const session_config& session) {
         {"max_thread_bytes", static_cast<std::int64_t>(session.max_thread_bytes)},
         {"log_max_bytes", static_cast<std::int64_t>(session.log_max_bytes)},
     };
+    if (session.store == session_config::store_kind::postgres) {
+        if (!session.postgres_listen_url.empty()) {
+            table.insert("listen", url_names(session.postgres_listen_url));
+        }
+        put_secret(table, "store_password", session.store_password);
+        table.insert("prepared", session.prepared);
+        table.insert("store_connections", static_cast<std::int64_t>(session.store_connections));
+        table.insert("lease_seconds", seconds(session.lease));
+        table.insert("store_wait_seconds", seconds(session.store_wait));
+    }
+    return table;
 }
 
 std::string_view partial_name(session::on_partial value) {

@@ -1,5 +1,8 @@
 #include "gateway/routes/health_routes.hpp"
 
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <utility>
 
 namespace agui::gateway {
@@ -23,10 +26,22 @@ http_handler make_health_route() {
     };
 }
 
-http_handler make_ready_route(std::function<bool()> draining) {
-    return [draining = std::move(draining)](http_request&) {
-        return draining() ? answer(503, R"({"status":"draining"})")
-                          : answer(200, R"({"status":"ok"})");
+http_handler
+make_ready_route(std::function<bool()> draining, std::function<std::string()> store_unavailable) {
+    return [draining = std::move(draining),
+            store_unavailable = std::move(store_unavailable)](http_request&) {
+        if (draining()) {
+            return answer(503, R"({"status":"draining"})");
+        }
+        const std::string reason = store_unavailable();
+        if (reason.empty()) {
+            return answer(200, R"({"status":"ok"})");
+        }
+        return answer(
+            503, boost::json::serialize(
+                     boost::json::object{{"status", "store_unavailable"}, {"reason", reason}}
+                 )
+        );
     };
 }
 

@@ -122,6 +122,15 @@ public:
 
     bool is_shared() const noexcept override { return true; }
 
+    std::string unavailable() const override {
+        const std::lock_guard lock(mutex_);
+        return unavailable_;
+    }
+    void set_unavailable(std::string reason) {
+        const std::lock_guard lock(mutex_);
+        unavailable_ = std::move(reason);
+    }
+
     asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override {
         auto inner = co_await store_->acquire(std::move(key), std::move(run_id));
         if (!inner) {
@@ -354,7 +363,8 @@ private:
     const std::shared_ptr<hub> hub_;
     store* const store_ = hub_->inner.get();
     const std::size_t number_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
+    std::string unavailable_;
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
@@ -372,13 +382,15 @@ std::shared_ptr<store> shared_store::open_door() {
     return opened;
 }
 
-void shared_store::end_leases(std::size_t number) {
-    std::shared_ptr<door> which;
-    {
-        const std::lock_guard lock(hub_->mutex);
-        which = hub_->doors.at(number - 1).lock();
-    }
-    which->end_leases();
+std::shared_ptr<shared_store::door> shared_store::find(std::size_t number) const {
+    const std::lock_guard lock(hub_->mutex);
+    return hub_->doors.at(number - 1).lock();
+}
+
+void shared_store::end_leases(std::size_t number) { find(number)->end_leases(); }
+
+void shared_store::set_unavailable(std::size_t number, std::string reason) {
+    find(number)->set_unavailable(std::move(reason));
 }
 
 std::size_t shared_store::readers_reported(std::int64_t run_number) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 namespace agui::test {
 
@@ -23,6 +24,9 @@ public:
     /// not told: it finds out by itself.
     void end_leases(std::size_t door);
 
+    /// From now on a door says that it cannot be used; empty: that it can.
+    void set_unavailable(std::size_t door, std::string reason);
+
     /// How many readers the doors have reported for a run, in all.
     [[nodiscard]] std::size_t readers_reported(std::int64_t run_number) const;
 
@@ -30,6 +34,8 @@ private:
     class hub;
     class door;
     class door_watch;
+    [[nodiscard]] std::shared_ptr<door> find(std::size_t number) const;
+
     std::shared_ptr<hub> hub_;
 };
 

@@ -419,6 +419,45 @@ TEST_F(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
     EXPECT_THAT(ask_at(a(), get(events_path("r"))).body, Not(HasSubstr("first")));
 }
 
+TEST_F(TwoGateways, AreNotReadyWhileTheStoreCannotBeUsed) {
+    start_both();
+    EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
+
+    shared->set_unavailable(1, "the server \"db\" does not answer");
+    const raw_reply refused = ask_at(a(), get("/readyz"));
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(
+        refused.body,
+        R"({"status":"store_unavailable","reason":"the server \"db\" does not answer"})"
+    );
+    EXPECT_EQ(ask_at(b(), get("/readyz")).status, 200);
+
+    shared->set_unavailable(1, {});
+    EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
+}
+
+// As a process does that was stopped for longer than its leases, before anything has told it.
+TEST_F(TwoGateways, NothingIsShownOfARunWhoseLeaseIsOver) {
+    start_both();
+    raw_client there(a());
+    there.send(post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    ASSERT_THAT(there.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
+
+    shared->end_leases(1);
+    model.answer({.text = "Hello", .call_id = "c1"});
+    const std::string rest = rest_of(there);
+
+    EXPECT_THAT(rest, Not(HasSubstr("Hello")));
+    EXPECT_THAT(rest, Not(HasSubstr("RUN_")));
+    EXPECT_THAT(rest, Not(HasSubstr("TOOL_CALL")));
+    EXPECT_EQ(model.calls(), 1U);
+    // The other one ends it, and what it had said by then is all that is there.
+    const std::string stored = ask_at(b(), get(events_path("r"))).body;
+    EXPECT_THAT(stored, HasSubstr("RUN_ERROR"));
+    EXPECT_THAT(stored, Not(HasSubstr("Hello")));
+}
+
 #ifdef AGUI_FAILPOINTS
 
 // Holds whatever comes to a place first, until it is let go.

@@ -270,9 +270,9 @@ model = "m"
 
 TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"session.store=postgres://db", "postgres is not supported"},
-        {"session.lease_seconds=30", "not supported by this version"},
-        {"session.lease_seconds=1", "not supported by this version"},
+        {"session.lease_seconds=5", "must be"},
+        {"session.store=postgresql:db", "must be"},
+        {"session.listen=sqlite:agui.db", "must be a postgres:// URL"},
         {"session.log_max_bytes=-1", "must be"},
         {"models.main.provider=anthropic", "not supported by this version"},
         {"models.main.provider=agui", "not supported by this version"},
@@ -283,6 +283,50 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
         EXPECT_NE(problem.find(expected), std::string::npos) << problem;
         EXPECT_NE(problem.find(text.substr(0, text.find_first_of(".="))), std::string::npos);
     }
+}
+
+TEST(Config, ReadsHowToReachPostgres) {
+    ::setenv("AGUI_TEST_DB_PASSWORD", "sk-canary", 1);
+    const config all =
+        load(
+            minimal, {"session.store=postgres://agui@db.internal/agui?sslmode=require",
+                      "session.listen=postgres://agui@direct.internal/agui",
+                      "session.store_password_env=AGUI_TEST_DB_PASSWORD", "session.prepared=false",
+                      "session.store_connections=20", "session.lease_seconds=6",
+                      "session.store_wait_seconds=3"}
+        )
+            .value();
+
+    EXPECT_EQ(all.session.store, session_config::store_kind::postgres);
+    EXPECT_EQ(all.session.postgres_url, "postgres://agui@db.internal/agui?sslmode=require");
+    EXPECT_EQ(all.session.postgres_listen_url, "postgres://agui@direct.internal/agui");
+    EXPECT_EQ(all.session.store_password.value, "sk-canary");
+    EXPECT_FALSE(all.session.prepared);
+    EXPECT_EQ(all.session.store_connections, 20U);
+    EXPECT_EQ(all.session.lease, std::chrono::seconds(6));
+    EXPECT_EQ(all.session.store_wait, std::chrono::seconds(3));
+    const std::string printed = print_config(all);
+    EXPECT_NE(
+        printed.find("store = 'postgres://agui@db.internal/agui?sslmode=***'"), std::string::npos
+    ) << printed;
+    EXPECT_NE(printed.find("store_password_env = 'AGUI_TEST_DB_PASSWORD'"), std::string::npos);
+    EXPECT_EQ(printed.find("sk-canary"), std::string::npos);
+}
+
+TEST(Config, RefusesAPasswordInTheUrlOfTheStore) {
+    for (const std::string url :
+         {"postgres://agui:pw@db/agui", "postgresql://:pw@db", "postgres://db/agui?password=pw",
+          "postgres://db/agui?user=agui&sslpassword=pw"}) {
+        for (const std::string key : {"session.store=", "session.listen="}) {
+            const std::string problem = problem_of(minimal, {key + url});
+            EXPECT_NE(problem.find("must not hold a password"), std::string::npos)
+                << url << problem;
+            EXPECT_EQ(problem.find("pw"), std::string::npos) << "the message repeats it";
+        }
+    }
+    EXPECT_TRUE(load(minimal, {"session.store=postgres://[::1]:5432/agui"}));
+    EXPECT_TRUE(load(minimal, {"session.store=postgres://agui@a:5432,b:5433/agui"}));
+    EXPECT_TRUE(load(minimal, {"session.store=postgres:///agui?host=/run/postgresql"}));
 }
 
 TEST(Config, RefusesHeadersThatCannotBePassedOn) {

@@ -50,6 +50,36 @@ TEST_F(StopSource, KnowsTheFirstReasonOnly) {
     EXPECT_EQ(stop->close(), stop_reason::run_timeout);
 }
 
+TEST_F(StopSource, AsksWhetherWhatItNeedsIsLost) {
+    count_cancellations();
+    bool is_lost = false;
+    stop->stop_if([&] { return is_lost; }, stop_reason::store_unavailable);
+    EXPECT_FALSE(stop->requested());
+
+    is_lost = true;
+    EXPECT_TRUE(stop->requested());
+    EXPECT_EQ(stop->reason(), stop_reason::store_unavailable);
+
+    is_lost = false;
+    EXPECT_TRUE(stop->requested()) << "it stays stopped";
+    EXPECT_EQ(cancelled, 0);
+    context.run();
+    EXPECT_EQ(cancelled, 1);
+}
+
+TEST_F(StopSource, DoesNotCloseAsIfNothingWereLost) {
+    stop->stop_if([] { return true; }, stop_reason::store_unavailable);
+
+    EXPECT_EQ(stop->close(), stop_reason::store_unavailable);
+}
+
+TEST_F(StopSource, AnEarlierReasonCountsMoreThanALoss) {
+    stop->stop_if([] { return true; }, stop_reason::store_unavailable);
+    EXPECT_TRUE(stop->request(stop_reason::cancelled));
+
+    EXPECT_EQ(stop->close(), stop_reason::cancelled);
+}
+
 TEST_F(StopSource, RefusesWhatComesOnceItIsClosed) {
     count_cancellations();
 
