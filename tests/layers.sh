@@ -35,6 +35,7 @@ allow session conversation base
 allow session history conversation base
 allow session store conversation base
 allow session sqlite store conversation base
+allow session postgres store conversation base
 allow runner base
 allow runner http base
 allow runner provider http base

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "session/postgres/pg_params.hpp"
+#include "session/postgres/pg_result.hpp"
+#include "session/postgres/pg_target.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+struct pg_notification {
+    std::string channel;
+    std::string payload;
+};
+
+/// A connection to a server, which never blocks its thread. Belongs to one thread, that of its
+/// executor; one call at a time.
+class pg_connection {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// Connects and checks that the server can be used (version 13 or later, UTF8). Throws
+    /// pg_error, also when `deadline` has passed.
+    [[nodiscard]] static boost::asio::awaitable<std::unique_ptr<pg_connection>>
+    open(const pg_target& target, bool prepares, time_point deadline);
+    ~pg_connection();
+    pg_connection(const pg_connection&) = delete;
+    pg_connection& operator=(const pg_connection&) = delete;
+
+    /// Sends all statements at once, and returns their results in one round trip. Without BEGIN
+    /// among them they are one transaction. The first that fails skips the rest, and is thrown as
+    /// pg_error. If `deadline` passes, or the connection is lost, it is not usable any more, and
+    /// what the statements did is unknown: the server ends them by its own statement_timeout.
+    [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>>
+    execute(std::vector<pg_statement> statements, time_point deadline);
+
+    /// Waits until notifications have come, or the time is `deadline`: then there are none. Throws
+    /// pg_error if the connection is lost.
+    [[nodiscard]] boost::asio::awaitable<std::vector<pg_notification>>
+    next_notifications(time_point deadline);
+
+    /// Ends a wait for notifications that is under way.
+    void interrupt() noexcept;
+
+    /// Makes a wait under way, and every later call, fail as if the connection had been lost.
+    void abandon() noexcept;
+
+    /// False: it was lost, or a call on it did not end. It can only be destroyed.
+    [[nodiscard]] bool is_usable() const noexcept;
+    /// No transaction is open.
+    [[nodiscard]] bool is_idle() const noexcept;
+
+private:
+    struct handle;
+
+    pg_connection(boost::asio::any_io_executor executor, bool prepares);
+
+    boost::asio::awaitable<void> connect(const pg_target& target, time_point deadline);
+    void check_server();
+    void send(std::vector<pg_statement>& statements);
+    boost::asio::awaitable<std::vector<pg_rows>> receive();
+    boost::asio::awaitable<void> wait_readable();
+    boost::asio::awaitable<void> flush();
+    void use_socket();
+    void read_input();
+    [[noreturn]] void lose(const std::string& reason);
+    [[noreturn]] void lose_to(const char* reason);
+
+    std::shared_ptr<handle> handle_; ///< Shared with the handler of its timer.
+    const bool prepares_;
+};
+
+} // namespace agui::session

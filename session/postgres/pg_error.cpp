@@ -1,0 +1,65 @@
+#include "session/postgres/pg_error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+std::string text_of(const std::string& sqlstate, const std::string& text) {
+    return sqlstate.empty() ? text : text + " (SQLSTATE " + sqlstate + ")";
+}
+
+// Of connections, authorisation, transactions, names in SQL, resources, limits, the server's state.
+// Not: class 22, which repeats the value that it could not read, and class 23, of rows.
+constexpr std::array<std::string_view, 14> harmless_classes = {"08", "0A", "25", "28", "3D",
+                                                               "3F", "40", "42", "53", "54",
+                                                               "55", "57", "58", "XX"};
+
+} // namespace
+
+pg_error::pg_error(std::string sqlstate, const std::string& text, effect on_connection)
+    : std::runtime_error(text_of(sqlstate, text)),
+      sqlstate_(std::move(sqlstate)),
+      effect_(on_connection) {}
+
+bool pg_error::may_succeed_later() const noexcept {
+    // Serialization failure, deadlock, lock timeout; and a row that another process has made at the
+    // same time, which the next try sees.
+    return sqlstate_ == "40001" || sqlstate_ == "40P01" || sqlstate_ == "55P03" ||
+           sqlstate_ == "23505";
+}
+
+bool pg_error::is_stale_plan() const noexcept {
+    return sqlstate_ == "0A000" || sqlstate_ == "26000" || sqlstate_ == "42P05";
+}
+
+bool pg_error::is_fenced() const noexcept { return sqlstate_ == "AG001"; }
+
+std::string safe_message(std::string_view sqlstate, std::string_view primary) {
+    const std::string_view class_of = sqlstate.substr(0, 2);
+    if (sqlstate.empty() ||
+        std::ranges::find(harmless_classes, class_of) != harmless_classes.end()) {
+        return as_one_line(primary);
+    }
+    return "the server has refused a statement";
+}
+
+std::string as_one_line(std::string_view text) {
+    std::string line;
+    for (const char each : text) {
+        if (each == '\n') {
+            line += "; ";
+        } else if (each != '\t') {
+            line += each;
+        }
+    }
+    while (line.ends_with("; ")) {
+        line.resize(line.size() - 2);
+    }
+    return line;
+}
+
+} // namespace agui::session

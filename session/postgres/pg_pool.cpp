@@ -1,0 +1,173 @@
+#include "session/postgres/pg_pool.hpp"
+
+#include "session/postgres/pg_error.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+// One address that does not answer must not use up all of a call's time.
+constexpr auto connect_time_max = 5s;
+// Between two tries. Each of the few connections tries on its own, so this is no burden.
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 1000ms;
+
+} // namespace
+
+struct pg_pool::waiter {
+    explicit waiter(const asio::any_io_executor& executor) : timer(executor) {}
+    asio::steady_timer timer;
+    std::unique_ptr<pg_connection> given;
+    bool is_woken = false;
+};
+
+pg_pool::pg_pool(asio::any_io_executor executor, const pg_target& target, settings given)
+    : executor_(std::move(executor)), target_(target), settings_(given) {}
+
+asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline) {
+    for (;;) {
+        if (is_closed_) {
+            throw pg_unavailable("the store is closed");
+        }
+        if (!idle_.empty()) {
+            std::unique_ptr<pg_connection> last = std::move(idle_.back());
+            idle_.pop_back();
+            ++places_taken_;
+            co_return loan(*this, std::move(last));
+        }
+        std::unique_ptr<pg_connection> found;
+        if (places_taken_ < settings_.size) {
+            found = co_await connect(deadline);
+        } else {
+            found = co_await wait_in_line(deadline);
+        }
+        if (found) {
+            co_return loan(*this, std::move(found));
+        }
+    }
+}
+
+// With a place of its own, as long as it takes: only so many try at the same time.
+asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point deadline) {
+    struct place {
+        explicit place(pg_pool& of) : pool(&of) { ++pool->places_taken_; }
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() {
+            if (pool != nullptr) {
+                --pool->places_taken_;
+                pool->wake_next(nullptr);
+            }
+        }
+        pg_pool* pool;
+    };
+    place own(*this);
+    for (auto next_pause = std::chrono::milliseconds(first_pause);;
+         next_pause = std::min(next_pause * 2, std::chrono::milliseconds(longest_pause))) {
+        std::string reason;
+        try {
+            std::unique_ptr<pg_connection> made = co_await pg_connection::open(
+                target_, settings_.prepares, std::min(deadline, clock::now() + connect_time_max)
+            );
+            set_unavailable({});
+            own.pool = nullptr; // The loan has it now.
+            co_return made;
+        } catch (const pg_error& error) {
+            reason = error.what();
+        }
+        set_unavailable(reason);
+        if (is_closed_ || clock::now() + next_pause >= deadline) {
+            throw pg_unavailable(reason);
+        }
+        co_await pause(next_pause, deadline);
+        if (!idle_.empty()) {
+            co_return nullptr; // Another one has got through.
+        }
+    }
+}
+
+asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::wait_in_line(time_point deadline) {
+    waiter self(executor_);
+    const auto place = waiters_.insert(waiters_.end(), &self);
+    self.timer.expires_at(deadline);
+    co_await self.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!self.is_woken) {
+        waiters_.erase(place);
+        const std::string reason = unavailable();
+        throw pg_unavailable(
+            reason.empty() ? "all connections to the PostgreSQL server are in use" : reason
+        );
+    }
+    co_return std::move(self.given);
+}
+
+asio::awaitable<void> pg_pool::pause(std::chrono::milliseconds time, time_point deadline) {
+    // In line as well: close() ends it, and a connection that is given back is welcome.
+    waiter self(executor_);
+    const auto place = waiters_.insert(waiters_.end(), &self);
+    self.timer.expires_at(std::min(deadline, clock::now() + time));
+    co_await self.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!self.is_woken) {
+        waiters_.erase(place);
+    } else if (self.given) {
+        --places_taken_; // Its own place is still counted.
+        idle_.push_back(std::move(self.given));
+    }
+}
+
+void pg_pool::wake_next(std::unique_ptr<pg_connection> given) noexcept {
+    if (waiters_.empty()) {
+        return;
+    }
+    waiter* const next = waiters_.front();
+    waiters_.pop_front();
+    next->is_woken = true;
+    next->given = std::move(given);
+    next->timer.cancel();
+}
+
+void pg_pool::give_back(std::unique_ptr<pg_connection> connection) noexcept {
+    const bool can_be_used = connection->is_usable() && connection->is_idle() && !is_closed_;
+    if (can_be_used && !waiters_.empty()) {
+        wake_next(std::move(connection)); // With its place.
+        return;
+    }
+    --places_taken_;
+    if (can_be_used) {
+        idle_.push_back(std::move(connection));
+    } else {
+        wake_next(nullptr);
+    }
+}
+
+void pg_pool::close() noexcept {
+    is_closed_ = true;
+    idle_.clear();
+    while (!waiters_.empty()) {
+        wake_next(nullptr);
+    }
+}
+
+std::string pg_pool::unavailable() const {
+    const std::lock_guard lock(mutex_);
+    return unavailable_;
+}
+
+void pg_pool::set_unavailable(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    unavailable_ = reason;
+}
+
+} // namespace agui::session

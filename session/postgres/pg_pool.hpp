@@ -1,0 +1,89 @@
+#pragma once
+
+#include "session/postgres/pg_connection.hpp"
+#include "session/postgres/pg_target.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// Connections that calls share, made when they are needed. Whoever finds none waits in line; while
+/// the server is away, those with a place try to connect again and again. Belongs to the store's
+/// thread, but for unavailable().
+class pg_pool {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    struct settings {
+        std::size_t size = 8;
+        bool prepares = true;
+    };
+    /// `target` must outlive this.
+    pg_pool(boost::asio::any_io_executor executor, const pg_target& target, settings given);
+    pg_pool(const pg_pool&) = delete;
+    pg_pool& operator=(const pg_pool&) = delete;
+
+    /// A connection for as long as this lives. Gives back one that can be used by others, and
+    /// closes any other.
+    class loan {
+    public:
+        loan() noexcept = default; ///< None.
+        loan(pg_pool& of, std::unique_ptr<pg_connection> lent) noexcept
+            : pool_(&of), connection_(std::move(lent)) {}
+        loan(loan&& other) noexcept = default;
+        loan& operator=(loan&& other) = delete;
+        ~loan() {
+            if (connection_) {
+                pool_->give_back(std::move(connection_));
+            }
+        }
+        [[nodiscard]] pg_connection& operator*() const noexcept { return *connection_; }
+        [[nodiscard]] pg_connection* operator->() const noexcept { return connection_.get(); }
+
+    private:
+        pg_pool* pool_ = nullptr;
+        std::unique_ptr<pg_connection> connection_;
+    };
+
+    /// Throws pg_unavailable, with the reason, if there is none until `deadline`.
+    [[nodiscard]] boost::asio::awaitable<loan> take(time_point deadline);
+
+    /// Those that wait for others are probably lost as well.
+    void drop_idle() noexcept { idle_.clear(); }
+    /// Closes what is idle and lets nobody wait any more.
+    void close() noexcept;
+
+    /// Why nothing can be read or written at the moment. Empty: it can. Any thread.
+    [[nodiscard]] std::string unavailable() const;
+    void set_unavailable(const std::string& reason);
+
+private:
+    struct waiter;
+
+    void give_back(std::unique_ptr<pg_connection> connection) noexcept;
+    void wake_next(std::unique_ptr<pg_connection> given) noexcept;
+    boost::asio::awaitable<std::unique_ptr<pg_connection>> connect(time_point deadline);
+    boost::asio::awaitable<std::unique_ptr<pg_connection>> wait_in_line(time_point deadline);
+    boost::asio::awaitable<void> pause(std::chrono::milliseconds time, time_point deadline);
+
+    boost::asio::any_io_executor executor_;
+    const pg_target& target_;
+    const settings settings_;
+    std::vector<std::unique_ptr<pg_connection>> idle_;
+    std::size_t places_taken_ = 0; ///< Connections lent, or about to be; without idle ones.
+    std::list<waiter*> waiters_;   ///< In order.
+    bool is_closed_ = false;
+    mutable std::mutex mutex_;
+    std::string unavailable_; ///< Under mutex_.
+};
+
+} // namespace agui::session

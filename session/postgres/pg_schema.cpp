@@ -1,0 +1,228 @@
+#include "session/postgres/pg_schema.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// What others choose (ids, titles, JSON) is bytea: it need not be UTF-8, and may hold NUL. It is
+// compared byte by byte, whatever the collation of the database. Nodes are -1 where there is none.
+constexpr const char* version_1[] = {
+    "CREATE SEQUENCE agui.thread_numbers",
+    "CREATE SEQUENCE agui.run_numbers",
+    "CREATE SEQUENCE agui.queued_numbers",
+    "CREATE SEQUENCE agui.lease_tokens",
+
+    "CREATE TABLE agui.threads (id bigint PRIMARY KEY, principal bytea NOT NULL, "
+    "thread_id bytea NOT NULL, agent_id bytea NOT NULL, title bytea NOT NULL, "
+    "archived boolean NOT NULL, metadata bytea NOT NULL, created_at bigint NOT NULL, "
+    "updated_at bigint NOT NULL, last_run_at bigint NOT NULL, head bigint NOT NULL, "
+    "last_request_had_history boolean NOT NULL, message_count bigint NOT NULL, "
+    "branch_count bigint NOT NULL, event_count bigint NOT NULL, bytes bigint NOT NULL, "
+    "state_bytes bigint NOT NULL, offered_tools_bytes bigint NOT NULL, "
+    "context_bytes bigint NOT NULL, version bigint NOT NULL, UNIQUE (principal, thread_id))",
+    "CREATE INDEX threads_by_change ON agui.threads (principal, archived, updated_at, id)",
+    "CREATE TABLE agui.removed_threads (thread bigint PRIMARY KEY)",
+    // Apart from the row that every commit writes anew.
+    "CREATE TABLE agui.thread_documents (thread bigint PRIMARY KEY, state bytea, "
+    "offered_tools bytea, context bytea)",
+    "CREATE TABLE agui.messages (thread bigint, number bigint, parent bigint NOT NULL, "
+    "run_id bytea NOT NULL, created_at bigint NOT NULL, message bytea NOT NULL, "
+    "PRIMARY KEY (thread, number))",
+    "CREATE TABLE agui.branches (thread bigint, number bigint, tip bigint NOT NULL, "
+    "updated_at bigint NOT NULL, PRIMARY KEY (thread, number))",
+    "CREATE TABLE agui.calls (number bigint GENERATED ALWAYS AS IDENTITY, thread bigint, "
+    "call_id bytea, name bytea NOT NULL, run_id bytea NOT NULL, owner text NOT NULL, "
+    "status text NOT NULL, made_in bigint NOT NULL, PRIMARY KEY (thread, call_id))",
+    "CREATE TABLE agui.session_events (thread bigint, sequence bigint, type bytea NOT NULL, "
+    "run_id bytea NOT NULL, timestamp bigint NOT NULL, data bytea NOT NULL, "
+    "PRIMARY KEY (thread, sequence))",
+
+    "CREATE TABLE agui.runs (number bigint PRIMARY KEY, thread bigint NOT NULL, "
+    "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
+    "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
+    "status text NOT NULL, end_reason bytea NOT NULL, answered_by bytea NOT NULL, "
+    "started_at bigint NOT NULL, ended_at bigint NOT NULL, last_sequence bigint NOT NULL, "
+    "log text NOT NULL, log_bytes bigint, UNIQUE (thread, run_id))",
+    "CREATE UNIQUE INDEX runs_by_key ON agui.runs (thread, idempotency_key) "
+    "WHERE idempotency_key IS NOT NULL",
+    "CREATE INDEX runs_by_thread ON agui.runs (thread, number)",
+    "CREATE INDEX runs_active ON agui.runs (number) WHERE status = 'active'",
+    "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes) "
+    "WHERE status <> 'active' AND log <> 'dropped'",
+
+    "CREATE TABLE agui.log_rows (run bigint, first_sequence bigint, "
+    "last_sequence bigint NOT NULL, events bytea NOT NULL, lengths bytea NOT NULL, "
+    "variants bytea NOT NULL, PRIMARY KEY (run, first_sequence)) PARTITION BY RANGE (run)",
+
+    "CREATE TABLE agui.failed_attempts (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "run bigint NOT NULL, at bigint NOT NULL, model bytea NOT NULL, status bigint NOT NULL, "
+    "request_id bytea NOT NULL, bytes bigint NOT NULL, body bytea NOT NULL)",
+    "CREATE INDEX failed_attempts_by_run ON agui.failed_attempts (run)",
+    "CREATE INDEX failed_attempts_by_time ON agui.failed_attempts (at, number) INCLUDE (bytes)",
+
+    "CREATE TABLE agui.queued_requests (number bigint PRIMARY KEY, thread bigint NOT NULL, "
+    "run_id bytea NOT NULL, parent_run_id bytea NOT NULL, agent_id bytea NOT NULL, "
+    "input_digest bytea NOT NULL, idempotency_key bytea, protocol bytea NOT NULL, "
+    "queued_at bigint NOT NULL, bytes bigint NOT NULL, messages bytea NOT NULL)",
+    "CREATE INDEX queued_requests_by_thread ON agui.queued_requests (thread, number)",
+
+    "CREATE TABLE agui.gateways (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "expires timestamptz NOT NULL, fenced boolean NOT NULL DEFAULT false)",
+    "CREATE TABLE agui.leases (principal bytea, thread_id bytea, gateway bigint NOT NULL, "
+    "token bigint NOT NULL, run_id bytea NOT NULL, run_number bigint NOT NULL DEFAULT 0, "
+    "first_own_message bigint NOT NULL DEFAULT -1, PRIMARY KEY (principal, thread_id))",
+    "CREATE INDEX leases_by_gateway ON agui.leases (gateway)",
+    "CREATE INDEX leases_by_run ON agui.leases (run_number) WHERE run_number <> 0",
+    "CREATE TABLE agui.run_watches (run bigint, gateway bigint, readers bigint NOT NULL, "
+    "PRIMARY KEY (run, gateway))",
+
+    // A writing transaction calls it first, and so keeps fence() waiting until it has ended. The
+    // look comes after the lock: each statement of the function sees what was committed before it.
+    "CREATE FUNCTION agui.enter(gateway bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
+    "PERFORM pg_advisory_xact_lock_shared((16711::bigint << 48) + enter.gateway); "
+    "PERFORM 1 FROM agui.gateways g WHERE g.id = enter.gateway AND NOT g.fenced; "
+    "IF NOT FOUND THEN RAISE EXCEPTION 'the gateway has lost its leases' "
+    "USING ERRCODE = 'AG001'; END IF; END $$",
+    // True: the gateway had not renewed in time, and can write nothing any more.
+    "CREATE FUNCTION agui.fence(gateway bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+    "PERFORM pg_advisory_xact_lock((16711::bigint << 48) + fence.gateway); "
+    "UPDATE agui.gateways g SET fenced = true WHERE g.id = fence.gateway AND NOT g.fenced "
+    "AND g.expires < clock_timestamp(); RETURN FOUND; END $$",
+
+    // The number of a run tells the day on which it began, and so the partition of its log.
+    "CREATE FUNCTION agui.today() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint $$",
+    "CREATE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT (agui.today() << 40) + nextval('agui.run_numbers') $$",
+    // ATTACH, because CREATE TABLE ... PARTITION OF would wait for whoever reads or writes a log.
+    "CREATE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
+    "LANGUAGE plpgsql AS $$ DECLARE day bigint; BEGIN "
+    "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
+    "FOR day IN first .. last LOOP "
+    "IF to_regclass('agui.log_rows_' || day) IS NULL THEN "
+    "EXECUTE format('CREATE TABLE agui.log_rows_%s (LIKE agui.log_rows, "
+    "PRIMARY KEY (run, first_sequence))', day); "
+    "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
+    "FOR VALUES FROM (%s) TO (%s)', day, day << 40, (day + 1) << 40); "
+    "END IF; END LOOP; END $$",
+};
+
+constexpr pg_migration all_migrations[] = {{version_1, false}};
+
+constexpr const char* is_there = "SELECT to_regnamespace('agui') IS NOT NULL, "
+                                 "to_regclass('agui.meta') IS NOT NULL";
+constexpr const char* versions = "SELECT schema_version, min_reader_version FROM agui.meta";
+constexpr const char* lock = "SELECT pg_advisory_xact_lock($1)";
+constexpr const char* keep = "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";
+
+struct known_versions {
+    std::int64_t schema = 0;
+    std::int64_t min_reader = 0;
+};
+
+// Whoever has the connection is the only one that changes the schema.
+asio::awaitable<known_versions> read_versions(pg_connection& on, pg_connection::time_point until) {
+    pg_batch look;
+    look.emplace_back(is_there);
+    const auto found = co_await on.execute(std::move(look), until);
+    known_versions read;
+    if (found.at(0).boolean(0, 1)) {
+        pg_batch question;
+        question.emplace_back(versions);
+        const auto answer = co_await on.execute(std::move(question), until);
+        if (!answer.at(0).empty()) {
+            read.schema = answer.at(0).integer(0, 0);
+            read.min_reader = answer.at(0).integer(0, 1);
+        }
+    } else {
+        pg_batch make;
+        if (!found.at(0).boolean(0, 0)) {
+            make.emplace_back("CREATE SCHEMA agui");
+        }
+        make.emplace_back("CREATE TABLE agui.meta "
+                          "(schema_version bigint NOT NULL, min_reader_version bigint NOT NULL)");
+        make.emplace_back("INSERT INTO agui.meta VALUES (0, 0)");
+        (void)co_await on.execute(std::move(make), until);
+    }
+    co_return read;
+}
+
+void check(const known_versions& found, std::int64_t newest) {
+    if (found.min_reader > newest) {
+        throw std::runtime_error(
+            "the PostgreSQL store was written by a newer version of this program (it needs schema "
+            "version " +
+            std::to_string(found.min_reader) + " to be known; this program knows versions up to " +
+            std::to_string(newest) + ")"
+        );
+    }
+}
+
+asio::awaitable<bool>
+migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
+    // Long enough for a migration that rewrites a table.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(10);
+    const auto newest = static_cast<std::int64_t>(migrations.size());
+    const pg_pool::loan on =
+        co_await pool.take(std::chrono::steady_clock::now() + patience.store_wait);
+    pg_batch begin;
+    begin.emplace_back("BEGIN");
+    begin.emplace_back("SELECT set_config('search_path', 'pg_catalog', true)");
+    begin.emplace_back(lock, pg_schema_lock);
+    (void)co_await on->execute(std::move(begin), until);
+    known_versions at = co_await read_versions(*on, until);
+    check(at, newest);
+    pg_batch change;
+    for (std::int64_t next = at.schema; next < newest; ++next) {
+        const pg_migration& step = migrations[static_cast<std::size_t>(next)];
+        for (const char* const statement : step.statements) {
+            change.push_back(pg_statement::once(statement));
+        }
+        if (step.breaks_older_readers) {
+            at.min_reader = next + 1;
+        }
+    }
+    if (!change.empty()) {
+        change.emplace_back(keep, newest, at.min_reader);
+    }
+    change.emplace_back("COMMIT");
+    (void)co_await on->execute(std::move(change), until);
+    co_return true;
+}
+
+} // namespace
+
+std::span<const pg_migration> pg_migrations() noexcept { return all_migrations; }
+
+asio::awaitable<void>
+open_pg_schema(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
+    const auto newest = static_cast<std::int64_t>(migrations.size());
+    // Without a lock: usually there is nothing to do, and the role may not have the right to.
+    std::function<asio::awaitable<known_versions>(pg_transaction&)> look =
+        [](pg_transaction& in) -> asio::awaitable<known_versions> {
+        pg_batch first;
+        first.emplace_back(is_there);
+        const auto found = co_await in.read_at_once(std::move(first));
+        known_versions read;
+        if (found.at(0).boolean(0, 1)) {
+            pg_batch question;
+            question.emplace_back(versions);
+            const auto answer = co_await in.read_at_once(std::move(question));
+            read.schema = answer.at(0).empty() ? 0 : answer.at(0).integer(0, 0);
+            read.min_reader = answer.at(0).empty() ? 0 : answer.at(0).integer(0, 1);
+        }
+        co_return read;
+    };
+    const known_versions found = co_await transact(pool, patience, {}, std::move(look));
+    check(found, newest);
+    if (found.schema < newest) {
+        (void)co_await migrate(pool, patience, migrations);
+    }
+}
+
+} // namespace agui::session

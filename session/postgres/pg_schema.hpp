@@ -1,0 +1,35 @@
+#pragma once
+
+#include "session/postgres/pg_pool.hpp"
+#include "session/postgres/pg_transaction.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace agui::session {
+
+/// The steps from one version of the schema to the next.
+struct pg_migration {
+    std::span<const char* const> statements;
+    /// Gateways that know only older versions cannot use the store any more.
+    bool breaks_older_readers = false;
+};
+
+/// migrations[i] leads from version i to version i + 1.
+[[nodiscard]] std::span<const pg_migration> pg_migrations() noexcept;
+
+/// Makes the schema `agui`, or brings it to the newest version, in one transaction; several
+/// gateways may do so at once. A store of a newer version is used as it is, if that says that it
+/// can be. Throws std::runtime_error with a text for the operator if it cannot, pg_error or
+/// pg_unavailable.
+[[nodiscard]] boost::asio::awaitable<void> open_pg_schema(
+    pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations = pg_migrations()
+);
+
+// Keys of advisory locks, which a database has for all of its programs: a number of this program's
+// in the upper 16 bits. agui.enter() and agui.make_log_partitions() have their own.
+inline constexpr std::int64_t pg_schema_lock = (std::int64_t{0x4146} << 48U) + 1;
+
+} // namespace agui::session

@@ -1,0 +1,157 @@
+#include "session/postgres/pg_target.hpp"
+
+#include "session/postgres/pg_error.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using option_list = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts(1);
+    for (const char each : list) {
+        if (each == ',') {
+            parts.emplace_back();
+        } else {
+            parts.back() += each;
+        }
+    }
+    return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string list;
+    for (const std::string& part : parts) {
+        list += (&part == parts.data() ? "" : ",") + part;
+    }
+    return list;
+}
+
+// A folder of a socket, or the name of one that is in no folder.
+bool is_socket(std::string_view host) {
+    return host.empty() || host.front() == '/' || host.front() == '@';
+}
+
+// What the environment and a service file say where the URL does not.
+std::string default_of(std::string_view name) {
+    const option_list defaults(PQconndefaults(), PQconninfoFree);
+    for (const PQconninfoOption* each = defaults.get(); each != nullptr && each->keyword != nullptr;
+         ++each) {
+        if (name == each->keyword && each->val != nullptr) {
+            return each->val;
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+pg_target::pg_target(const std::string& url, const std::string& password) {
+    // The message of libpq may repeat a part of the URL, and with it of the password.
+    const option_list parsed(PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+    if (!parsed) {
+        throw std::runtime_error("the URL of the PostgreSQL server cannot be read");
+    }
+    for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
+        if (each->val != nullptr &&
+            (password.empty() || each->keyword != std::string("password"))) {
+            options_.emplace_back(each->keyword, each->val);
+        }
+    }
+    if (!password.empty()) {
+        options_.emplace_back("password", password);
+    }
+    const auto add_default = [this](const char* name, const char* value) {
+        if (value_of(name).empty()) {
+            options_.emplace_back(name, value);
+        }
+    };
+    add_default("fallback_application_name", "agui-gateway");
+    add_default("client_encoding", "UTF8");
+    // A connection to a machine that has gone is noticed within a minute.
+    add_default("keepalives_idle", "30");
+    add_default("keepalives_interval", "10");
+    add_default("keepalives_count", "3");
+    add_default("tcp_user_timeout", "30000");
+    // Without Kerberos, its look for credentials only costs time, and may block.
+    add_default("gssencmode", "disable");
+}
+
+std::string pg_target::value_of(const std::string& name) const {
+    const auto found = std::ranges::find(options_, name, &options::value_type::first);
+    return found == options_.end() ? std::string() : found->second;
+}
+
+asio::awaitable<pg_target::options> pg_target::resolve() const {
+    options found = options_;
+    std::string given = value_of("host");
+    if (given.empty()) {
+        given = default_of("host");
+    }
+    if (given.empty() || !value_of("hostaddr").empty()) {
+        co_return found;
+    }
+    const std::vector<std::string> hosts = split(given);
+    std::vector<std::string> ports = split(value_of("port"));
+    if (ports.size() != hosts.size()) { // One for all of them, or none.
+        ports.resize(hosts.size(), ports.front());
+    }
+
+    // Each address is tried as a host of its own: its name stays beside it, for TLS.
+    std::vector<std::string> names;
+    std::vector<std::string> addresses;
+    std::vector<std::string> ports_of_names;
+    asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        std::vector<std::string> of_host;
+        if (is_socket(hosts[i])) {
+            of_host.emplace_back();
+        } else {
+            const auto [error, results] =
+                co_await resolver.async_resolve(hosts[i], "", asio::as_tuple(asio::use_awaitable));
+            for (const auto& each : results) {
+                const std::string address = each.endpoint().address().to_string();
+                if (!error && std::ranges::find(of_host, address) == of_host.end()) {
+                    of_host.push_back(address);
+                }
+            }
+        }
+        for (std::string& address : of_host) {
+            names.push_back(hosts[i]);
+            addresses.push_back(std::move(address));
+            ports_of_names.push_back(ports[i]);
+        }
+    }
+    if (names.empty()) {
+        throw pg_error(
+            "", "no address is known for the host of the PostgreSQL server",
+            pg_error::effect::connection_lost
+        );
+    }
+    std::erase_if(found, [](const auto& each) {
+        return each.first == "host" || each.first == "port";
+    });
+    found.emplace_back("host", joined(names));
+    found.emplace_back("port", joined(ports_of_names));
+    if (std::ranges::any_of(addresses, [](const std::string& each) { return !each.empty(); })) {
+        found.emplace_back("hostaddr", joined(addresses));
+    }
+    co_return found;
+}
+
+} // namespace agui::session

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+/// Where a server is and how to connect to it: libpq's URL, or its `key=value` form. Holds a
+/// password: never log it.
+class pg_target {
+public:
+    using options = std::vector<std::pair<std::string, std::string>>;
+
+    /// `password` (if not empty) goes before one in the URL. Throws std::runtime_error, which
+    /// repeats nothing of the URL, if it cannot be read.
+    pg_target(const std::string& url, const std::string& password);
+
+    /// libpq's options, with addresses for host names: libpq's own lookup would block the thread.
+    /// Throws pg_error (connection_lost) if no host has one.
+    [[nodiscard]] boost::asio::awaitable<options> resolve() const;
+
+private:
+    [[nodiscard]] std::string value_of(const std::string& name) const;
+
+    options options_;
+};
+
+} // namespace agui::session

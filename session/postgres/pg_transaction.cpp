@@ -1,0 +1,170 @@
+#include "session/postgres/pg_transaction.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <iterator>
+#include <memory>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+// The server ends a statement after 20 s, a wait for a lock after 5 s, and a transaction whose
+// gateway says nothing after 5 s, so that a process that stands still holds no lock. What a commit
+// waits for is never less than the disk, unless the operator has asked for more.
+constexpr const char* settings =
+    "SELECT set_config('search_path', 'pg_catalog', true), "
+    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '5000', true), "
+    "set_config('idle_in_transaction_session_timeout', '5000', true), "
+    "set_config('synchronous_commit', CASE WHEN $1 THEN 'off' "
+    "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "
+    "ELSE current_setting('synchronous_commit') END, true)";
+constexpr const char* settings_of_read = "SELECT set_config('search_path', 'pg_catalog', true), "
+                                         "set_config('statement_timeout', '20000', true)";
+constexpr const char* enter = "SELECT agui.enter($1)";
+constexpr const char* own_id = "SELECT pg_current_xact_id()::text";
+constexpr const char* status_of_id = "SELECT pg_xact_status($1::xid8)";
+
+// Longer than the server's limit: a connection on which that is over is lost.
+constexpr auto answer_time_max = 30s;
+// A server that has lost a connection may not have noticed it yet.
+constexpr auto pause_between_questions = 100ms;
+
+} // namespace
+
+asio::awaitable<std::vector<pg_rows>> pg_transaction::execute(pg_batch statements) {
+    return (*lent_)->execute(std::move(statements), clock::now() + answer_time_max);
+}
+
+void pg_transaction::begin(pg_batch& to, const char* how) const {
+    to.emplace_back(how);
+    to.emplace_back(settings, purpose_.relaxed);
+    if (purpose_.gateway != 0) {
+        to.emplace_back(enter, purpose_.gateway);
+    }
+}
+
+namespace {
+
+void append(pg_batch& to, pg_batch&& from) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+// The results of the statements between the first `before` and the last `after`.
+std::vector<pg_rows> inner(std::vector<pg_rows> all, std::size_t before, std::size_t after) {
+    if (all.size() < before + after) {
+        throw std::logic_error("the server has not answered all statements");
+    }
+    all.resize(all.size() - after);
+    all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(before));
+    return all;
+}
+
+} // namespace
+
+asio::awaitable<std::vector<pg_rows>> pg_transaction::read(pg_batch statements) {
+    pg_batch all;
+    begin(all, "BEGIN");
+    all.emplace_back(own_id);
+    const std::size_t before = all.size();
+    append(all, std::move(statements));
+    std::vector<pg_rows> results = co_await execute(std::move(all));
+    id_ = results.at(before - 1).text(0, 0);
+    co_return inner(std::move(results), before, 0);
+}
+
+asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
+    statements.emplace_back("COMMIT");
+    std::exception_ptr lost;
+    try {
+        (void)co_await execute(std::move(statements));
+    } catch (const pg_error& error) {
+        if (!error.is_connection_lost()) {
+            throw;
+        }
+        lost = std::current_exception();
+    }
+    if (lost) {
+        // Its place is needed for the question: all connections may have been lost at once.
+        lent_.reset();
+        pool_.drop_idle();
+        const bool committed = co_await was_committed();
+        if (!committed) {
+            std::rethrow_exception(lost);
+        }
+    }
+}
+
+asio::awaitable<bool> pg_transaction::was_committed() {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    for (;;) {
+        pg_pool::loan other = co_await pool_.take(deadline_);
+        std::string status;
+        try {
+            pg_batch question;
+            question.emplace_back(status_of_id, pg_text{id_});
+            const auto answer =
+                co_await other->execute(std::move(question), clock::now() + answer_time_max);
+            status = answer.at(0).text(0, 0);
+        } catch (const pg_error& error) {
+            if (!error.is_connection_lost()) {
+                // The server does not know the number: it was restored, or another one has taken
+                // over without it.
+                co_return false;
+            }
+        }
+        if (status == "committed") {
+            co_return true;
+        }
+        if (status == "aborted") {
+            co_return false;
+        }
+        if (clock::now() + pause_between_questions >= deadline_) {
+            throw pg_unavailable("the server does not say whether a transaction was committed");
+        }
+        timer.expires_after(pause_between_questions);
+        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+asio::awaitable<std::vector<pg_rows>> pg_transaction::write_at_once(pg_batch statements) {
+    pg_batch all;
+    begin(all, "BEGIN");
+    const std::size_t before = all.size();
+    append(all, std::move(statements));
+    all.emplace_back("COMMIT");
+    std::vector<pg_rows> results = co_await execute(std::move(all));
+    co_return inner(std::move(results), before, 1);
+}
+
+asio::awaitable<std::vector<pg_rows>> pg_transaction::read_at_once(pg_batch statements) {
+    pg_batch all;
+    all.emplace_back("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    all.emplace_back(settings_of_read);
+    append(all, std::move(statements));
+    all.emplace_back("COMMIT");
+    std::vector<pg_rows> results = co_await execute(std::move(all));
+    co_return inner(std::move(results), 2, 1);
+}
+
+asio::awaitable<void> pg_transaction::end() {
+    if (lent_ && (*lent_)->is_usable() && !(*lent_)->is_idle()) {
+        pg_batch rollback;
+        rollback.emplace_back("ROLLBACK");
+        try {
+            (void)co_await execute(std::move(rollback));
+        } catch (const pg_error&) {
+            (*lent_)->abandon(); // The server rolls back what is left open.
+        }
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_params.hpp"
+#include "session/postgres/pg_pool.hpp"
+#include "session/postgres/pg_result.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::session {
+
+using pg_batch = std::vector<pg_statement>;
+
+/// What a transaction is for.
+struct pg_purpose {
+    /// The gateway that writes: pg_error::is_fenced() if it has lost its leases. 0: none is
+    /// checked.
+    std::int64_t gateway = 0;
+    /// COMMIT does not wait for the disk: a crash of the server may lose it.
+    bool relaxed = false;
+};
+
+/// One try of a transaction, on one connection: either read() once, and after it commit() or
+/// nothing; or one of the others. Everything that it sets ends with it, so that it also works
+/// through a pooler that gives each transaction another connection.
+class pg_transaction {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    pg_transaction(pg_pool& pool, pg_pool::loan lent, pg_purpose purpose, time_point deadline)
+        : pool_(pool), lent_(std::move(lent)), purpose_(purpose), deadline_(deadline) {}
+
+    /// Begins it, and returns what the statements do, one for each.
+    [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read(pg_batch statements);
+    /// The statements and COMMIT. If the connection is lost, finds out whether it has taken effect:
+    /// their results are of no use, because then they are not known. Throws pg_error
+    /// (connection_lost) if it has not, pg_unavailable if that cannot be found out in time.
+    [[nodiscard]] boost::asio::awaitable<void> commit(pg_batch statements);
+
+    /// All in one round trip. When the connection is lost, it may have taken effect, and whoever
+    /// tries again does it again.
+    [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> write_at_once(pg_batch statements);
+    /// All see the same snapshot.
+    [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read_at_once(pg_batch statements);
+
+    /// Rolls back what was begun and not committed. Does not throw.
+    [[nodiscard]] boost::asio::awaitable<void> end();
+
+private:
+    boost::asio::awaitable<std::vector<pg_rows>> execute(pg_batch statements);
+    void begin(pg_batch& to, const char* how) const;
+    boost::asio::awaitable<bool> was_committed();
+
+    pg_pool& pool_;
+    std::optional<pg_pool::loan> lent_; ///< Nullopt: it was lost with the COMMIT.
+    const pg_purpose purpose_;
+    const time_point deadline_;
+    std::string id_; ///< As pg_current_xact_id().
+};
+
+/// How long a call waits for a connection, and tries again, at most.
+struct pg_patience {
+    std::chrono::milliseconds store_wait{10'000};
+};
+
+/// Carries out `work` with a transaction, and again, with a new one, when the connection is lost
+/// before its commit, or the server has refused it because of what others did. Throws what `work`
+/// throws; pg_unavailable when the time is over. `work` must be callable again after each try.
+template <class T>
+boost::asio::awaitable<T> transact(
+    pg_pool& pool, pg_patience patience, pg_purpose purpose,
+    std::function<boost::asio::awaitable<T>(pg_transaction&)> work
+) {
+    // What others do is over soon; a server that keeps refusing has another reason.
+    constexpr int tries_max = 10;
+    const auto deadline = std::chrono::steady_clock::now() + patience.store_wait;
+    for (int tries = 1;; ++tries) {
+        std::optional<T> done;
+        std::exception_ptr failed;
+        bool again = false;
+        {
+            pg_transaction transaction(pool, co_await pool.take(deadline), purpose, deadline);
+            try {
+                done.emplace(co_await work(transaction));
+            } catch (const pg_error& error) {
+                failed = std::current_exception();
+                again = error.is_connection_lost() || error.may_succeed_later() ||
+                        error.is_stale_plan();
+                if (error.is_connection_lost()) {
+                    pool.drop_idle();
+                }
+            } catch (...) {
+                failed = std::current_exception();
+            }
+            co_await transaction.end();
+        }
+        if (done) {
+            co_return std::move(*done);
+        }
+        if (!again || tries == tries_max) {
+            std::rethrow_exception(failed);
+        }
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace agui::session::pg_type {
+
+// The numbers of PostgreSQL's built-in types (pg_type.dat); they never change.
+inline constexpr unsigned boolean = 16;
+inline constexpr unsigned bytea = 17;
+inline constexpr unsigned int8 = 20;
+inline constexpr unsigned text = 25;
+inline constexpr unsigned bytea_array = 1001;
+inline constexpr unsigned text_array = 1009;
+inline constexpr unsigned int8_array = 1016;
+
+} // namespace agui::session::pg_type

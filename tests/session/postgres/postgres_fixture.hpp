@@ -1,0 +1,103 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+namespace agui::test {
+
+/// The URL of the server for tests (tests/postgres.sh); empty: there is none.
+inline std::string postgres_server() {
+    const char* const url = std::getenv("AGUI_TEST_POSTGRES");
+    return url == nullptr ? "" : url;
+}
+
+/// Why tests that need the server cannot run. With AGUI_REQUIRE_POSTGRES it is a failure.
+inline constexpr const char* no_postgres =
+    "AGUI_TEST_POSTGRES is not set: start a server with tests/postgres.sh";
+
+/// Fails or skips the test if there is no server. To be called first, from SetUp().
+#define AGUI_NEEDS_POSTGRES()                                                                      \
+    if (::agui::test::postgres_server().empty()) {                                                 \
+        if (std::getenv("AGUI_REQUIRE_POSTGRES") != nullptr) {                                     \
+            FAIL() << ::agui::test::no_postgres;                                                   \
+        }                                                                                          \
+        GTEST_SKIP() << ::agui::test::no_postgres;                                                 \
+    }
+
+/// A session on the server that blocks, to see and to disturb what the code under test does.
+class sql_session {
+public:
+    explicit sql_session(const std::string& url) : connection_(PQconnectdb(url.c_str()), PQfinish) {
+        if (PQstatus(connection_.get()) != CONNECTION_OK) {
+            throw std::runtime_error(PQerrorMessage(connection_.get()));
+        }
+        PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
+    }
+
+    /// The first value of the last statement's first row; empty: there is none, or it is NULL.
+    std::string operator()(const std::string& statements) {
+        const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+            PQexec(connection_.get(), statements.c_str()), PQclear
+        );
+        const ExecStatusType status = PQresultStatus(result.get());
+        if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+            throw std::runtime_error(PQerrorMessage(connection_.get()));
+        }
+        const bool has_value = PQntuples(result.get()) > 0 && PQnfields(result.get()) > 0;
+        return has_value ? PQgetvalue(result.get(), 0, 0) : "";
+    }
+
+private:
+    std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+};
+
+/// A new, empty database, dropped with the object.
+class postgres_database {
+public:
+    postgres_database() : name_(next_name()) {
+        sql_session(postgres_server())("CREATE DATABASE " + name_);
+    }
+    ~postgres_database() {
+        try {
+            sql_session(postgres_server())("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+        } catch (const std::exception& error) {
+            ADD_FAILURE() << "cannot drop a test's database: " << error.what();
+        }
+    }
+    postgres_database(const postgres_database&) = delete;
+    postgres_database& operator=(const postgres_database&) = delete;
+
+    [[nodiscard]] std::string url() const {
+        const std::string server = postgres_server();
+        if (!server.starts_with("postgres")) {
+            return server + " dbname=" + name_;
+        }
+        return server + (server.find('?') == std::string::npos ? '?' : '&') + "dbname=" + name_;
+    }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+private:
+    static std::string next_name() {
+        static std::atomic<int> count{0};
+        return "agui_test_" + std::to_string(::getpid()) + "_" + std::to_string(++count);
+    }
+
+    std::string name_;
+};
+
+/// Ends all sessions of the database but the caller's, as a server that restarts does.
+inline std::string end_sessions_of(const std::string& database) {
+    return "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '" +
+           database + "' AND pid <> pg_backend_pid()";
+}
+
+} // namespace agui::test
