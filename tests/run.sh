@@ -14,6 +14,7 @@ all=false
 passed=0
 failed=0
 child=
+postgres=
 notes=()
 
 usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
@@ -41,13 +42,14 @@ end_child() {
 
 finish() {
     end_child
+    stop_postgres
     [ $((passed + failed)) -gt 0 ] || failed=1
     [ ${#notes[@]} -eq 0 ] || printf '%s\n' "${notes[@]}"
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]
     exit
 }
-trap end_child EXIT
+trap 'end_child; stop_postgres' EXIT
 trap 'failed=$((failed + 1)); echo "interrupted"; finish' INT TERM
 
 # count LABEL PASSED FAILED STATUS: adds a part's numbers; a runner that failed without a failed test counts as one.
@@ -97,7 +99,7 @@ summary_of_log() { sed -n 's/^\([0-9]\+\) passed, \([0-9]\+\) failed$/\1 \2/p' "
 install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
-    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium)
+    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15)
     if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
@@ -106,6 +108,26 @@ install_packages() {
     fi
     failed=$((failed + 1))
     return 1
+}
+
+# A PostgreSQL server for the tests that need one; without it they fail.
+start_postgres() {
+    printf '==> %s\n' "PostgreSQL"
+    export AGUI_REQUIRE_POSTGRES=1
+    postgres=$(mktemp -d)
+    if AGUI_TEST_POSTGRES=$(bash "$tests/postgres.sh" start "$postgres" 2>"$work/logs/PostgreSQL.log"); then
+        export AGUI_TEST_POSTGRES
+        echo "    done"
+        return 0
+    fi
+    tail -n 20 "$work/logs/PostgreSQL.log" | sed 's/^/    /'
+    failed=$((failed + 1))
+    return 1
+}
+
+stop_postgres() {
+    [ -z "$postgres" ] || bash "$tests/postgres.sh" stop "$postgres" >>"$work/logs/PostgreSQL.log" 2>&1
+    postgres=
 }
 
 node_is_recent() {
@@ -358,7 +380,7 @@ real_model_part() {
 
 mkdir -p "$work/logs"
 cd "$project" || exit 1
-if install_packages && prepare_python && prepare_node; then
+if install_packages && start_postgres && prepare_python && prepare_node; then
     release_parts
     if $all; then
         tidy_part

@@ -359,7 +359,7 @@ asio::awaitable<std::vector<pg_rows>> pg_connection::receive() {
         }
     }
     // When the server does not know a name, or its plan is of no more use, nor is the connection.
-    handle_->is_usable = !failed || !(failed->is_stale_plan());
+    handle_->is_usable = !failed || !(failed->is_stale_connection());
     if (failed) {
         throw pg_error(*failed);
     }

@@ -24,8 +24,8 @@ public:
     }
     /// The server has refused it because of what others did at the same time.
     [[nodiscard]] bool may_succeed_later() const noexcept;
-    /// The plan or the name of a prepared statement is worth nothing any more on its connection.
-    [[nodiscard]] bool is_stale_plan() const noexcept;
+    /// It may be carried out on another connection.
+    [[nodiscard]] bool is_stale_connection() const noexcept;
     /// agui.enter(): the gateway has lost its leases.
     [[nodiscard]] bool is_fenced() const noexcept;
 

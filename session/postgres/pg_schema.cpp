@@ -101,14 +101,14 @@ constexpr const char* version_1[] = {
     "$$ SELECT (agui.today() << 40) + nextval('agui.run_numbers') $$",
     // ATTACH, because CREATE TABLE ... PARTITION OF would wait for whoever reads or writes a log.
     "CREATE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
-    "LANGUAGE plpgsql AS $$ DECLARE day bigint; BEGIN "
+    "LANGUAGE plpgsql AS $$ BEGIN "
     "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
     "FOR day IN first .. last LOOP "
     "IF to_regclass('agui.log_rows_' || day) IS NULL THEN "
     "EXECUTE format('CREATE TABLE agui.log_rows_%s (LIKE agui.log_rows, "
     "PRIMARY KEY (run, first_sequence))', day); "
     "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
-    "FOR VALUES FROM (%s) TO (%s)', day, day << 40, (day + 1) << 40); "
+    "FOR VALUES FROM (%s) TO (%s)', day, day::bigint << 40, (day + 1)::bigint << 40); "
     "END IF; END LOOP; END $$",
 };
 

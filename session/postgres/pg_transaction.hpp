@@ -94,7 +94,7 @@ boost::asio::awaitable<T> transact(
             } catch (const pg_error& error) {
                 failed = std::current_exception();
                 again = error.is_connection_lost() || error.may_succeed_later() ||
-                        error.is_stale_plan();
+                        error.is_stale_connection();
                 if (error.is_connection_lost()) {
                     pool.drop_idle();
                 }
@@ -106,7 +106,8 @@ boost::asio::awaitable<T> transact(
         if (done) {
             co_return std::move(*done);
         }
-        if (!again || tries == tries_max) {
+        const bool is_over = std::chrono::steady_clock::now() >= deadline;
+        if (!again || is_over || tries == tries_max) {
             std::rethrow_exception(failed);
         }
     }

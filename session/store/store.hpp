@@ -362,4 +362,32 @@ struct sqlite_settings {
 /// has a newer schema.
 [[nodiscard]] std::unique_ptr<store> make_sqlite_store(const sqlite_settings& settings);
 
+struct postgres_settings {
+    /// libpq's URL or its `key=value` form. May hold a password; it is not logged.
+    std::string url;
+    /// The same for the one connection that hears notifications, where `url` leads to a pooler that
+    /// gives each transaction another connection; empty: `url`.
+    std::string listen_url{};
+    std::string password{}; ///< Goes before one in the URLs; empty: theirs, or libpq's own ways.
+    std::size_t pool = 8;   ///< Connections at most, besides the one that hears notifications.
+    bool prepared = true;   ///< False for poolers that do not keep prepared statements.
+    /// power and process: commits and log entries are durable as the server's settings say, at
+    /// least on its disk. relaxed: a crash of the server may lose the last log entries, not
+    /// commits.
+    session::durability durability = session::durability::power;
+    /// After how long without a sign of this process others take over its runs. It renews its
+    /// leases three times in that time. At least 100 ms.
+    std::chrono::milliseconds lease{30'000};
+    /// How long a call waits while the server is away.
+    std::chrono::milliseconds store_wait{10'000};
+    agui::logger* logger = nullptr; ///< As above.
+};
+
+/// A store in a PostgreSQL database (version 13 or later, UTF8), in its schema `agui`, with a
+/// thread of its own. Any number of processes may use the same database: see acquire(). The schema
+/// is created, or migrated to this version's. Throws std::runtime_error, with a reason for the
+/// operator, if the server cannot be used within store_wait, or the schema is too new. Destroying
+/// or closing it may take as long, if the server is away.
+[[nodiscard]] std::unique_ptr<store> make_postgres_store(const postgres_settings& settings);
+
 } // namespace agui::session

@@ -130,7 +130,7 @@ TEST_F(PgConnection, SendsAndReadsMoreThanTheSocketTakes) {
 
 TEST_F(PgConnection, SaysThatItWasLost) {
     const auto connection = open();
-    test::sql_session(test::postgres_server())(test::end_sessions_of(database_->name()));
+    database_->end_sessions();
 
     const pg_error error = failure_of(*connection, batch_of({"SELECT 1"}));
 
@@ -173,7 +173,7 @@ TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
 }
 
 TEST_F(PgConnection, LooksUpHostNamesItself) {
-    const pg_target named("postgresql://localhost:4711,/folder:4712/db", "");
+    const pg_target named("postgresql:///db?host=localhost,/folder&port=4711,4712", "");
     const pg_target::options options = run(named.resolve());
     const auto value = [&](const std::string& name) {
         for (const auto& [key, found] : options) {
@@ -185,7 +185,7 @@ TEST_F(PgConnection, LooksUpHostNamesItself) {
     };
     EXPECT_NE(value("hostaddr").find("127.0.0.1"), std::string::npos) << value("hostaddr");
     EXPECT_TRUE(value("hostaddr").ends_with(",")) << "the socket has no address";
-    EXPECT_TRUE(value("host").ends_with(",/folder"));
+    EXPECT_TRUE(value("host").ends_with("localhost,/folder")) << value("host");
     EXPECT_TRUE(value("port").ends_with("4711,4712")) << value("port");
     const pg_target unknown("postgresql://no-such-host.invalid/db", "");
     EXPECT_THROW((void)run(unknown.resolve()), pg_error);
@@ -244,7 +244,7 @@ TEST_F(PgConnection, APoolMakesANewConnectionForALostOne) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
     {
         const auto lent = run(pool.take(clock::now() + 10s));
-        test::sql_session(test::postgres_server())(test::end_sessions_of(database_->name()));
+        database_->end_sessions();
         (void)failure_of(*lent, batch_of({"SELECT 1"}));
     }
     const auto next = run(pool.take(clock::now() + 10s));
@@ -308,7 +308,7 @@ TEST_F(PgTransaction, CommitsWhatItHasRead) {
 TEST_F(PgTransaction, IsTriedAgainWhenItsConnectionIsLostBeforeTheCommit) {
     const int tries = insert([&](int count) {
         if (count == 1) {
-            (*sql_)(test::end_sessions_of(database_->name()));
+            database_->end_sessions();
         }
     });
     EXPECT_EQ((*sql_)("SELECT count(*) FROM t"), "1");

@@ -41,6 +41,7 @@ public:
             throw std::runtime_error(PQerrorMessage(connection_.get()));
         }
         PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
+        (*this)("SET application_name = 'agui-test'");
     }
 
     /// The first value of the last statement's first row; empty: there is none, or it is NULL.
@@ -64,11 +65,13 @@ private:
 class postgres_database {
 public:
     postgres_database() : name_(next_name()) {
-        sql_session(postgres_server())("CREATE DATABASE " + name_);
+        sql_session server(postgres_server());
+        server("CREATE DATABASE " + name_);
     }
     ~postgres_database() {
         try {
-            sql_session(postgres_server())("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+            sql_session server(postgres_server());
+            server("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
         } catch (const std::exception& error) {
             ADD_FAILURE() << "cannot drop a test's database: " << error.what();
         }
@@ -83,6 +86,15 @@ public:
         }
         return server + (server.find('?') == std::string::npos ? '?' : '&') + "dbname=" + name_;
     }
+    /// Ends all sessions in it, but for those of sql_session, as a server does that is shut down.
+    void end_sessions() const {
+        sql_session server(postgres_server());
+        server(
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = "
+            "'" +
+            name_ + "' AND application_name <> 'agui-test'"
+        );
+    }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
 private:
@@ -93,11 +105,5 @@ private:
 
     std::string name_;
 };
-
-/// Ends all sessions of the database but the caller's, as a server that restarts does.
-inline std::string end_sessions_of(const std::string& database) {
-    return "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '" +
-           database + "' AND pid <> pg_backend_pid()";
-}
 
 } // namespace agui::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tests/session/postgres/postgres_fixture.hpp"
 #include "tests/session/store/store_fixture.hpp"
 
 #include <memory>
@@ -11,35 +12,69 @@ namespace agui::test {
 enum class store_kind {
     memory,
     sqlite,
-    sqlite_power ///< Log entries are synced before they are durable.
+    sqlite_power, ///< Log entries are synced before they are durable.
+    postgres
 };
 
 /// The parameters of a suite that every store must pass.
 inline auto all_stores() {
-    return ::testing::Values(store_kind::memory, store_kind::sqlite, store_kind::sqlite_power);
+    return ::testing::Values(
+        store_kind::memory, store_kind::sqlite, store_kind::sqlite_power, store_kind::postgres
+    );
 }
 
 inline std::string name_of(store_kind kind) {
-    if (kind == store_kind::memory) {
+    switch (kind) {
+    case store_kind::memory:
         return "Memory";
+    case store_kind::sqlite:
+        return "Sqlite";
+    case store_kind::sqlite_power:
+        return "SqlitePower";
+    case store_kind::postgres:
+        return "Postgres";
     }
-    return kind == store_kind::sqlite ? "Sqlite" : "SqlitePower";
+    return "";
 }
 
-inline std::unique_ptr<session::store> make_store(store_kind kind, const temporary_folder& folder) {
-    if (kind == store_kind::memory) {
-        return session::make_memory_store();
+/// Where a store keeps what it keeps.
+class store_place {
+public:
+    explicit store_place(store_kind kind) : kind_(kind) {
+        if (kind == store_kind::postgres && !postgres_server().empty()) {
+            database_.emplace();
+        }
     }
-    session::sqlite_settings settings;
-    settings.path = folder.file("store.db");
-    settings.durability =
-        kind == store_kind::sqlite ? session::durability::process : session::durability::power;
-    return session::make_sqlite_store(settings);
-}
+    /// Null: there is no server for it.
+    [[nodiscard]] std::unique_ptr<session::store> make_store() const {
+        if (kind_ == store_kind::memory) {
+            return session::make_memory_store();
+        }
+        if (kind_ == store_kind::postgres) {
+            return database_ ? session::make_postgres_store({.url = database_->url()}) : nullptr;
+        }
+        session::sqlite_settings settings;
+        settings.path = folder_.file("store.db");
+        settings.durability =
+            kind_ == store_kind::sqlite ? session::durability::process : session::durability::power;
+        return session::make_sqlite_store(settings);
+    }
+
+private:
+    const store_kind kind_;
+    temporary_folder folder_;
+    std::optional<postgres_database> database_;
+};
 
 /// A test that is run against each store.
 class StoreContract : public coroutine_test, public ::testing::WithParamInterface<store_kind> {
 protected:
+    void SetUp() override {
+        if (GetParam() == store_kind::postgres) {
+            AGUI_NEEDS_POSTGRES();
+        }
+    }
+
     /// The value that a call of the store completes with; a failure fails the test.
     template <class T>
     T get(boost::asio::awaitable<result<T>> call) {
@@ -86,8 +121,8 @@ protected:
     [[nodiscard]] session::store& subject() { return *store_; }
 
 private:
-    temporary_folder folder_;
-    std::unique_ptr<session::store> store_ = make_store(GetParam(), folder_);
+    store_place place_{GetParam()};
+    std::unique_ptr<session::store> store_ = place_.make_store();
 };
 
 } // namespace agui::test

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "session/postgres/pg_shared.hpp"
+
+#include "session/conversation/failed_attempt.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// Failed attempts, written in the background: nobody waits, and what cannot be written is lost
+/// with a warning. Belongs to the store's thread, but for keep().
+class pg_attempts {
+public:
+    explicit pg_attempts(pg_shared& shared);
+
+    /// As store::keep_attempt(). Any thread.
+    void keep(failed_attempt attempt);
+    /// Waits until what was kept before is written or lost.
+    [[nodiscard]] boost::asio::awaitable<void> flush();
+    /// Writes until finish(), and then what is left. To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> write();
+    void finish();
+
+private:
+    boost::asio::awaitable<void> write_batch(std::vector<failed_attempt> batch);
+    void warn(std::string_view reason);
+
+    pg_shared& shared_;
+    std::mutex mutex_;
+    std::vector<failed_attempt> waiting_; ///< Under mutex_, and so is the rest.
+    std::size_t waiting_bytes_ = 0;
+    std::uint64_t kept_ = 0;
+    bool is_finished_ = false;
+    std::uint64_t settled_ = 0; ///< The rest is the store's thread's.
+    boost::asio::steady_timer timer_;
+    std::list<boost::asio::steady_timer*> waiters_; ///< Of flush().
+};
+
+[[nodiscard]] pg_batch select_attempts(std::int64_t run);
+[[nodiscard]] std::vector<failed_attempt> read_attempts(const std::vector<pg_rows>& results);
+
+} // namespace agui::session

@@ -1,0 +1,244 @@
+#include "session/postgres/pg_change.hpp"
+
+#include "session/conversation/change_check.hpp"
+#include "session/conversation/message_json.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr const char* find_locked =
+    "SELECT id, message_count, branch_count, event_count, bytes, state_bytes, "
+    "offered_tools_bytes, context_bytes, version FROM agui.threads "
+    "WHERE principal = $1 AND thread_id = $2 FOR UPDATE";
+constexpr const char* insert_thread =
+    "INSERT INTO agui.threads (id, principal, thread_id, agent_id, title, archived, metadata, "
+    "created_at, updated_at, last_run_at, head, last_request_had_history, message_count, "
+    "branch_count, event_count, bytes, state_bytes, offered_tools_bytes, context_bytes, version) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "
+    "$19)";
+constexpr const char* update_thread =
+    "UPDATE agui.threads SET head = coalesce($2, head), "
+    "last_request_had_history = coalesce($3, last_request_had_history), "
+    "agent_id = coalesce($4, agent_id), title = coalesce($5, title), "
+    "archived = coalesce($6, archived), metadata = coalesce($7, metadata), "
+    "updated_at = coalesce($8, updated_at), last_run_at = coalesce($9, last_run_at), "
+    "message_count = $10, branch_count = $11, event_count = $12, bytes = $13, state_bytes = $14, "
+    "offered_tools_bytes = $15, context_bytes = $16, version = $17 WHERE id = $1";
+constexpr const char* set_documents =
+    "INSERT INTO agui.thread_documents AS d (thread, state, offered_tools, context) "
+    "VALUES ($1, $2, $3, $4) ON CONFLICT (thread) DO UPDATE SET "
+    "state = coalesce(excluded.state, d.state), "
+    "offered_tools = coalesce(excluded.offered_tools, d.offered_tools), "
+    "context = coalesce(excluded.context, d.context)";
+constexpr const char* insert_messages =
+    "INSERT INTO agui.messages (thread, number, parent, run_id, created_at, message) "
+    "SELECT $1, $2 + n - 1, parent, run_id, created_at, message "
+    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS m(parent, run_id, created_at, message, n)";
+constexpr const char* set_branches =
+    "INSERT INTO agui.branches (thread, number, tip, updated_at) "
+    "SELECT $1, * FROM unnest($2, $3, $4) ON CONFLICT (thread, number) DO UPDATE SET "
+    "tip = excluded.tip, updated_at = excluded.updated_at";
+// In order: the identity column numbers them.
+constexpr const char* set_calls =
+    "INSERT INTO agui.calls (thread, call_id, name, run_id, owner, status, made_in) "
+    "SELECT $1, call_id, name, run_id, owner, status, made_in "
+    "FROM unnest($2, $3, $4, $5, $6, $7) WITH ORDINALITY "
+    "AS c(call_id, name, run_id, owner, status, made_in, n) ORDER BY n "
+    "ON CONFLICT (thread, call_id) DO UPDATE SET name = excluded.name, run_id = excluded.run_id, "
+    "owner = excluded.owner, status = excluded.status, made_in = excluded.made_in";
+constexpr const char* insert_events =
+    "INSERT INTO agui.session_events (thread, sequence, type, run_id, timestamp, data) "
+    "SELECT $1, $2 + n, type, run_id, timestamp, data "
+    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS e(type, run_id, timestamp, data, n)";
+
+template <class Json>
+std::optional<std::string> serialized(const std::optional<Json>& value) {
+    return value ? std::optional(json::serialize(*value)) : std::nullopt;
+}
+
+} // namespace
+
+pg_statement lock_thread(const thread_key& key) {
+    return pg_statement(find_locked, key.principal, key.thread_id);
+}
+
+std::optional<pg_thread_position> position_of(const pg_rows& rows) {
+    if (rows.empty()) {
+        return std::nullopt;
+    }
+    const auto count = [&](int column) {
+        return static_cast<std::uint64_t>(rows.integer(0, column));
+    };
+    return pg_thread_position{
+        .thread = rows.integer(0, 0),
+        .size = {.messages = count(1), .branches = count(2)},
+        .version = count(8),
+        .event_count = count(3),
+        .bytes = count(4),
+        .documents = {.state = count(5), .offered_tools = count(6), .context = count(7)},
+    };
+}
+
+pg_change::pg_change(changes change)
+    : change_(std::move(change)),
+      metadata_(serialized(change_.metadata)),
+      documents_{
+          .state = change_.state ? std::optional(std::string(change_.state->view())) : std::nullopt,
+          .offered_tools = serialized(change_.offered_tools),
+          .context = serialized(change_.context)
+      } {
+    for (const stored_message& added : change_.messages) {
+        messages_.push_back(json::serialize(to_stored_json(added.message)));
+        message_bytes_ += messages_.back().size();
+    }
+    for (const session_event& event : change_.events) {
+        events_.push_back(json::serialize(event.data));
+    }
+}
+
+document_sizes pg_change::sizes_after(document_sizes sizes) const {
+    sizes.state = documents_.state ? documents_.state->size() : sizes.state;
+    sizes.offered_tools =
+        documents_.offered_tools ? documents_.offered_tools->size() : sizes.offered_tools;
+    sizes.context = documents_.context ? documents_.context->size() : sizes.context;
+    return sizes;
+}
+
+void pg_change::create(
+    pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
+    unix_ms last_run_at
+) const {
+    check_change({}, change_);
+    const thread_size size = size_after({}, change_);
+    const document_sizes sizes = sizes_after({});
+    const std::uint64_t version = first_version(thread);
+    to.emplace_back(
+        insert_thread, thread, key.principal, key.thread_id, change_.agent_id.value_or(agent_id),
+        change_.title.value_or(std::string()), change_.archived.value_or(false),
+        metadata_.value_or("{}"), change_.at, last_run_at, change_.head.value_or(0),
+        change_.last_request_had_history.value_or(false), size.messages, size.branches,
+        change_.events.size(), message_bytes_ + sizes.total(), sizes.state, sizes.offered_tools,
+        sizes.context, version
+    );
+    add_rows(to, {.thread = thread, .size = {}, .version = version, .documents = {}});
+}
+
+void pg_change::apply(
+    pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at
+) const {
+    check_change(at.size, change_);
+    const thread_size size = size_after(at.size, change_);
+    const document_sizes sizes = sizes_after(at.documents);
+    add_rows(to, at);
+    const std::optional<unix_ms> updated_at =
+        change_.at == 0 ? std::nullopt : std::optional(change_.at);
+    to.emplace_back(
+        update_thread, at.thread, change_.head, change_.last_request_had_history, change_.agent_id,
+        change_.title, change_.archived, metadata_, updated_at, last_run_at, size.messages,
+        size.branches, at.event_count + change_.events.size(),
+        at.bytes - at.documents.total() + sizes.total() + message_bytes_, sizes.state,
+        sizes.offered_tools, sizes.context, at.version + (changes_conversation(change_) ? 1U : 0U)
+    );
+}
+
+void pg_change::add_rows(pg_batch& to, const pg_thread_position& at) const {
+    if (!messages_.empty()) {
+        std::vector<std::int64_t> parents;
+        std::vector<std::string_view> run_ids;
+        std::vector<std::int64_t> times;
+        for (const stored_message& added : change_.messages) {
+            parents.push_back(number_of(added.parent));
+            run_ids.emplace_back(added.run_id);
+            times.push_back(added.created_at);
+        }
+        to.emplace_back(
+            insert_messages, at.thread, at.size.messages, parents, run_ids, times, messages_
+        );
+    }
+    add_branches(to, at.thread);
+    add_calls(to, at.thread);
+    add_events(to, at);
+    if (documents_.state || documents_.offered_tools || documents_.context) {
+        to.emplace_back(
+            set_documents, at.thread, documents_.state, documents_.offered_tools, documents_.context
+        );
+    }
+}
+
+// One statement may change a row once only: of several changes of a branch or a call, the last
+// counts.
+void pg_change::add_branches(pg_batch& to, std::int64_t thread) const {
+    std::map<std::uint32_t, branch> last;
+    for (const changes::branch_change& changed : change_.branches) {
+        last[changed.index] = changed.value;
+    }
+    if (last.empty()) {
+        return;
+    }
+    std::vector<std::int64_t> numbers;
+    std::vector<std::int64_t> tips;
+    std::vector<std::int64_t> times;
+    for (const auto& [number, value] : last) {
+        numbers.push_back(number);
+        tips.push_back(number_of(value.tip));
+        times.push_back(value.updated_at);
+    }
+    to.emplace_back(set_branches, thread, numbers, tips, times);
+}
+
+void pg_change::add_calls(pg_batch& to, std::int64_t thread) const {
+    std::vector<const call_record*> calls; // At the place of the first of an id.
+    std::map<std::string_view, std::size_t> places;
+    for (const call_record& call : change_.calls) {
+        const auto [place, is_new] = places.try_emplace(call.id, calls.size());
+        if (is_new) {
+            calls.push_back(&call);
+        } else {
+            calls[place->second] = &call;
+        }
+    }
+    if (calls.empty()) {
+        return;
+    }
+    std::vector<std::string_view> ids;
+    std::vector<std::string_view> names;
+    std::vector<std::string_view> run_ids;
+    std::vector<pg_text> owners;
+    std::vector<pg_text> statuses;
+    std::vector<std::int64_t> made_in;
+    for (const call_record* const call : calls) {
+        ids.emplace_back(call->id);
+        names.emplace_back(call->name);
+        run_ids.emplace_back(call->run_id);
+        owners.push_back({call->owner == call_owner::server ? "server" : "external"});
+        statuses.push_back({to_string(call->status)});
+        made_in.push_back(number_of(call->made_in));
+    }
+    to.emplace_back(set_calls, thread, ids, names, run_ids, owners, statuses, made_in);
+}
+
+void pg_change::add_events(pg_batch& to, const pg_thread_position& at) const {
+    if (events_.empty()) {
+        return;
+    }
+    std::vector<std::string_view> types;
+    std::vector<std::string_view> run_ids;
+    std::vector<std::int64_t> times;
+    for (const session_event& event : change_.events) {
+        types.emplace_back(event.type);
+        run_ids.emplace_back(event.run_id);
+        times.push_back(event.timestamp);
+    }
+    to.emplace_back(insert_events, at.thread, at.event_count, types, run_ids, times, events_);
+}
+
+} // namespace agui::session

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "session/postgres/pg_result.hpp"
+#include "session/postgres/pg_transaction.hpp"
+
+#include "session/conversation/thread.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// Where a thread is in the tables, read in the transaction that changes it.
+struct pg_thread_position {
+    std::int64_t thread = 0;
+    thread_size size;
+    std::uint64_t version = 0;
+    std::uint64_t event_count = 0;
+    std::uint64_t bytes = 0;
+    document_sizes documents;
+};
+
+/// Locks the row of the thread until the transaction ends: other changes of the thread wait.
+[[nodiscard]] pg_statement lock_thread(const thread_key& key);
+/// What lock_thread() returns; nullopt: there is no such thread.
+[[nodiscard]] std::optional<pg_thread_position> position_of(const pg_rows& rows);
+
+/// A change as the rows that it makes. Made where it is expensive, on the caller's thread, and then
+/// never changed; a transaction that is tried again uses it again.
+class pg_change {
+public:
+    explicit pg_change(changes change);
+
+    [[nodiscard]] const changes& value() const noexcept { return change_; }
+
+    /// The statements for a thread that is there. Throws std::logic_error if the change does not
+    /// fit it (check_change).
+    void
+    apply(pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at) const;
+    /// The statements for a new thread, whose number is `thread`.
+    void create(
+        pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
+        unix_ms last_run_at
+    ) const;
+
+private:
+    struct document_texts {
+        std::optional<std::string> state;
+        std::optional<std::string> offered_tools;
+        std::optional<std::string> context;
+    };
+
+    void add_rows(pg_batch& to, const pg_thread_position& at) const;
+    void add_branches(pg_batch& to, std::int64_t thread) const;
+    void add_calls(pg_batch& to, std::int64_t thread) const;
+    void add_events(pg_batch& to, const pg_thread_position& at) const;
+    [[nodiscard]] document_sizes sizes_after(document_sizes sizes) const;
+
+    changes change_;
+    std::vector<std::string> messages_; ///< The stored JSON of each.
+    std::uint64_t message_bytes_ = 0;
+    std::vector<std::string> events_; ///< The JSON of the data of each.
+    std::optional<std::string> metadata_;
+    document_texts documents_;
+};
+
+/// As the tables have it: -1 for no_node.
+[[nodiscard]] inline std::int64_t number_of(node_index node) noexcept {
+    return node == no_node ? -1 : std::int64_t{node};
+}
+[[nodiscard]] inline node_index node_of(std::int64_t number) noexcept {
+    return number < 0 ? no_node : static_cast<node_index>(number);
+}
+
+} // namespace agui::session

@@ -1,0 +1,213 @@
+#include "session/postgres/pg_gateway.hpp"
+
+#include "session/postgres/pg_error.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+
+constexpr const char* insert_gateway =
+    "INSERT INTO agui.gateways (expires) "
+    "VALUES (clock_timestamp() + $1 * interval '1 millisecond') RETURNING id";
+// As agui.fence() does, but whatever the time: it is its own.
+constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
+constexpr const char* fence_former = "UPDATE agui.gateways SET fenced = true WHERE id = $1";
+constexpr const char* renew_gateway =
+    "UPDATE agui.gateways SET expires = clock_timestamp() + $2 * interval '1 millisecond' "
+    "WHERE id = $1 AND NOT fenced";
+constexpr const char* fence_gateway = "SELECT agui.fence($1)";
+constexpr const char* expired_gateways =
+    "SELECT id FROM agui.gateways WHERE NOT fenced AND expires < clock_timestamp()";
+// Joined, not NOT IN: a lease that is taken over meanwhile is no longer that of the fenced one.
+constexpr const char* drop_leases =
+    "DELETE FROM agui.leases l USING agui.gateways g WHERE g.id = l.gateway AND g.fenced";
+constexpr const char* drop_watches =
+    "DELETE FROM agui.run_watches w USING agui.gateways g WHERE g.id = w.gateway AND g.fenced";
+constexpr const char* drop_fenced =
+    "DELETE FROM agui.gateways g WHERE g.fenced "
+    "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.gateway = g.id)";
+constexpr const char* drop_own_leases = "DELETE FROM agui.leases WHERE gateway = $1";
+constexpr const char* drop_own_watches = "DELETE FROM agui.run_watches WHERE gateway = $1";
+constexpr const char* drop_self = "DELETE FROM agui.gateways WHERE id = $1";
+
+} // namespace
+
+pg_gateway::pg_gateway(pg_shared& shared, std::chrono::milliseconds lease, listener& told)
+    : shared_(shared),
+      lease_(lease),
+      told_(told),
+      renewal_timer_(shared.context),
+      term_timer_(shared.context) {}
+
+// Two thirds: the last third is for clocks that do not run alike, and for what the process does
+// between its look at the term and its last effect.
+void pg_gateway::set_term(std::chrono::nanoseconds sent) {
+    term_end_ = sent + std::chrono::nanoseconds(lease_) * 2 / 3;
+    term_->set_end(term_end_);
+    term_timer_.cancel();
+}
+
+asio::awaitable<void> pg_gateway::enroll() {
+    const std::vector<std::int64_t> former = former_;
+    const std::chrono::nanoseconds sent = time_since_boot();
+    const auto results = co_await write_at_once(shared_, {}, [former, lease = lease_.count()] {
+        pg_batch batch;
+        for (const std::int64_t id : former) {
+            batch.emplace_back(lock_former, id);
+            batch.emplace_back(fence_former, id);
+        }
+        batch.emplace_back(insert_gateway, lease);
+        return batch;
+    });
+    former_.clear();
+    id_ = results.back().integer(0, 0);
+    term_ = std::make_shared<lease_term>();
+    set_term(sent);
+    told_.on_registered(id_);
+}
+
+asio::awaitable<void> pg_gateway::renew() {
+    auto next = std::chrono::milliseconds(lease_ / 3);
+    while (!is_closed_) {
+        renewal_timer_.expires_after(next);
+        co_await renewal_timer_.async_wait(as_result);
+        if (is_closed_) {
+            co_return;
+        }
+        const bool is_renewed = co_await renew_once();
+        next = is_renewed
+                   ? std::chrono::milliseconds(lease_ / 3)
+                   : std::min(std::chrono::milliseconds(lease_ / 3), std::chrono::milliseconds(1s));
+    }
+}
+
+// False: it could not be done, and is to be tried again soon.
+asio::awaitable<bool> pg_gateway::renew_once() {
+    try {
+        if (id_ == 0) {
+            co_await enroll();
+            co_return true;
+        }
+        const std::int64_t id = id_;
+        const std::chrono::nanoseconds sent = time_since_boot();
+        const auto results = co_await write_at_once(shared_, {}, [id, lease = lease_.count()] {
+            pg_batch batch;
+            batch.emplace_back(renew_gateway, id, lease);
+            return batch;
+        });
+        shared_.pool.set_unavailable({});
+        if (results.at(0).changed() == 0) {
+            lose(id);
+            co_return false;
+        }
+        if (id == id_) {
+            set_term(sent);
+            told_.on_renewed();
+        }
+        co_return true;
+    } catch (const pg_error& error) {
+        shared_.pool.set_unavailable(error.what());
+    } catch (const pg_unavailable&) {
+        co_return false; // The pool knows why.
+    }
+    co_return false;
+}
+
+asio::awaitable<void> pg_gateway::watch_term() {
+    while (!is_closed_) {
+        const std::chrono::nanoseconds left = term_end_ - time_since_boot();
+        if (id_ != 0 && left <= 0ns) {
+            lose(id_);
+        }
+        if (id_ == 0) {
+            term_timer_.expires_at(asio::steady_timer::time_point::max()); // Until set_term().
+        } else {
+            term_timer_.expires_after(left);
+        }
+        co_await term_timer_.async_wait(as_result);
+    }
+}
+
+void pg_gateway::lose(std::int64_t id) {
+    if (id != id_ || id_ == 0) {
+        return;
+    }
+    shared_.log.log(
+        log_level::error,
+        "the leases of this gateway were not renewed in time: its runs end, and others may go on",
+        {{"gateway", std::to_string(id)}}
+    );
+    former_.push_back(std::exchange(id_, 0));
+    term_->set_end(0ns);
+    told_.on_lost();
+    renewal_timer_.cancel();
+}
+
+asio::awaitable<bool> pg_gateway::fence(std::int64_t id) {
+    const auto results = co_await write_at_once(shared_, {}, [id] {
+        pg_batch batch;
+        batch.emplace_back(fence_gateway, id);
+        return batch;
+    });
+    const bool is_fenced = results.at(0).boolean(0, 0);
+    if (is_fenced) {
+        shared_.log.log(
+            log_level::warning, "a gateway has not renewed its leases in time and was fenced",
+            {{"gateway", std::to_string(id)}}
+        );
+    }
+    co_return is_fenced;
+}
+
+asio::awaitable<void> pg_gateway::fence_expired() {
+    const auto expired = co_await read_at_once(shared_, [] {
+        pg_batch batch;
+        batch.emplace_back(expired_gateways);
+        return batch;
+    });
+    for (std::size_t i = 0; i < expired.at(0).size(); ++i) {
+        (void)co_await fence(expired[0].integer(i, 0)); // Another one may have been faster.
+    }
+    (void)co_await write_at_once(shared_, {}, [] {
+        pg_batch batch;
+        batch.emplace_back(drop_leases);
+        batch.emplace_back(drop_watches);
+        batch.emplace_back(drop_fenced);
+        return batch;
+    });
+}
+
+void pg_gateway::close() noexcept {
+    is_closed_ = true;
+    renewal_timer_.cancel();
+    term_timer_.cancel();
+}
+
+asio::awaitable<void> pg_gateway::leave() {
+    if (id_ == 0) {
+        co_return;
+    }
+    (void)co_await write_at_once(shared_, {}, [id = id_] {
+        pg_batch batch;
+        // It has no write under way: the store closes it last.
+        batch.emplace_back(drop_own_leases, id);
+        batch.emplace_back(drop_own_watches, id);
+        batch.emplace_back(drop_self, id);
+        return batch;
+    });
+    id_ = 0;
+}
+
+} // namespace agui::session

@@ -1,0 +1,368 @@
+#include "session/postgres/pg_leases.hpp"
+
+#include "session/postgres/pg_change.hpp"
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_log_rows.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A row of the own gateway is one that was released here and is not yet deleted: what is held here
+// is known without the table.
+constexpr const char* take_lease =
+    "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
+    "VALUES ($1, $2, $3, nextval('agui.lease_tokens'), $4) "
+    "ON CONFLICT (principal, thread_id) DO UPDATE SET gateway = excluded.gateway, "
+    "token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1 "
+    "WHERE l.gateway = $3 OR NOT EXISTS "
+    "(SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced) RETURNING token";
+constexpr const char* who_has_lease =
+    "SELECT l.run_id, l.gateway, coalesce(g.expires < clock_timestamp(), true) "
+    "FROM agui.leases l LEFT JOIN agui.gateways g ON g.id = l.gateway "
+    "WHERE l.principal = $1 AND l.thread_id = $2";
+constexpr const char* holder_of =
+    "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
+    "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
+    "WHERE l.principal = $1 AND l.thread_id = $2 AND l.gateway <> $3";
+constexpr const char* threads_with_orphans =
+    "SELECT t.principal, t.thread_id, min(r.number) FROM agui.runs r "
+    "JOIN agui.threads t ON t.id = r.thread "
+    "LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
+    "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "
+    "WHERE r.status = 'active' AND (g.id IS NULL OR g.id = $1) "
+    "GROUP BY t.principal, t.thread_id ORDER BY 3 LIMIT $2";
+constexpr const char* has_lease =
+    "SELECT EXISTS (SELECT FROM agui.leases WHERE principal = $1 AND thread_id = $2 "
+    "AND token = $3)";
+constexpr const char* note_run_of_lease =
+    "UPDATE agui.leases SET run_number = $4, first_own_message = $5 "
+    "WHERE principal = $1 AND thread_id = $2 AND token = $3";
+constexpr const char* drop_lease =
+    "DELETE FROM agui.leases WHERE principal = $1 AND thread_id = $2 AND token = $3";
+constexpr const char* drop_leases =
+    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, token) "
+    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.token = d.token";
+constexpr auto pause_after_failure = 1000ms;
+// Fencing a gateway takes one round more; a third is only needed if others do the same.
+constexpr int rounds_max = 4;
+
+failure busy(std::string run_id) {
+    return {errc::thread_busy, "another run is active on this thread", {}, std::move(run_id)};
+}
+
+failure no_gateway() {
+    return {errc::store_unavailable, "the leases of this server were lost: try again"};
+}
+
+} // namespace
+
+pg_leases::pg_leases(pg_shared& shared, pg_gateway& gateway)
+    : shared_(shared), gateway_(gateway), writer_timer_(shared.context) {}
+
+asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::string run_id) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto [place, is_new] = here_.try_emplace(key);
+        if (!is_new) {
+            co_return busy(place->second.run_id);
+        }
+        place->second.run_id = run_id;
+    }
+    struct reservation {
+        pg_leases& of;
+        const thread_key& key;
+        bool is_kept = false;
+        ~reservation() {
+            if (!is_kept) {
+                const std::lock_guard lock(of.mutex_);
+                of.here_.erase(key);
+            }
+        }
+    } reserved{*this, key};
+    result<lease_ptr> got = co_await acquire_in_table(key, std::move(run_id));
+    if (got) {
+        const std::lock_guard lock(mutex_);
+        here_.at(key).held = *got;
+        reserved.is_kept = true;
+    }
+    co_return got;
+}
+
+asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, std::string run_id) {
+    answer last;
+    for (int round = 0; round < rounds_max; ++round) {
+        const std::int64_t gateway = gateway_.id();
+        if (gateway == 0) {
+            co_return no_gateway();
+        }
+        last = co_await ask(key, run_id, gateway);
+        if (last.token && gateway == gateway_.id()) {
+            co_return std::make_shared<lease>(key, run_id, *last.token, gateway_.term());
+        }
+        if (last.token) {
+            co_return no_gateway(); // Lost while it was asked for.
+        }
+        if (last.gateway != 0 && !last.has_expired) {
+            break;
+        }
+        if (last.gateway != 0) {
+            (void)co_await gateway_.fence(last.gateway); // Or another one has.
+        }
+    }
+    co_return busy(std::move(last.holder));
+}
+
+asio::awaitable<pg_leases::answer>
+pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t gateway) {
+    const auto results = co_await write_at_once(shared_, {.gateway = gateway}, [=] {
+        pg_batch batch;
+        batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
+        batch.emplace_back(who_has_lease, key.principal, key.thread_id);
+        return batch;
+    });
+    answer found;
+    if (!results.at(0).empty()) {
+        found.token = static_cast<std::uint64_t>(results[0].integer(0, 0));
+    } else if (const pg_rows& holder = results.at(1); !holder.empty()) {
+        found.holder = holder.text(0, 0);
+        found.gateway = holder.integer(0, 1);
+        found.has_expired = holder.boolean(0, 2);
+    }
+    co_return found;
+}
+
+asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_key key) {
+    if (auto here = holder_here(key)) {
+        co_return here;
+    }
+    const auto results = co_await read_at_once(shared_, [key, gateway = gateway_.id()] {
+        pg_batch batch;
+        batch.emplace_back(holder_of, key.principal, key.thread_id, gateway);
+        return batch;
+    });
+    const pg_rows& row = results.at(0);
+    if (row.empty()) {
+        co_return std::nullopt;
+    }
+    co_return thread_holder{
+        std::string(row.text(0, 0)), row.integer(0, 1), node_of(row.integer(0, 2)), false
+    };
+}
+
+asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::size_t limit) {
+    co_await gateway_.fence_expired();
+    std::size_t held_here = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        held_here = here_.size(); // These may be among the first.
+    }
+    const std::size_t most = std::min(limit, std::size_t{1'000'000}) + held_here;
+    const auto results = co_await read_at_once(shared_, [most, gateway = gateway_.id()] {
+        pg_batch batch;
+        batch.emplace_back(threads_with_orphans, gateway, most);
+        return batch;
+    });
+    const pg_rows& rows = results.at(0);
+    std::vector<lease_ptr> claimed;
+    for (std::size_t i = 0; i < rows.size() && claimed.size() < limit; ++i) {
+        const thread_key key{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
+        if (!run_here(key)) {
+            // Of several processes, one gets it.
+            if (auto held = co_await acquire(key, {})) {
+                claimed.push_back(std::move(*held));
+            }
+        }
+    }
+    co_return claimed;
+}
+
+void pg_leases::release(const lease_ptr& held) noexcept {
+    if (!held || !held->set_released()) {
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(held->key());
+    if (found == here_.end() || found->second.held != held) {
+        return;
+    }
+    released_.push_back({held, found->second.run_number});
+    here_.erase(found);
+    wake_writer();
+}
+
+void pg_leases::wake_writer() {
+    if (!std::exchange(writer_is_told_, true)) {
+        asio::post(shared_.context, [this] { writer_timer_.cancel(); });
+    }
+}
+
+asio::awaitable<void> pg_leases::write_releases() {
+    bool has_failed = false;
+    while (!is_closed_) {
+        bool is_idle = false;
+        {
+            const std::lock_guard lock(mutex_);
+            is_idle = released_.empty();
+            writer_is_told_ = false;
+        }
+        if (is_idle || has_failed) {
+            writer_timer_.expires_after(has_failed ? pause_after_failure : 24h);
+            co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        }
+        has_failed = false;
+        try {
+            co_await flush();
+        } catch (const pg_error&) {
+            has_failed = true;
+        } catch (const pg_unavailable&) {
+            has_failed = true;
+        }
+    }
+}
+
+asio::awaitable<void> pg_leases::flush() {
+    std::vector<released> batch;
+    {
+        const std::lock_guard lock(mutex_);
+        batch.swap(released_);
+    }
+    if (batch.empty()) {
+        co_return;
+    }
+    std::exception_ptr failed;
+    try {
+        (void)co_await write_at_once(shared_, {}, [&batch] {
+            std::vector<std::string_view> principals;
+            std::vector<std::string_view> threads;
+            std::vector<std::int64_t> tokens;
+            std::vector<std::int64_t> runs;
+            for (const released& each : batch) {
+                principals.emplace_back(each.held->key().principal);
+                threads.emplace_back(each.held->key().thread_id);
+                tokens.push_back(static_cast<std::int64_t>(each.held->token()));
+                if (each.run_number != 0) {
+                    runs.push_back(each.run_number);
+                }
+            }
+            pg_batch statements;
+            statements.emplace_back(drop_leases, principals, threads, tokens);
+            if (!runs.empty()) {
+                statements.push_back(notify_watchers(runs));
+            }
+            return statements;
+        });
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    if (failed) {
+        const std::lock_guard lock(mutex_);
+        std::move(batch.begin(), batch.end(), std::back_inserter(released_));
+        std::rethrow_exception(failed);
+    }
+}
+
+void pg_leases::released_by_commit(const lease_ptr& held) noexcept {
+    if (held && held->set_released()) {
+        const std::lock_guard lock(mutex_);
+        const auto found = here_.find(held->key());
+        if (found != here_.end() && found->second.held == held) {
+            here_.erase(found);
+        }
+    }
+}
+
+void pg_leases::set_begun(
+    const lease_ptr& held, std::int64_t run_number, node_index first_own_message
+) {
+    if (!held) {
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(held->key());
+    if (found != here_.end() && found->second.held == held) {
+        found->second.run_number = run_number;
+        found->second.first_own_message = first_own_message;
+    }
+}
+
+void pg_leases::lose_all() {
+    std::vector<lease_ptr> lost;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto each = here_.begin(); each != here_.end();) {
+            if (each->second.held) {
+                lost.push_back(each->second.held);
+                each = here_.erase(each);
+            } else {
+                ++each; // It is being acquired, and fails.
+            }
+        }
+        // Rows of a number that is fenced count no longer.
+        released_.clear();
+    }
+    for (const lease_ptr& held : lost) {
+        held->set_lost();
+    }
+}
+
+void pg_leases::close() noexcept {
+    is_closed_ = true;
+    writer_timer_.cancel();
+}
+
+std::optional<thread_holder> pg_leases::holder_here(const thread_key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(key);
+    if (found == here_.end() || !found->second.held) {
+        return std::nullopt;
+    }
+    const entry& by = found->second;
+    return thread_holder{by.run_id, by.run_number, by.first_own_message, true};
+}
+
+std::optional<std::string> pg_leases::run_here(const thread_key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(key);
+    return found == here_.end() || !found->second.held ? std::nullopt
+                                                       : std::optional(found->second.run_id);
+}
+
+std::int64_t pg_leases::run_of(const lease_ptr& held) const {
+    if (!held) {
+        return 0;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(held->key());
+    return found != here_.end() && found->second.held == held ? found->second.run_number : 0;
+}
+
+pg_statement pg_leases::select_lease(const lease& held) const {
+    return pg_statement(has_lease, held.key().principal, held.key().thread_id, held.token());
+}
+
+pg_statement pg_leases::note_run(const lease& held, std::int64_t run, node_index first) const {
+    return pg_statement(
+        note_run_of_lease, held.key().principal, held.key().thread_id, held.token(), run,
+        number_of(first)
+    );
+}
+
+pg_statement pg_leases::delete_lease(const lease& held) const {
+    return pg_statement(drop_lease, held.key().principal, held.key().thread_id, held.token());
+}
+
+} // namespace agui::session

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// Which run holds which thread: in the table agui.leases for all processes, and in memory for this
+/// one, which is told apart without asking the database. Belongs to the store's thread, but for
+/// what says that any thread may call it.
+class pg_leases {
+public:
+    /// The arguments must outlive this.
+    pg_leases(pg_shared& shared, pg_gateway& gateway);
+
+    /// As store::acquire().
+    [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
+    acquire(thread_key key, std::string run_id);
+    /// As store::holder().
+    [[nodiscard]] boost::asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key
+    );
+    /// As store::claim_orphans().
+    [[nodiscard]] boost::asio::awaitable<result<std::vector<lease_ptr>>>
+    claim_orphans(std::size_t limit);
+
+    /// Any thread. The row is deleted in the background: write_releases().
+    void release(const lease_ptr& held) noexcept;
+    /// Deletes rows of released leases until close(). To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> write_releases();
+    /// Those that are released so far.
+    [[nodiscard]] boost::asio::awaitable<void> flush();
+
+    /// The lease is deleted by the transaction that was committed.
+    void released_by_commit(const lease_ptr& held) noexcept;
+    void set_begun(const lease_ptr& held, std::int64_t run_number, node_index first_own_message);
+    /// All are lost.
+    void lose_all();
+    void close() noexcept;
+
+    /// Who holds the thread in this process. Any thread.
+    [[nodiscard]] std::optional<thread_holder> holder_here(const thread_key& key) const;
+    /// Nullopt: nobody holds the thread in this process. Any thread.
+    [[nodiscard]] std::optional<std::string> run_here(const thread_key& key) const;
+    /// The number of the run that begun with this lease; 0: none.
+    [[nodiscard]] std::int64_t run_of(const lease_ptr& held) const;
+
+    // Statements for transactions of others.
+
+    /// One row: whether the lease is still in the table.
+    [[nodiscard]] pg_statement select_lease(const lease& held) const;
+    [[nodiscard]] pg_statement
+    note_run(const lease& held, std::int64_t run, node_index first) const;
+    [[nodiscard]] pg_statement delete_lease(const lease& held) const;
+
+private:
+    struct entry {
+        std::string run_id;
+        lease_ptr held; ///< Null: it is being acquired.
+        std::int64_t run_number = 0;
+        node_index first_own_message = no_node;
+    };
+    struct answer {
+        std::optional<std::uint64_t> token;
+        std::string holder;       ///< Without a token: the run that holds it.
+        std::int64_t gateway = 0; ///< And its gateway;
+        bool has_expired = false; ///< which has not renewed in time.
+    };
+    [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
+    acquire_in_table(thread_key key, std::string run_id);
+    [[nodiscard]] boost::asio::awaitable<answer>
+    ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
+    void wake_writer();
+
+    pg_shared& shared_;
+    pg_gateway& gateway_;
+    mutable std::mutex mutex_;
+    std::map<thread_key, entry> here_; ///< Under mutex_.
+    struct released {
+        lease_ptr held;
+        std::int64_t run_number;
+    };
+    std::vector<released> released_; ///< Under mutex_.
+    bool writer_is_told_ = false;    ///< Under mutex_.
+    boost::asio::steady_timer writer_timer_;
+    bool is_closed_ = false;
+};
+
+} // namespace agui::session

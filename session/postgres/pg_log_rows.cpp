@@ -1,0 +1,192 @@
+#include "session/postgres/pg_log_rows.hpp"
+
+#include "session/base/lean_append.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+namespace agui::session {
+
+namespace {
+
+constexpr const char* insert_rows =
+    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+constexpr const char* state_of_log =
+    "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
+// From the row that has the next entry, to the one that has the last that is wanted.
+constexpr const char* rows_of_log =
+    "SELECT first_sequence, last_sequence, events, lengths, variants FROM agui.log_rows "
+    "WHERE run = $1 AND first_sequence >= coalesce((SELECT max(b.first_sequence) "
+    "FROM agui.log_rows b WHERE b.run = $1 AND b.first_sequence <= $2 + 1), 0) "
+    "AND first_sequence <= $3 AND last_sequence > $2 ORDER BY first_sequence";
+constexpr const char* end_of_log =
+    "SELECT coalesce((SELECT last_sequence FROM agui.log_rows WHERE run = $1 "
+    "ORDER BY first_sequence DESC LIMIT 1), 0)";
+constexpr const char* tell_watchers =
+    "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
+    "WHERE w.run = ANY($1)";
+
+void put(std::string& to, std::uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+        to += static_cast<char>(value >> (8U * static_cast<unsigned>(i)) & 0xffU);
+    }
+}
+
+// Nullopt: there are not so many bytes.
+std::optional<std::uint64_t> take(std::string_view& from, std::size_t bytes) {
+    if (from.size() < bytes) {
+        return std::nullopt;
+    }
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        value |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8U * i);
+    }
+    from.remove_prefix(bytes);
+    return value;
+}
+
+std::optional<std::string_view> take_text(std::string_view& from, std::size_t bytes) {
+    if (from.size() < bytes) {
+        return std::nullopt;
+    }
+    const std::string_view text = from.substr(0, bytes);
+    from.remove_prefix(bytes);
+    return text;
+}
+
+struct variant {
+    std::uint64_t sequence = 0;
+    std::string_view text;
+};
+
+// False: the bytes are damaged.
+bool next_variant(std::string_view& from, variant& next) {
+    const auto sequence = take(from, 8);
+    const auto length = take(from, 4);
+    const auto text = length ? take_text(from, *length) : std::nullopt;
+    if (!sequence || !text) {
+        return false;
+    }
+    next = {*sequence, *text};
+    return true;
+}
+
+// Appends the row's entries above `after` until there are `limit`. False: the row is damaged.
+bool decode(
+    const pg_rows& rows, std::size_t row, std::uint64_t after, std::size_t limit,
+    std::vector<log_entry>& entries
+) {
+    std::string_view events = rows.text(row, 2);
+    std::string_view lengths = rows.text(row, 3);
+    std::string_view variants = rows.text(row, 4);
+    const auto last = static_cast<std::uint64_t>(rows.integer(row, 1));
+    variant next;
+    for (auto at = static_cast<std::uint64_t>(rows.integer(row, 0));
+         at <= last && entries.size() < limit; ++at) {
+        const auto length = take(lengths, 4);
+        const auto json = length ? take_text(events, *length) : std::nullopt;
+        if (!json) {
+            return false;
+        }
+        while (next.sequence < at && !variants.empty()) {
+            if (!next_variant(variants, next)) {
+                return false;
+            }
+        }
+        if (at > after) {
+            log_entry& entry = entries.emplace_back();
+            entry.sequence = at;
+            entry.json = *json;
+            if (next.sequence == at) {
+                entry.variants = next.text;
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+void pg_log_row::append(const log_slice& slice) {
+    lean_append(events, slice.events);
+    std::uint32_t begin = 0;
+    for (const std::uint32_t end : slice.ends) {
+        put(lengths, end - begin, 4);
+        begin = end;
+    }
+    for (const auto& [index, text] : slice.variants) {
+        put(variants, slice.first_sequence + index, 8);
+        put(variants, text.size(), 4);
+        variants += text;
+    }
+    last_sequence = slice.first_sequence + slice.ends.size() - 1;
+}
+
+void pg_log_row::append(const pg_log_row& next) {
+    events += next.events;
+    lengths += next.lengths;
+    variants += next.variants;
+    last_sequence = next.last_sequence;
+}
+
+pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows) {
+    std::vector<std::int64_t> runs;
+    std::vector<std::int64_t> firsts;
+    std::vector<std::int64_t> lasts;
+    std::vector<std::string_view> events;
+    std::vector<std::string_view> lengths;
+    std::vector<std::string_view> variants;
+    for (const pg_log_row* const each : rows) {
+        const pg_log_row& row = *each;
+        runs.push_back(row.run);
+        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
+        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
+        events.emplace_back(row.events);
+        lengths.emplace_back(row.lengths);
+        variants.emplace_back(row.variants);
+    }
+    return pg_statement(insert_rows, runs, firsts, lasts, events, lengths, variants);
+}
+
+pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {
+    constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max() / 2;
+    const std::uint64_t begin = std::min(after, largest);
+    pg_batch batch;
+    batch.emplace_back(state_of_log, run);
+    batch.emplace_back(rows_of_log, run, begin, begin + std::min(std::uint64_t{limit}, largest));
+    return batch;
+}
+
+result<std::vector<log_entry>>
+read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit) {
+    const pg_rows& state = results.at(0);
+    if (state.empty() || !state.boolean(0, 0)) {
+        return log_is_gone();
+    }
+    const pg_rows& rows = results.at(1);
+    std::vector<log_entry> entries;
+    std::uint64_t reached = after;
+    for (std::size_t i = 0; i < rows.size() && entries.size() < limit; ++i) {
+        const auto first = static_cast<std::uint64_t>(rows.integer(i, 0));
+        if (first > reached + 1 || !decode(rows, i, reached, limit, entries)) {
+            return log_is_gone();
+        }
+        reached = entries.empty() ? reached : entries.back().sequence;
+    }
+    const auto end = static_cast<std::uint64_t>(state.integer(0, 1));
+    if (entries.size() < limit && reached < end) {
+        return log_is_gone();
+    }
+    return entries;
+}
+
+pg_statement select_log_end(std::int64_t run) { return pg_statement(end_of_log, run); }
+
+pg_statement notify_watchers(const std::vector<std::int64_t>& runs) {
+    return pg_statement(tell_watchers, runs);
+}
+
+} // namespace agui::session

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "session/postgres/pg_result.hpp"
+#include "session/postgres/pg_transaction.hpp"
+#include "session/store/store.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+/// Entries of one run as a row of agui.log_rows has them. Rows that follow each other make one by
+/// joining their bytes: lengths are 4 bytes for each event, variants have the sequence in 8 bytes,
+/// the length in 4 and the text; all numbers little-endian.
+struct pg_log_row {
+    std::int64_t run = 0;
+    std::uint64_t first_sequence = 0;
+    std::uint64_t last_sequence = 0; ///< first_sequence - 1: it is empty.
+    std::string events;
+    std::string lengths;
+    std::string variants;
+
+    [[nodiscard]] bool empty() const noexcept { return events.empty() && lengths.empty(); }
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return events.size() + lengths.size() + variants.size();
+    }
+    /// The slice continues the row. Throws std::bad_alloc, and then has appended nothing that
+    /// counts.
+    void append(const log_slice& slice);
+    void append(const pg_log_row& next);
+};
+
+/// Does nothing for rows that are there: after a lost connection they are written again.
+[[nodiscard]] pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows);
+
+/// Two results: whether the log can be read, and its rows.
+[[nodiscard]] pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit);
+/// As store::read_log().
+[[nodiscard]] result<std::vector<log_entry>>
+read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit);
+
+/// One row: the sequence of the run's last entry; 0: it has none.
+[[nodiscard]] pg_statement select_log_end(std::int64_t run);
+
+/// Tells the processes that watch one of the runs.
+[[nodiscard]] pg_statement notify_watchers(const std::vector<std::int64_t>& runs);
+
+} // namespace agui::session

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_log_rows.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace agui::session {
+
+/// What the active runs of this process have said and no row holds yet. append() only puts it in
+/// memory; the store's thread writes what has come for all runs in one transaction, and the next as
+/// soon as that is committed. A run's entries are with one of the two that write at a time:
+/// write(), or the commit that has taken them.
+///
+/// Everything but append() belongs to the store's thread.
+class pg_logs {
+public:
+    /// Adds the notifications of those who watch one of the runs.
+    using add_notifications = std::function<void(const std::vector<std::int64_t>&, pg_batch&)>;
+
+    /// The arguments must outlive this. `relaxed`: entries are durable without the disk.
+    pg_logs(pg_shared& shared, pg_gateway& gateway, bool relaxed, add_notifications notify);
+
+    /// As store::append_log(). Any thread.
+    void append(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+    );
+
+    /// The run has begun, or goes on after its entry `end`.
+    void open(std::int64_t run, std::uint64_t end);
+    /// The run has ended, or is no longer this process's.
+    void close(std::int64_t run);
+    /// The gateway has lost its leases: what is not written is lost.
+    void lose_all();
+
+    struct waiting {
+        std::uint64_t sequence = 0;
+        std::shared_ptr<log_observer> observer;
+    };
+    /// A run's entries that a commit writes.
+    struct taken {
+        std::int64_t run = 0;
+        bool is_known = false; ///< The run is open. Otherwise the rest says nothing.
+        bool has_failed = false;
+        std::uint64_t end = 0; ///< Of its entries.
+        pg_log_row row;        ///< May be empty.
+        std::vector<waiting> observers;
+    };
+    /// Waits until nobody else writes entries of the run, and takes them: give_back() must follow.
+    /// `last` (if not 0) is that of a slice that the commit writes besides, and which goes on after
+    /// `end`: later entries follow it.
+    [[nodiscard]] boost::asio::awaitable<taken> take(std::int64_t run, std::uint64_t last);
+    /// They were committed, up to `durable`, or not, and are still to be written.
+    void give_back(taken entries, bool is_committed, std::uint64_t durable);
+
+    /// Waits until what was appended before, of one run or of all (0), is durable or lost.
+    [[nodiscard]] boost::asio::awaitable<void> flush(std::int64_t run);
+    /// Writes until finish(), and then what is left. To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> write();
+    /// No more entries are accepted.
+    void finish();
+
+private:
+    struct run_log {
+        std::uint64_t end = 0;     ///< Of what was accepted,
+        std::uint64_t durable = 0; ///< and of what is durable.
+        bool has_failed = false;
+        bool may_be_there = false; ///< What has failed may nevertheless have been written.
+        bool is_busy = false;      ///< Somebody writes its entries.
+        bool is_due = false;       ///< It is in `due_`.
+        pg_log_row pending;
+        std::vector<waiting> observers;
+    };
+    using batch = std::vector<taken>;
+
+    [[nodiscard]] batch collect();
+    boost::asio::awaitable<void> write_batch(batch entries);
+    boost::asio::awaitable<std::exception_ptr> try_write(const batch& entries);
+    void settle(taken& entries);
+    void fail(taken& entries, bool may_be_there);
+    void make_due(std::int64_t run, run_log& log);
+    void wake_writer();
+    void wake_waiters();
+    boost::asio::awaitable<void> wait_for_change();
+
+    pg_shared& shared_;
+    pg_gateway& gateway_;
+    const bool relaxed_;
+    const add_notifications notify_;
+    std::mutex mutex_;
+    std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
+    std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.
+    bool writer_is_told_ = false;
+    bool is_finished_ = false;
+    boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.
+    std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().
+};
+
+} // namespace agui::session

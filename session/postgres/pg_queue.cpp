@@ -1,0 +1,138 @@
+// The queue of a thread.
+#include "session/postgres/pg_threads.hpp"
+
+#include "session/base/stored_json.hpp"
+#include "session/conversation/message_json.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace {
+
+constexpr const char* next_number = "SELECT nextval('agui.queued_numbers')";
+constexpr const char* size_of_queue =
+    "SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM agui.queued_requests "
+    "WHERE thread = " AGUI_PG_THREAD;
+constexpr const char* insert_request =
+    "INSERT INTO agui.queued_requests (number, thread, run_id, parent_run_id, agent_id, "
+    "input_digest, idempotency_key, protocol, queued_at, bytes, messages) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+constexpr const char* drop_request =
+    "DELETE FROM agui.queued_requests WHERE number = $3 AND thread = " AGUI_PG_THREAD;
+constexpr const char* requests_of =
+    "SELECT number, run_id, parent_run_id, agent_id, input_digest, idempotency_key, protocol, "
+    "queued_at, messages FROM agui.queued_requests WHERE thread = " AGUI_PG_THREAD
+    " ORDER BY number";
+constexpr const char* has_request =
+    "SELECT EXISTS (SELECT FROM agui.queued_requests WHERE number = $3 "
+    "AND thread = " AGUI_PG_THREAD ")";
+
+} // namespace
+
+asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
+    thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits
+) {
+    std::function<asio::awaitable<result<std::int64_t>>(pg_transaction&)> work =
+        [=](pg_transaction& in) -> asio::awaitable<result<std::int64_t>> {
+        const queued_request& next = request->request;
+        pg_batch look;
+        look.push_back(lock_thread(key));
+        look.push_back(is_run_taken(key, {next.run_id}, {next.idempotency_key}));
+        look.push_back(is_request_taken(key, next));
+        look.emplace_back(size_of_queue, key.principal, key.thread_id);
+        look.emplace_back(next_number);
+        const std::vector<pg_rows> found = co_await in.read(std::move(look));
+        const std::optional<pg_thread_position> at = position_of(found.at(0));
+        if (!at) {
+            co_return no_such_thread();
+        }
+        if (found.at(1).boolean(0, 0) || found.at(2).boolean(0, 0)) {
+            co_return run_id_taken();
+        }
+        const auto requests = static_cast<std::uint64_t>(found.at(3).integer(0, 0));
+        const auto bytes = static_cast<std::uint64_t>(found.at(3).integer(0, 1));
+        if (requests >= limits.requests || bytes + request->bytes > limits.bytes) {
+            co_return queue_is_full();
+        }
+        const std::int64_t number = found.at(4).integer(0, 0);
+        const std::optional<std::string_view> idempotency_key =
+            next.idempotency_key.empty() ? std::nullopt
+                                         : std::optional<std::string_view>(next.idempotency_key);
+        pg_batch writes;
+        writes.emplace_back(
+            insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
+            next.input_digest, idempotency_key, next.protocol, next.queued_at, request->bytes,
+            request->messages
+        );
+        co_await in.commit(std::move(writes));
+        co_return number;
+    };
+    return transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+}
+
+asio::awaitable<result<bool>> pg_threads::withdraw(thread_key key, std::int64_t number) {
+    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work =
+        [=](pg_transaction& in) -> asio::awaitable<result<bool>> {
+        // With the thread locked, a run that takes it has done so, or will not.
+        pg_batch look;
+        look.push_back(lock_thread(key));
+        look.emplace_back(has_request, key.principal, key.thread_id, number);
+        const std::vector<pg_rows> found = co_await in.read(std::move(look));
+        if (!found.at(1).boolean(0, 0)) {
+            co_return false;
+        }
+        pg_batch writes;
+        writes.emplace_back(drop_request, key.principal, key.thread_id, number);
+        co_await in.commit(std::move(writes));
+        co_return true;
+    };
+    return transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+}
+
+pg_batch select_queued(const thread_key& key) {
+    pg_batch batch;
+    batch.emplace_back(requests_of, key.principal, key.thread_id);
+    return batch;
+}
+
+std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agui::logger& log) {
+    const pg_rows& rows = results.at(0);
+    std::vector<queued_request> requests;
+    const auto leave_out = [&](const queued_request& of, const failure& reason) {
+        log.log(
+            log_level::warning, "left out a queued message that cannot be read",
+            {{"run", of.run_id}, {"reason", reason.detail}}
+        );
+    };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        queued_request& request = requests.emplace_back();
+        request.number = rows.integer(i, 0);
+        request.run_id = rows.text(i, 1);
+        request.parent_run_id = rows.text(i, 2);
+        request.agent_id = rows.text(i, 3);
+        request.input_digest = rows.text(i, 4);
+        request.idempotency_key = rows.text(i, 5);
+        request.protocol = rows.text(i, 6);
+        request.queued_at = rows.integer(i, 7);
+        const result<json::value> parsed = parse_stored(rows.text(i, 8));
+        if (!parsed || !parsed->is_array()) {
+            leave_out(request, parsed ? failure{errc::invalid_json, "no array"} : parsed.error());
+            continue;
+        }
+        for (const json::value& each : parsed->get_array()) {
+            if (result<message> given = message_from_stored_json(each)) {
+                request.messages.push_back(std::move(*given));
+            } else {
+                leave_out(request, given.error());
+            }
+        }
+    }
+    return requests;
+}
+
+} // namespace agui::session

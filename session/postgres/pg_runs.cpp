@@ -1,0 +1,141 @@
+#include "session/postgres/pg_runs.hpp"
+
+#include "session/conversation/message_json.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <utility>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr const char* by_id =
+    "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " AND r.run_id = $3";
+constexpr const char* by_key =
+    "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " AND r.idempotency_key = $3";
+constexpr const char* latest =
+    "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " ORDER BY r.number DESC LIMIT 1";
+constexpr const char* run_is_taken =
+    "SELECT EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " AND r.run_id = ANY($3)) OR EXISTS (SELECT FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
+    " AND r.idempotency_key = ANY($4))";
+constexpr const char* request_is_taken =
+    "SELECT EXISTS (SELECT FROM agui.queued_requests q WHERE q.thread = " AGUI_PG_THREAD
+    " AND (q.run_id = $3 OR q.idempotency_key = $4))";
+constexpr const char* queued_count =
+    "SELECT count(*) FROM agui.queued_requests q WHERE q.thread = " AGUI_PG_THREAD
+    " AND q.number = ANY($3)";
+constexpr const char* run_is_there =
+    "SELECT EXISTS (SELECT FROM agui.runs r WHERE r.number = $3 AND r.thread = " AGUI_PG_THREAD ")";
+constexpr const char* insert_run =
+    "INSERT INTO agui.runs (number, thread, run_id, parent_run_id, agent_id, input_digest, "
+    "idempotency_key, protocol, status, end_reason, answered_by, started_at, ended_at, "
+    "last_sequence, log) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+constexpr const char* change_run =
+    "UPDATE agui.runs SET parent_run_id = $2, agent_id = $3, status = $4, end_reason = $5, "
+    "started_at = $6, ended_at = $7, last_sequence = $8, "
+    "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
+    "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END WHERE number = $1";
+
+std::optional<std::string_view> text_or_null(const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+} // namespace
+
+run_record run_at(const pg_rows& rows, std::size_t row) {
+    run_record run;
+    run.number = rows.integer(row, 0);
+    run.run_id = rows.text(row, 1);
+    run.parent_run_id = rows.text(row, 2);
+    run.agent_id = rows.text(row, 3);
+    run.input_digest = rows.text(row, 4);
+    run.status = run_status_from_string(rows.text(row, 5)).value_or(run_status::failed);
+    run.end_reason = rows.text(row, 6);
+    run.started_at = rows.integer(row, 7);
+    run.ended_at = rows.integer(row, 8);
+    run.last_sequence = static_cast<std::uint64_t>(rows.integer(row, 9));
+    run.idempotency_key = rows.text(row, 10);
+    run.protocol = rows.text(row, 11);
+    run.answered_by = rows.text(row, 12);
+    return run;
+}
+
+std::optional<run_record> first_run(const pg_rows& rows) {
+    return rows.empty() ? std::nullopt : std::optional(run_at(rows, 0));
+}
+
+pg_statement find_run_by_id(const thread_key& key, const std::string& run_id) {
+    return pg_statement(by_id, key.principal, key.thread_id, run_id);
+}
+
+pg_statement find_run_by_idempotency(const thread_key& key, const std::string& name) {
+    return pg_statement(by_key, key.principal, key.thread_id, name);
+}
+
+pg_statement find_latest_run(const thread_key& key) {
+    return pg_statement(latest, key.principal, key.thread_id);
+}
+
+pg_statement is_run_taken(
+    const thread_key& key, const std::vector<std::string>& run_ids,
+    const std::vector<std::string>& idempotency_keys
+) {
+    std::vector<std::string_view> keys;
+    for (const std::string& each : idempotency_keys) {
+        if (!each.empty()) {
+            keys.emplace_back(each);
+        }
+    }
+    return pg_statement(run_is_taken, key.principal, key.thread_id, run_ids, keys);
+}
+
+pg_statement is_request_taken(const thread_key& key, const queued_request& request) {
+    return pg_statement(
+        request_is_taken, key.principal, key.thread_id, request.run_id,
+        text_or_null(request.idempotency_key)
+    );
+}
+
+pg_statement count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers) {
+    return pg_statement(queued_count, key.principal, key.thread_id, numbers);
+}
+
+pg_statement has_run(const thread_key& key, std::int64_t number) {
+    return pg_statement(run_is_there, key.principal, key.thread_id, number);
+}
+
+pg_statement add_run(std::int64_t thread, std::int64_t number, const run_record& run) {
+    return pg_statement(
+        insert_run, number, thread, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
+        text_or_null(run.idempotency_key), run.protocol, pg_text{to_string(run.status)},
+        run.end_reason, run.answered_by, run.started_at, run.ended_at, run.last_sequence,
+        pg_text{run.answered_by.empty() ? "kept" : "dropped"}
+    );
+}
+
+pg_statement update_run(const run_record& run) {
+    return pg_statement(
+        change_run, run.number, run.parent_run_id, run.agent_id, pg_text{to_string(run.status)},
+        run.end_reason, run.started_at, run.ended_at, run.last_sequence, run.input_digest
+    );
+}
+
+pg_queued_request::pg_queued_request(queued_request given) : request(std::move(given)) {
+    bytes = bytes_of(request);
+    json::array all;
+    for (const message& each : request.messages) {
+        all.emplace_back(to_stored_json(each));
+    }
+    messages = json::serialize(all);
+    request.messages.clear();
+}
+
+} // namespace agui::session

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "session/postgres/pg_result.hpp"
+#include "session/postgres/pg_transaction.hpp"
+
+#include "session/conversation/queued_request.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+// The statements of the tables of runs and of queued requests, and what they return.
+
+/// The columns that run_at() reads, of `runs r`.
+#define AGUI_PG_RUN_COLUMNS                                                                        \
+    "r.number, r.run_id, r.parent_run_id, r.agent_id, r.input_digest, r.status, r.end_reason, "    \
+    "r.started_at, r.ended_at, r.last_sequence, r.idempotency_key, r.protocol, r.answered_by"
+/// The number of the thread whose key is $1 and $2.
+#define AGUI_PG_THREAD                                                                             \
+    "(SELECT t.id FROM agui.threads t WHERE t.principal = $1 AND t.thread_id = $2)"
+
+[[nodiscard]] run_record run_at(const pg_rows& rows, std::size_t row);
+[[nodiscard]] std::optional<run_record> first_run(const pg_rows& rows);
+
+[[nodiscard]] pg_statement find_run_by_id(const thread_key& key, const std::string& run_id);
+[[nodiscard]] pg_statement find_run_by_idempotency(const thread_key& key, const std::string& name);
+[[nodiscard]] pg_statement find_latest_run(const thread_key& key);
+
+/// One row: whether the thread has a run, or a queued request, with one of the ids or one of the
+/// keys. Empty keys are none.
+[[nodiscard]] pg_statement is_run_taken(
+    const thread_key& key, const std::vector<std::string>& run_ids,
+    const std::vector<std::string>& idempotency_keys
+);
+[[nodiscard]] pg_statement is_request_taken(const thread_key& key, const queued_request& request);
+/// One row: how many of the numbers are in the thread's queue.
+[[nodiscard]] pg_statement
+count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers);
+/// One row: whether the thread has the run with that number.
+[[nodiscard]] pg_statement has_run(const thread_key& key, std::int64_t number);
+
+/// A run that another one answers has no log: it counts as dropped.
+[[nodiscard]] pg_statement add_run(std::int64_t thread, std::int64_t number, const run_record& run);
+/// As changes::run says. A dropped log of a run that becomes active again is kept from here on.
+[[nodiscard]] pg_statement update_run(const run_record& run);
+
+/// A queued request without its messages, and these as stored JSON. Made on the caller's thread.
+struct pg_queued_request {
+    explicit pg_queued_request(queued_request given);
+
+    queued_request request;
+    std::uint64_t bytes = 0;
+    std::string messages;
+};
+
+} // namespace agui::session

@@ -1,0 +1,276 @@
+// Parts of a thread, and the list of threads.
+#include "session/postgres/pg_change.hpp"
+#include "session/postgres/pg_runs.hpp"
+#include "session/postgres/pg_thread_reader.hpp"
+
+#include "session/base/stored_json.hpp"
+#include "session/base/work_count.hpp"
+#include "session/conversation/message_json.hpp"
+#include "session/store/list_cursor.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+namespace agui::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr const char* summary_of =
+    "SELECT agent_id, title, archived, metadata, created_at, updated_at, last_run_at, bytes, "
+    "state_bytes, offered_tools_bytes, context_bytes FROM agui.threads "
+    "WHERE principal = $1 AND thread_id = $2";
+constexpr const char* state_of =
+    "SELECT d.state FROM agui.threads t LEFT JOIN agui.thread_documents d ON d.thread = t.id "
+    "WHERE t.principal = $1 AND t.thread_id = $2";
+constexpr const char* is_there =
+    "SELECT head FROM agui.threads WHERE principal = $1 AND thread_id = $2";
+constexpr const char* pending_calls_of =
+    "SELECT call_id, name, run_id, made_in FROM agui.calls WHERE thread = " AGUI_PG_THREAD
+    " AND status = 'pending' ORDER BY number";
+constexpr const char* messages_of_pending_calls =
+    "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
+    " AND number IN (SELECT c.made_in FROM agui.calls c WHERE c.thread = " AGUI_PG_THREAD
+    " AND c.status = 'pending')";
+constexpr const char* branches_of =
+    "SELECT tip, updated_at FROM agui.branches WHERE thread = " AGUI_PG_THREAD " ORDER BY number";
+constexpr const char* links_of =
+    "SELECT number, parent FROM agui.messages WHERE thread = " AGUI_PG_THREAD " ORDER BY number";
+constexpr const char* tips_of =
+    "SELECT number, message FROM agui.messages WHERE thread = " AGUI_PG_THREAD
+    " AND number IN (SELECT b.tip FROM agui.branches b WHERE b.thread = " AGUI_PG_THREAD ")";
+constexpr const char* events_of =
+    "SELECT sequence, type, run_id, timestamp, data FROM agui.session_events "
+    "WHERE thread = " AGUI_PG_THREAD " AND sequence > $3 ORDER BY sequence LIMIT $4";
+// The holder of a gateway that counts no longer is none; what the own gateway holds, it knows
+// better.
+constexpr const char* page_of =
+    "SELECT t.id, t.thread_id, t.agent_id, t.title, t.metadata, t.created_at, t.updated_at, "
+    "t.last_run_at, CASE WHEN g.id IS NULL THEN NULL ELSE l.run_id END FROM agui.threads t "
+    "LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
+    "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "
+    "AND g.expires >= clock_timestamp() AND g.id <> $7 "
+    "WHERE t.principal = $1 AND t.archived = $2 AND ($3 IS NULL OR t.agent_id = $3) "
+    "AND (t.updated_at, t.id) < ($4, $5) ORDER BY t.updated_at DESC, t.id DESC LIMIT $6";
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+json::object object_or_empty(std::string_view text) {
+    result<json::value> value = parse_stored(text);
+    return value && value->is_object() ? std::move(value->get_object()) : json::object();
+}
+
+std::int64_t limited(std::uint64_t value) {
+    return static_cast<std::int64_t>(std::min(value, static_cast<std::uint64_t>(largest)));
+}
+
+result<message> message_at(const pg_rows& rows, std::size_t row) {
+    const std::string_view text = rows.text(row, 1);
+    count_work(text.size());
+    const result<json::value> value = parse_stored(text);
+    return value ? message_from_stored_json(*value) : result<message>(value.error());
+}
+
+pg_batch each_of(const thread_key& key, std::initializer_list<const char*> texts) {
+    pg_batch batch;
+    for (const char* const text : texts) {
+        batch.emplace_back(text, key.principal, key.thread_id);
+    }
+    return batch;
+}
+
+} // namespace
+
+pg_batch select_summary(const thread_key& key) { return each_of(key, {summary_of}); }
+
+std::optional<thread_summary>
+read_summary(const thread_key& key, const std::vector<pg_rows>& results) {
+    const pg_rows& row = results.at(0);
+    if (row.empty()) {
+        return std::nullopt;
+    }
+    const auto count = [&](int column) {
+        return static_cast<std::uint64_t>(row.integer(0, column));
+    };
+    thread_summary found;
+    found.key = key;
+    found.agent_id = row.text(0, 0);
+    found.title = row.text(0, 1);
+    found.archived = row.boolean(0, 2);
+    found.metadata = object_or_empty(row.text(0, 3));
+    found.created_at = row.integer(0, 4);
+    found.updated_at = row.integer(0, 5);
+    found.last_run_at = row.integer(0, 6);
+    found.bytes = count(7);
+    found.documents = {.state = count(8), .offered_tools = count(9), .context = count(10)};
+    return found;
+}
+
+pg_batch select_state(const thread_key& key) { return each_of(key, {state_of}); }
+
+std::optional<json_text> read_state(const std::vector<pg_rows>& results) {
+    const pg_rows& row = results.at(0);
+    if (row.empty()) {
+        return std::nullopt;
+    }
+    if (row.is_null(0, 0)) {
+        return json_text();
+    }
+    result<json_text> state = read_stored_text(row.text(0, 0));
+    return state ? std::move(*state) : json_text();
+}
+
+pg_batch select_pending_calls(const thread_key& key) {
+    return each_of(key, {is_there, pending_calls_of, messages_of_pending_calls});
+}
+
+std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg_rows>& results) {
+    if (results.at(0).empty()) {
+        return std::nullopt;
+    }
+    const pg_rows& calls = results.at(1);
+    std::vector<call_record> records;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        records.push_back(
+            {.id = std::string(calls.text(i, 0)),
+             .name = std::string(calls.text(i, 1)),
+             .run_id = std::string(calls.text(i, 2)),
+             .owner = call_owner::external,
+             .status = call_status::pending,
+             .made_in = node_of(calls.integer(i, 3))}
+        );
+    }
+    std::vector<pending_call> pending = pending_of(records);
+    const std::vector<std::size_t> order = by_message(pending);
+    const pg_rows& messages = results.at(2);
+    std::unordered_map<node_index, std::size_t> rows;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        rows.emplace(node_of(messages.integer(i, 0)), i);
+    }
+    for (std::size_t next = 0; next < order.size();) {
+        const std::span<const std::size_t> of_one = calls_of_one(pending, order, next);
+        next += of_one.size();
+        const auto row = rows.find(pending[of_one.front()].call.made_in);
+        if (row != rows.end()) {
+            if (const result<message> read = message_at(messages, row->second)) {
+                describe(pending, of_one, *read);
+            }
+        }
+    }
+    return pending;
+}
+
+pg_batch select_branches(const thread_key& key) {
+    return each_of(key, {is_there, branches_of, links_of, tips_of});
+}
+
+pg_branches read_branches(const std::vector<pg_rows>& results) {
+    pg_branches read;
+    if (results.at(0).empty()) {
+        return read;
+    }
+    const pg_rows& links = results.at(2);
+    std::vector<std::uint32_t> depths;
+    depths.reserve(links.size());
+    for (std::size_t i = 0; i < links.size(); ++i) {
+        count_work();
+        const node_index parent = node_of(links.integer(i, 1));
+        if (parent != no_node && parent >= depths.size()) {
+            throw std::runtime_error("the messages of the thread are not a tree");
+        }
+        depths.push_back(parent == no_node ? 1 : depths[parent] + 1);
+    }
+    const pg_rows& tips = results.at(3);
+    std::unordered_map<node_index, std::string> ids;
+    for (std::size_t i = 0; i < tips.size(); ++i) {
+        if (result<message> tip = message_at(tips, i)) {
+            ids.emplace(node_of(tips.integer(i, 0)), std::move(tip->id));
+        }
+    }
+    const auto head = static_cast<std::size_t>(results.at(0).integer(0, 0));
+    const pg_rows& branches = results.at(1);
+    std::vector<branch_summary>& found = read.found.emplace();
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        branch_summary& summary = found.emplace_back();
+        summary.updated_at = branches.integer(i, 1);
+        summary.is_head = i == head;
+        const node_index tip = node_of(branches.integer(i, 0));
+        if (tip == no_node) {
+            continue;
+        }
+        const auto id = ids.find(tip);
+        if (id == ids.end() || tip >= depths.size()) {
+            read.is_incomplete = true;
+            continue;
+        }
+        summary.last_message_id = id->second;
+        summary.message_count = depths[tip];
+    }
+    return read;
+}
+
+pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit) {
+    pg_batch batch;
+    batch.emplace_back(events_of, key.principal, key.thread_id, limited(after), limited(limit));
+    return batch;
+}
+
+std::vector<session_event> read_events(const std::vector<pg_rows>& results) {
+    const pg_rows& rows = results.at(0);
+    std::vector<session_event> page;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        session_event& event = page.emplace_back();
+        event.sequence = static_cast<std::uint64_t>(rows.integer(i, 0));
+        event.type = rows.text(i, 1);
+        event.run_id = rows.text(i, 2);
+        event.timestamp = rows.integer(i, 3);
+        event.data = object_or_empty(rows.text(i, 4));
+    }
+    return page;
+}
+
+result<pg_batch> select_page(const thread_query& query, std::int64_t gateway) {
+    const result<std::optional<list_cursor>> given = list_cursor_from_string(query.cursor);
+    if (!given) {
+        return given.error();
+    }
+    const list_cursor after = given->value_or(list_cursor{largest, largest});
+    // One more than requested shows whether there is a next page.
+    const std::size_t limit = std::min(query.limit, std::size_t{1'000'000}) + 1;
+    pg_batch batch;
+    batch.emplace_back(
+        page_of, query.principal, query.archived, query.agent_id, after.updated_at, after.number,
+        limit, gateway
+    );
+    return batch;
+}
+
+thread_page read_page(const thread_query& query, const std::vector<pg_rows>& results) {
+    const pg_rows& rows = results.at(0);
+    thread_page page;
+    list_cursor last;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (page.threads.size() == query.limit) {
+            page.next_cursor = to_string(last);
+            break;
+        }
+        thread_summary& summary = page.threads.emplace_back();
+        summary.key = {query.principal, std::string(rows.text(i, 1))};
+        summary.agent_id = rows.text(i, 2);
+        summary.title = rows.text(i, 3);
+        summary.archived = query.archived;
+        summary.metadata = object_or_empty(rows.text(i, 4));
+        summary.created_at = rows.integer(i, 5);
+        summary.updated_at = rows.integer(i, 6);
+        summary.last_run_at = rows.integer(i, 7);
+        summary.active_run_id = rows.text(i, 8);
+        last = {.updated_at = summary.updated_at, .number = rows.integer(i, 0)};
+    }
+    return page;
+}
+
+} // namespace agui::session

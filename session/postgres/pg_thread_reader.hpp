@@ -1,0 +1,69 @@
+#pragma once
+
+#include "session/postgres/pg_transaction.hpp"
+#include "session/store/store.hpp"
+
+#include "session/base/log.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::session {
+
+// Reads of threads. Each is made of statements, which see one snapshot on the store's thread, and
+// of what their rows mean: that is found out on the caller's thread, because it takes long.
+
+/// The rows of a thread; `run` too if it was asked for.
+struct pg_thread_rows {
+    pg_rows run;
+    pg_rows thread;
+    pg_rows documents;
+    pg_rows branches;
+    pg_rows calls;
+    pg_rows messages;
+};
+/// If the thread has a run of that id, only the run is read.
+[[nodiscard]] pg_batch
+select_thread(const thread_key& key, const std::optional<std::string>& run_id);
+[[nodiscard]] pg_thread_rows thread_rows(std::vector<pg_rows> results);
+/// Lets other coroutines of the executor run in between: a long thread takes many milliseconds.
+/// Throws std::runtime_error for rows that do not form a thread.
+///
+/// A message that cannot be read is left out of every branch: those after it follow the message
+/// before it. An empty activity message, which is in no branch, takes its number.
+[[nodiscard]] boost::asio::awaitable<std::optional<thread_record>>
+read_thread(thread_key key, pg_thread_rows rows, agui::logger& log);
+
+[[nodiscard]] pg_batch select_summary(const thread_key& key);
+/// active_run_id is not set.
+[[nodiscard]] std::optional<thread_summary>
+read_summary(const thread_key& key, const std::vector<pg_rows>& results);
+
+[[nodiscard]] pg_batch select_state(const thread_key& key);
+[[nodiscard]] std::optional<json_text> read_state(const std::vector<pg_rows>& results);
+
+[[nodiscard]] pg_batch select_pending_calls(const thread_key& key);
+[[nodiscard]] std::optional<std::vector<pending_call>>
+read_pending_calls(const std::vector<pg_rows>& results);
+
+[[nodiscard]] pg_batch select_branches(const thread_key& key);
+struct pg_branches {
+    std::optional<std::vector<branch_summary>> found;
+    /// A branch ends in a message that cannot be read: the whole thread must be read.
+    bool is_incomplete = false;
+};
+[[nodiscard]] pg_branches read_branches(const std::vector<pg_rows>& results);
+
+[[nodiscard]] pg_batch select_events(const thread_key& key, std::uint64_t after, std::size_t limit);
+[[nodiscard]] std::vector<session_event> read_events(const std::vector<pg_rows>& results);
+
+/// errc::invalid_input: the cursor. `gateway` is the reader's own.
+[[nodiscard]] result<pg_batch> select_page(const thread_query& query, std::int64_t gateway);
+/// active_run_id is that of a run of another process; those of this one are not known here.
+[[nodiscard]] thread_page read_page(const thread_query& query, const std::vector<pg_rows>& results);
+
+} // namespace agui::session

@@ -1,0 +1,321 @@
+#include "session/postgres/pg_threads.hpp"
+
+#include "session/base/failpoint.hpp"
+#include "session/conversation/change_check.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// In the order of their numbers, which are given out while the thread is locked.
+constexpr const char* next_run_numbers =
+    "SELECT agui.next_run_number() FROM generate_series(1, $1)";
+constexpr const char* next_thread_number =
+    "SELECT CASE WHEN EXISTS (SELECT FROM agui.threads WHERE principal = $1 AND thread_id = $2) "
+    "THEN 0 ELSE nextval('agui.thread_numbers') END";
+constexpr const char* take_queued =
+    "DELETE FROM agui.queued_requests WHERE thread = $1 AND number = ANY($2)";
+constexpr const char* note_removed =
+    "INSERT INTO agui.removed_threads (thread) VALUES ($1) ON CONFLICT DO NOTHING";
+constexpr const char* drop_thread = "DELETE FROM agui.threads WHERE id = $1";
+constexpr const char* runs_of =
+    "SELECT number FROM agui.runs WHERE thread = " AGUI_PG_THREAD " AND status = 'active'";
+constexpr const char* orphans_of =
+    "SELECT " AGUI_PG_RUN_COLUMNS ", coalesce((SELECT l.last_sequence FROM agui.log_rows l "
+    "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM agui.runs r "
+    "WHERE r.thread = " AGUI_PG_THREAD " AND r.status = 'active' AND r.run_id <> $3 "
+    "ORDER BY r.number";
+constexpr int log_end_column = 13; // After those of run_at().
+
+// The ids, or the keys, of the run and of those that it answers.
+struct run_names {
+    run_names(const run_record& run, const std::vector<run_record>& answered) {
+        add(run);
+        for (const run_record& each : answered) {
+            add(each);
+        }
+    }
+    void add(const run_record& run) {
+        has_twins = !all.insert("i" + run.run_id).second || has_twins;
+        has_twins =
+            (!run.idempotency_key.empty() && !all.insert("k" + run.idempotency_key).second) ||
+            has_twins;
+        ids.push_back(run.run_id);
+        keys.push_back(run.idempotency_key);
+    }
+    std::vector<std::string> ids;
+    std::vector<std::string> keys;
+    std::set<std::string> all;
+    bool has_twins = false;
+};
+
+} // namespace
+
+asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const beginning> what) {
+    const changes& change = what->change.value();
+    check_answered(what->run, change);
+    const run_names names(what->run, change.answered);
+    std::function<asio::awaitable<result<begun_run>>(pg_transaction&)> work =
+        [this, what, &names, &change](pg_transaction& in) -> asio::awaitable<result<begun_run>> {
+        if (what->held && !what->held->is_held()) {
+            co_return lease_is_lost();
+        }
+        const thread_key& key = what->key;
+        pg_batch look;
+        look.push_back(lock_thread(key));
+        look.push_back(is_run_taken(key, names.ids, names.keys));
+        look.push_back(count_queued(key, change.dequeued));
+        look.emplace_back(next_run_numbers, 1 + change.answered.size());
+        look.emplace_back(next_thread_number, key.principal, key.thread_id);
+        look.push_back(has_run(key, change.run ? change.run->number : 0));
+        if (what->held) {
+            look.push_back(parts_.leases.select_lease(*what->held));
+        }
+        const std::vector<pg_rows> found = co_await in.read(std::move(look));
+        if (what->held && (!found.at(6).boolean(0, 0) || !what->held->is_held())) {
+            co_return lease_is_lost();
+        }
+        const std::optional<pg_thread_position> at = position_of(found.at(0));
+        if (what->seen_version && *what->seen_version != (at ? at->version : 0)) {
+            co_return thread_has_changed();
+        }
+        if (found.at(1).boolean(0, 0) || names.has_twins) {
+            co_return run_id_taken();
+        }
+        if (static_cast<std::size_t>(found.at(2).integer(0, 0)) !=
+            std::set(change.dequeued.begin(), change.dequeued.end()).size()) {
+            throw std::logic_error("a run can only take what is in the queue");
+        }
+        if (change.run && !found.at(5).boolean(0, 0)) {
+            throw std::logic_error("a run must begin on the thread before its record changes");
+        }
+        pg_batch writes;
+        const std::int64_t thread = at ? at->thread : found.at(4).integer(0, 0);
+        if (at) {
+            what->change.apply(writes, *at, what->run.started_at);
+        } else {
+            what->change.create(writes, thread, key, what->run.agent_id, what->run.started_at);
+        }
+        if (change.run) {
+            writes.push_back(update_run(*change.run));
+        }
+        if (!change.dequeued.empty()) {
+            writes.emplace_back(take_queued, thread, change.dequeued);
+        }
+        // Before the run, so that it is the latest.
+        std::size_t next = 0;
+        for (const run_record& answered : change.answered) {
+            writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered));
+        }
+        const std::int64_t number = found.at(3).integer(next, 0);
+        writes.push_back(add_run(thread, number, what->run));
+        const auto first_own =
+            static_cast<node_index>((at ? at->size.messages : 0) + change.messages.size());
+        if (what->held) {
+            writes.push_back(parts_.leases.note_run(*what->held, number, first_own));
+        }
+        co_await in.commit(std::move(writes));
+        parts_.logs.open(number, 0);
+        parts_.leases.set_begun(what->held, number, first_own);
+        co_return begun_run{number};
+    };
+    const pg_purpose purpose{.gateway = what->held ? parts_.gateway.id() : 0};
+    co_return co_await transact(
+        parts_.shared.pool, parts_.shared.patience, purpose, std::move(work)
+    );
+}
+
+asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
+    const lease_ptr& held = what->by.held;
+    if (held && !held->is_held()) {
+        co_return lease_is_lost();
+    }
+    // The run whose entries go with it.
+    const changes& change = what->change.value();
+    const bool has_slice = what->log && !what->log->ends.empty();
+    std::int64_t run = 0;
+    if (has_slice) {
+        run = what->log->run_number;
+    } else if (change.run) {
+        run = change.run->number;
+    } else {
+        run = parts_.leases.run_of(held);
+    }
+    if (run == 0) {
+        co_await parts_.logs.flush(0); // Whosever they are, they come first.
+    }
+    const std::uint64_t last =
+        has_slice ? what->log->first_sequence + what->log->ends.size() - 1 : 0;
+    pg_logs::taken entries = co_await parts_.logs.take(run, last);
+    std::optional<result<void>> outcome;
+    std::exception_ptr failed;
+    try {
+        outcome = co_await commit_with(what, entries);
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    const bool is_done = outcome && outcome->has_value();
+    const std::uint64_t own = entries.row.empty() ? 0 : entries.row.last_sequence;
+    parts_.logs.give_back(std::move(entries), is_done, std::max(own, last));
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+    const std::int64_t ended = ended_run(change);
+    if (is_done && ended != 0) {
+        parts_.logs.close(ended);
+        parts_.watches.forget(ended);
+        parts_.upkeep.join_rows_of(ended);
+    }
+    co_return *outcome;
+}
+
+asio::awaitable<result<void>>
+pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries) {
+    const changes& change = what->change.value();
+    const lease_ptr& held = what->by.held;
+    const bool has_slice = what->log && !what->log->ends.empty();
+    const std::int64_t run = change.run ? change.run->number : 0;
+    pg_log_row slice;
+    if (has_slice) {
+        slice.run = what->log->run_number;
+        slice.first_sequence = what->log->first_sequence;
+        slice.append(*what->log);
+    }
+    const bool knows_end = entries.is_known && !entries.has_failed;
+    std::uint64_t log_end = entries.end;
+    std::function<asio::awaitable<result<void>>(pg_transaction&)> work =
+        [&](pg_transaction& in) -> asio::awaitable<result<void>> {
+        if (held && !held->is_held()) {
+            co_return lease_is_lost();
+        }
+        pg_batch look;
+        look.push_back(lock_thread(what->key));
+        look.push_back(has_run(what->key, run));
+        look.push_back(select_log_end(knows_end ? 0 : entries.run));
+        if (held) {
+            look.push_back(parts_.leases.select_lease(*held));
+        }
+        const std::vector<pg_rows> found = co_await in.read(std::move(look));
+        if (held && (!found.at(3).boolean(0, 0) || !held->is_held())) {
+            co_return lease_is_lost();
+        }
+        const std::optional<pg_thread_position> at = position_of(found.at(0));
+        if (!at) {
+            co_return no_such_thread();
+        }
+        if (run != 0 && !found.at(1).boolean(0, 0)) {
+            throw std::logic_error("a run must begin on the thread before its record changes");
+        }
+        if (change.run && run == 0) {
+            throw std::logic_error("a run must begin on the thread before its record changes");
+        }
+        if (!knows_end) {
+            log_end = static_cast<std::uint64_t>(found.at(2).integer(0, 0));
+        }
+        if (has_slice && slice.first_sequence != log_end + 1) {
+            co_return failure{
+                errc::store_unavailable, "earlier entries of the run's log were lost"
+            };
+        }
+        pg_batch writes;
+        what->change.apply(writes, *at, std::nullopt);
+        if (change.run) {
+            writes.push_back(update_run(*change.run));
+        }
+        std::vector<const pg_log_row*> rows;
+        if (!entries.row.empty()) {
+            rows.push_back(&entries.row);
+        }
+        if (has_slice) {
+            rows.push_back(&slice);
+        }
+        if (!rows.empty()) {
+            writes.push_back(insert_log_rows(rows));
+        }
+        if (!rows.empty() || ended_run(change) != 0) {
+            writes.push_back(notify_watchers({entries.run}));
+        }
+        if (held && what->by.releases) {
+            writes.push_back(parts_.leases.delete_lease(*held));
+        }
+        co_await in.commit(std::move(writes));
+        co_return result<void>();
+    };
+    const pg_purpose purpose{.gateway = held ? parts_.gateway.id() : 0};
+    result<void> outcome =
+        co_await transact(parts_.shared.pool, parts_.shared.patience, purpose, std::move(work));
+    if (outcome) {
+        if (change.run && change.run->status == run_status::active) {
+            parts_.logs.open(change.run->number, has_slice ? slice.last_sequence : log_end);
+        }
+        if (what->by.releases) {
+            parts_.leases.released_by_commit(held);
+        }
+    }
+    co_return outcome;
+}
+
+asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {
+    co_await parts_.logs.flush(0);
+    std::vector<std::int64_t> runs;
+    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work =
+        [&key, &runs](pg_transaction& in) -> asio::awaitable<result<bool>> {
+        pg_batch look;
+        look.push_back(lock_thread(key));
+        look.emplace_back(runs_of, key.principal, key.thread_id);
+        const std::vector<pg_rows> found = co_await in.read(std::move(look));
+        const std::optional<pg_thread_position> at = position_of(found.at(0));
+        if (!at) {
+            co_return false;
+        }
+        runs.clear();
+        for (std::size_t i = 0; i < found.at(1).size(); ++i) {
+            runs.push_back(found[1].integer(i, 0));
+        }
+        pg_batch writes;
+        writes.emplace_back(note_removed, at->thread);
+        writes.emplace_back(drop_thread, at->thread);
+        co_await in.commit(std::move(writes));
+        co_return true;
+    };
+    result<bool> outcome = // Not const: co_return would make `true` of a const one.
+        co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+    for (const std::int64_t run : runs) {
+        parts_.logs.close(run);
+    }
+    co_return outcome;
+}
+
+asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_ptr held) {
+    if (!held->is_held()) {
+        co_return lease_is_lost();
+    }
+    co_await parts_.logs.flush(0);
+    const auto results = co_await read_at_once(parts_.shared, [held] {
+        pg_batch batch;
+        batch.emplace_back(
+            orphans_of, held->key().principal, held->key().thread_id, held->run_id()
+        );
+        return batch;
+    });
+    const pg_rows& rows = results.at(0);
+    std::vector<store::orphan> found;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        store::orphan& each = found.emplace_back();
+        each.run = run_at(rows, i);
+        each.last_sequence = std::max(
+            each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
+        );
+    }
+    co_return found;
+}
+
+} // namespace agui::session

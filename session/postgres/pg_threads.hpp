@@ -1,0 +1,78 @@
+#pragma once
+
+#include "session/postgres/pg_change.hpp"
+#include "session/postgres/pg_leases.hpp"
+#include "session/postgres/pg_logs.hpp"
+#include "session/postgres/pg_runs.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/postgres/pg_upkeep.hpp"
+#include "session/postgres/pg_watches.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace agui::session {
+
+/// The writes that a thread sees: runs that begin and go on, the queue, removal. Each is one
+/// transaction, which locks the row of the thread first. As in `store`, if not said otherwise;
+/// throws pg_error or pg_unavailable. Belongs to the store's thread.
+class pg_threads {
+public:
+    struct parts {
+        pg_shared& shared;
+        pg_gateway& gateway;
+        pg_leases& leases;
+        pg_logs& logs;
+        pg_upkeep& upkeep;
+        pg_watches& watches;
+    };
+    explicit pg_threads(parts given) : parts_(given) {}
+
+    struct beginning {
+        thread_key key;
+        run_record run;
+        pg_change change;
+        std::optional<std::uint64_t> seen_version;
+        lease_ptr held;
+    };
+    [[nodiscard]] boost::asio::awaitable<result<begun_run>>
+    begin(std::shared_ptr<const beginning> what);
+
+    struct committing {
+        thread_key key;
+        pg_change change;
+        std::optional<log_slice> log;
+        held_by by;
+    };
+    [[nodiscard]] boost::asio::awaitable<result<void>> commit(std::shared_ptr<const committing> what
+    );
+
+    [[nodiscard]] boost::asio::awaitable<result<std::int64_t>>
+    enqueue(thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits);
+    [[nodiscard]] boost::asio::awaitable<result<bool>>
+    withdraw(thread_key key, std::int64_t number);
+
+    /// The rows that are left are for pg_upkeep::erase_removed().
+    [[nodiscard]] boost::asio::awaitable<result<bool>> remove(thread_key key);
+
+    [[nodiscard]] boost::asio::awaitable<result<std::vector<store::orphan>>> orphans(lease_ptr held
+    );
+
+private:
+    boost::asio::awaitable<result<void>>
+    commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries);
+
+    parts parts_;
+};
+
+/// Requests in the queue: their rows, and what these are, without messages that cannot be read.
+[[nodiscard]] pg_batch select_queued(const thread_key& key);
+[[nodiscard]] std::vector<queued_request>
+read_queued(const std::vector<pg_rows>& results, agui::logger& log);
+
+} // namespace agui::session

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "session/postgres/pg_shared.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace agui::session {
+
+/// What is done with the tables besides what runs write: rows of ended logs are joined, old logs
+/// and attempts dropped, rows of removed threads deleted. Each step is a short transaction. Belongs
+/// to the store's thread.
+class pg_upkeep {
+public:
+    explicit pg_upkeep(pg_shared& shared);
+
+    /// Makes the partitions for the logs of runs that begin within the next days. Throws pg_error
+    /// or pg_unavailable, as all that follow.
+    [[nodiscard]] boost::asio::awaitable<void> make_partitions();
+
+    /// The run has ended: its rows are to be joined. Does not wait.
+    void join_rows_of(std::int64_t run);
+    /// Joins them, and looks after the partitions, until close(). To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> work();
+    void close() noexcept;
+
+    /// As store::drop_logs().
+    [[nodiscard]] boost::asio::awaitable<void> drop_logs(store::log_limits limits);
+    /// Deletes the rows of threads that were removed.
+    [[nodiscard]] boost::asio::awaitable<void> erase_removed();
+
+private:
+    boost::asio::awaitable<void> join_rows(std::int64_t run);
+    boost::asio::awaitable<void> join_left_rows();
+    boost::asio::awaitable<void> drop_partitions(unix_ms ended_since);
+    boost::asio::awaitable<void> drop_some(std::vector<std::int64_t> runs);
+    boost::asio::awaitable<void> drop_older(unix_ms ended_since);
+    boost::asio::awaitable<void> drop_beyond(std::uint64_t max_bytes);
+    boost::asio::awaitable<void> drop_attempts(const store::log_limits& limits);
+    boost::asio::awaitable<bool> erase_thread(std::int64_t thread);
+
+    pg_shared& shared_;
+    std::deque<std::int64_t> ended_;
+    boost::asio::steady_timer timer_;
+    bool is_closed_ = false;
+};
+
+} // namespace agui::session

@@ -1,0 +1,449 @@
+#include "session/postgres/pg_watches.hpp"
+
+#include "session/postgres/pg_error.hpp"
+
+#include "session/base/change_signal.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto pause_after_failure = 1000ms;
+// The server's limit of a notification is 8000 bytes.
+constexpr std::size_t payload_max = 7900;
+
+constexpr const char* set_watch =
+    "INSERT INTO agui.run_watches (run, gateway, readers) VALUES ($1, $2, $3) "
+    "ON CONFLICT (run, gateway) DO UPDATE SET readers = excluded.readers";
+constexpr const char* drop_watch = "DELETE FROM agui.run_watches WHERE run = $1 AND gateway = $2";
+constexpr const char* tell_holder =
+    "SELECT pg_notify('agui_gw_' || l.gateway, 'watch ' || $1 || ' ' || $2 || ' ' || $3) "
+    "FROM agui.leases l WHERE l.run_number = $1";
+constexpr const char* followers_of_own =
+    "SELECT w.run, w.gateway, w.readers FROM agui.leases l "
+    "JOIN agui.run_watches w ON w.run = l.run_number "
+    "JOIN agui.gateways g ON g.id = w.gateway AND NOT g.fenced "
+    "WHERE l.gateway = $1 AND l.run_number <> 0";
+constexpr const char* notify = "SELECT pg_notify($1, $2)";
+constexpr const char* notify_all = "SELECT pg_notify(channel, payload) FROM unnest($1, $2) "
+                                   "AS n(channel, payload)";
+constexpr const char* all_channel = "agui_all";
+
+// Ids need not be UTF-8, as a payload must be; "-" stands for none.
+std::string as_hex(std::string_view bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    for (const char each : bytes) {
+        const auto value = static_cast<unsigned char>(each);
+        text += digits[value >> 4U];
+        text += digits[value & 0xfU];
+    }
+    return text;
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+    if (text.size() % 2 != 0) {
+        return std::nullopt;
+    }
+    std::string bytes;
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        unsigned value = 0;
+        const char* const end = text.data() + i + 2;
+        const auto read = std::from_chars(text.data() + i, end, value, 16);
+        if (read.ec != std::errc() || read.ptr != end) {
+            return std::nullopt;
+        }
+        bytes += static_cast<char>(value);
+    }
+    return bytes;
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+    std::vector<std::string_view> words;
+    for (;;) {
+        const std::size_t end = text.find(' ');
+        words.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) {
+            return words;
+        }
+        text.remove_prefix(end + 1);
+    }
+}
+
+std::optional<std::int64_t> number_in(std::string_view text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+} // namespace
+
+// A run that is followed here, by several watches perhaps.
+struct pg_watches::watched {
+    std::vector<watching*> watches;
+    std::size_t readers = 0; // Of all of them.
+};
+
+// What watches, which any thread may destroy, share with the store's thread.
+struct pg_watches::watch_table {
+    explicit watch_table(pg_watches& of) : owner(&of) {}
+
+    void change(std::int64_t run) {
+        if (owner != nullptr && changed.insert(run).second) {
+            asio::post(owner->shared_.context, [to = owner] { to->wake(); });
+        }
+    }
+
+    std::mutex mutex;
+    pg_watches* owner; // Null: the store is closed.
+    std::map<std::int64_t, watched> runs;
+    std::set<std::int64_t> changed; // Runs whose row is to be written.
+};
+
+class pg_watches::watching final : public run_watch {
+public:
+    watching(std::shared_ptr<watch_table> table, std::int64_t run, asio::any_io_executor executor)
+        : table_(std::move(table)),
+          run_(run),
+          signal_(std::make_shared<change_signal>(std::move(executor))) {
+        const std::lock_guard lock(table_->mutex);
+        table_->runs[run_].watches.push_back(this);
+        table_->change(run_);
+    }
+    ~watching() override {
+        const std::lock_guard lock(table_->mutex);
+        const auto found = table_->runs.find(run_);
+        std::erase(found->second.watches, this);
+        found->second.readers -= readers_;
+        if (found->second.watches.empty()) {
+            table_->runs.erase(found);
+        }
+        table_->change(run_);
+    }
+    watching(const watching&) = delete;
+    watching& operator=(const watching&) = delete;
+
+    asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
+        return signal_->wait_until(deadline);
+    }
+    void wake() override { signal_->notify(); }
+    void set_readers(std::size_t count) override {
+        const std::lock_guard lock(table_->mutex);
+        if (count == readers_) {
+            return;
+        }
+        std::size_t& sum = table_->runs.at(run_).readers;
+        sum = sum - readers_ + count;
+        readers_ = count;
+        table_->change(run_);
+    }
+
+private:
+    const std::shared_ptr<watch_table> table_;
+    const std::int64_t run_;
+    const std::shared_ptr<change_signal> signal_;
+    std::size_t readers_ = 0; // Under the table's mutex.
+};
+
+pg_watches::pg_watches(pg_shared& shared, pg_gateway& gateway)
+    : shared_(shared),
+      gateway_(gateway),
+      table_(std::make_shared<watch_table>(*this)),
+      timer_(shared.context) {}
+
+pg_watches::~pg_watches() {
+    const std::lock_guard lock(table_->mutex);
+    table_->owner = nullptr;
+}
+
+std::unique_ptr<run_watch> pg_watches::watch(std::int64_t run, asio::any_io_executor executor) {
+    return std::make_unique<watching>(table_, run, std::move(executor));
+}
+
+asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {
+    const std::string payload =
+        "stop " + std::to_string(gateway_.id()) + ' ' + as_hex(request.key.principal) + ' ' +
+        as_hex(request.key.thread_id) + ' ' + (request.run_id ? as_hex(*request.run_id) : "-") +
+        ' ' + as_hex(request.reason);
+    if (payload.size() > payload_max) {
+        co_return failure{errc::invalid_input, "the ids of the thread and its run are too long"};
+    }
+    (void)co_await write_at_once(shared_, {}, [payload] {
+        pg_batch batch;
+        batch.emplace_back(notify, pg_text{all_channel}, pg_text{payload});
+        return batch;
+    });
+    co_return result<void>();
+}
+
+void pg_watches::add_notifications(const std::vector<std::int64_t>& runs, pg_batch& to) const {
+    if (followers_.empty()) {
+        return;
+    }
+    std::vector<std::string> texts;
+    for (const std::int64_t run : runs) {
+        const auto found = followers_.find(run);
+        if (found != followers_.end()) {
+            for (const auto& [gateway, readers] : found->second) {
+                texts.push_back("agui_gw_" + std::to_string(gateway));
+                texts.push_back("log " + std::to_string(run));
+            }
+        }
+    }
+    if (texts.empty()) {
+        return;
+    }
+    std::vector<pg_text> channels;
+    std::vector<pg_text> payloads;
+    for (std::size_t i = 0; i < texts.size(); i += 2) {
+        channels.push_back({texts[i]});
+        payloads.push_back({texts[i + 1]});
+    }
+    to.emplace_back(notify_all, channels, payloads);
+}
+
+std::vector<std::string> pg_watches::channels_of(std::int64_t gateway) {
+    std::vector<std::string> channels{all_channel};
+    if (gateway != 0) {
+        channels.push_back("agui_gw_" + std::to_string(gateway));
+    }
+    return channels;
+}
+
+void pg_watches::look_again() {
+    must_look_ = true;
+    wake();
+}
+
+void pg_watches::on_registered() {
+    {
+        const std::lock_guard lock(table_->mutex);
+        for (const auto& [run, followed] : table_->runs) {
+            table_->changed.insert(run);
+        }
+    }
+    followers_.clear(); // Its runs are lost.
+    wake();
+}
+
+asio::awaitable<void> pg_watches::work() {
+    bool has_failed = false;
+    while (!is_closed_) {
+        bool has_changes = false;
+        {
+            const std::lock_guard lock(table_->mutex);
+            has_changes = !table_->changed.empty();
+        }
+        const bool has_work = (has_changes || must_look_) && gateway_.id() != 0;
+        if (!has_work || has_failed) {
+            timer_.expires_after(
+                has_failed ? std::chrono::milliseconds(pause_after_failure)
+                           : std::chrono::milliseconds(24h)
+            );
+            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+            if (!has_failed) {
+                continue;
+            }
+        }
+        has_failed = false;
+        try {
+            if (must_look_ && gateway_.id() != 0) {
+                co_await read_followers();
+            }
+            co_await write_changes();
+        } catch (const pg_error&) {
+            has_failed = true;
+        } catch (const pg_unavailable&) {
+            has_failed = true;
+        }
+    }
+}
+
+void pg_watches::close() noexcept {
+    is_closed_ = true;
+    wake();
+}
+
+asio::awaitable<void> pg_watches::write_changes() {
+    struct row {
+        std::int64_t run;
+        bool is_followed;
+        std::size_t readers;
+    };
+    std::vector<row> rows;
+    {
+        const std::lock_guard lock(table_->mutex);
+        for (const std::int64_t run : table_->changed) {
+            const auto found = table_->runs.find(run);
+            const bool is_followed = found != table_->runs.end();
+            rows.push_back({run, is_followed, is_followed ? found->second.readers : 0});
+        }
+        table_->changed.clear();
+    }
+    if (rows.empty()) {
+        co_return;
+    }
+    std::exception_ptr failed;
+    try {
+        (void)co_await write_at_once(shared_, {}, [&rows, gateway = gateway_.id()] {
+            pg_batch batch;
+            for (const row& each : rows) {
+                if (each.is_followed) {
+                    batch.emplace_back(set_watch, each.run, gateway, each.readers);
+                } else {
+                    batch.emplace_back(drop_watch, each.run, gateway);
+                }
+                const std::int64_t readers =
+                    each.is_followed ? static_cast<std::int64_t>(each.readers) : -1;
+                batch.emplace_back(tell_holder, each.run, gateway, readers);
+            }
+            return batch;
+        });
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    const std::lock_guard lock(table_->mutex);
+    for (const row& each : rows) {
+        const auto found = table_->runs.find(each.run);
+        if (failed) {
+            table_->changed.insert(each.run);
+        } else if (each.is_followed && found != table_->runs.end()) {
+            // What was written between the last look at the log and this was not told.
+            for (watching* const watch : found->second.watches) {
+                watch->wake();
+            }
+        }
+    }
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+}
+
+asio::awaitable<void> pg_watches::read_followers() {
+    must_look_ = false;
+    const std::uint64_t heard_before = heard_;
+    std::exception_ptr failed;
+    std::vector<pg_rows> results;
+    try {
+        results = co_await read_at_once(shared_, [gateway = gateway_.id()] {
+            pg_batch batch;
+            batch.emplace_back(followers_of_own, gateway);
+            return batch;
+        });
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    if (failed) {
+        must_look_ = true;
+        std::rethrow_exception(failed);
+    }
+    // What was heard meanwhile may not be in the rows yet.
+    must_look_ = must_look_ || heard_ != heard_before;
+    const auto before = std::exchange(followers_, {});
+    const pg_rows& rows = results.at(0);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        on_watch(rows.integer(i, 0), rows.integer(i, 1), rows.integer(i, 2));
+    }
+    for (const auto& [run, gateways] : before) {
+        for (const auto& [gateway, readers] : gateways) {
+            const auto now = followers_.find(run);
+            if (now == followers_.end() || !now->second.contains(gateway)) {
+                tell_readers(run, gateway, 0);
+            }
+        }
+    }
+}
+
+void pg_watches::on_listening() {
+    look_again();
+    // Nothing was heard while it did not listen.
+    const std::lock_guard lock(table_->mutex);
+    for (const auto& [run, followed] : table_->runs) {
+        for (watching* const watch : followed.watches) {
+            watch->wake();
+        }
+    }
+}
+
+// Whoever may connect to the database may send anything.
+void pg_watches::on_notification(const pg_notification& heard) {
+    const std::vector<std::string_view> words = words_of(heard.payload);
+    if (words[0] == "log" && words.size() == 2) {
+        if (const auto run = number_in(words[1])) {
+            on_log(*run);
+        }
+    } else if (words[0] == "watch" && words.size() == 4) {
+        const auto run = number_in(words[1]);
+        const auto gateway = number_in(words[2]);
+        const auto readers = number_in(words[3]);
+        if (run && gateway && readers && *gateway != gateway_.id()) {
+            ++heard_;
+            on_watch(*run, *gateway, *readers);
+        }
+    } else if (words[0] == "stop") {
+        on_stop(heard.payload);
+    }
+}
+
+void pg_watches::on_log(std::int64_t run) {
+    const std::lock_guard lock(table_->mutex);
+    const auto found = table_->runs.find(run);
+    if (found != table_->runs.end()) {
+        for (watching* const watch : found->second.watches) {
+            watch->wake();
+        }
+    }
+}
+
+// Below 0: it follows the run no longer.
+void pg_watches::on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers) {
+    if (readers >= 0) {
+        followers_[run][gateway] = static_cast<std::size_t>(readers);
+    } else if (const auto found = followers_.find(run); found != followers_.end()) {
+        found->second.erase(gateway);
+        if (found->second.empty()) {
+            followers_.erase(found);
+        }
+    }
+    tell_readers(run, gateway, static_cast<std::size_t>(std::max<std::int64_t>(readers, 0)));
+}
+
+void pg_watches::tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers) {
+    if (peer_handler* const handler = handler_.load()) {
+        handler->on_peer_readers(run, gateway, readers);
+    }
+}
+
+void pg_watches::on_stop(std::string_view payload) {
+    const std::vector<std::string_view> words = words_of(payload);
+    peer_handler* const handler = handler_.load();
+    if (words.size() != 6 || handler == nullptr) {
+        return;
+    }
+    const auto from = number_in(words[1]);
+    const auto principal = from_hex(words[2]);
+    const auto thread_id = from_hex(words[3]);
+    const auto run_id = words[4] == "-" ? std::optional<std::string>() : from_hex(words[4]);
+    const auto reason = from_hex(words[5]);
+    const bool is_readable =
+        from && principal && thread_id && reason && (words[4] == "-" || run_id);
+    if (is_readable && *from != gateway_.id()) {
+        handler->on_stop_request({{*principal, *thread_id}, run_id, *reason});
+    }
+}
+
+} // namespace agui::session

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_listener.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::session {
+
+/// Who follows whose runs. A process that follows a run of another one has a row in
+/// agui.run_watches and tells the process that has the run; that one notifies it from then on when
+/// the run's log grows. Without a follower there is no notification at all: each costs its
+/// transaction a lock of the whole server. Belongs to the store's thread, but for watch() and
+/// set_handler().
+class pg_watches final : public pg_listener::receiver {
+public:
+    /// The arguments must outlive this.
+    pg_watches(pg_shared& shared, pg_gateway& gateway);
+    ~pg_watches() override;
+
+    /// As store::watch(). Any thread.
+    [[nodiscard]] std::unique_ptr<run_watch>
+    watch(std::int64_t run, boost::asio::any_io_executor executor);
+    /// As store::set_peer_handler(). Any thread.
+    void set_handler(peer_handler* handler) noexcept { handler_.store(handler); }
+    /// As store::request_stop().
+    [[nodiscard]] boost::asio::awaitable<result<void>> request_stop(stop_request request);
+
+    /// Adds the notifications of the processes that follow one of the runs, which are this one's.
+    void add_notifications(const std::vector<std::int64_t>& runs, pg_batch& to) const;
+    /// The run has ended or is no longer here.
+    void forget(std::int64_t run) { followers_.erase(run); }
+
+    /// The channels of a gateway of that number.
+    [[nodiscard]] static std::vector<std::string> channels_of(std::int64_t gateway);
+    /// Reads again who follows runs of this process: notifications may have been missed.
+    void look_again();
+    /// The process has a new number: what others know of it is out of date.
+    void on_registered();
+
+    /// Writes rows of watches and reads those of others until close(). To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> work();
+    void close() noexcept;
+
+    void on_listening() override;
+    void on_notification(const pg_notification& heard) override;
+
+private:
+    class watching;
+    struct watched;
+    struct watch_table;
+
+    void on_log(std::int64_t run);
+    void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers);
+    void on_stop(std::string_view payload);
+    void tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers);
+    boost::asio::awaitable<void> write_changes();
+    boost::asio::awaitable<void> read_followers();
+    void wake() { timer_.cancel(); }
+
+    pg_shared& shared_;
+    pg_gateway& gateway_;
+    std::atomic<peer_handler*> handler_{nullptr};
+    const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
+    /// Of runs of this process: which processes follow it, and how many readers they have.
+    std::map<std::int64_t, std::map<std::int64_t, std::size_t>> followers_;
+    bool must_look_ = false;
+    std::uint64_t heard_ = 0; ///< Notifications about followers.
+    boost::asio::steady_timer timer_;
+    bool is_closed_ = false;
+};
+
+} // namespace agui::session

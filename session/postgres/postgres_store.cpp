@@ -1,0 +1,565 @@
+#include "session/postgres/postgres_store.hpp"
+
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_schema.hpp"
+#include "session/store/store_failures.hpp"
+#include "session/store/thread_views.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <pthread.h>
+
+#include <exception>
+#include <future>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+failure cannot_be_used() {
+    return {errc::store_unavailable, "the store cannot be used at the moment: try again later"};
+}
+
+failure store_is_closed() { return {errc::store_unavailable, "the store is closed"}; }
+
+} // namespace
+
+postgres_store::postgres_store(const postgres_settings& settings)
+    : log_(settings.logger == nullptr ? null_logger() : *settings.logger),
+      work_(context_.get_executor()),
+      target_(settings.url, settings.password),
+      listen_target_(
+          settings.listen_url.empty() ? settings.url : settings.listen_url, settings.password
+      ),
+      pool_(
+          context_.get_executor(), target_, {.size = settings.pool, .prepares = settings.prepared}
+      ),
+      shared_{context_, pool_, {.store_wait = settings.store_wait}, log_},
+      gateway_(shared_, settings.lease, *this),
+      leases_(shared_, gateway_),
+      watches_(shared_, gateway_),
+      logs_(
+          shared_, gateway_, settings.durability == durability::relaxed,
+          [this](const std::vector<std::int64_t>& runs, pg_batch& to) {
+              watches_.add_notifications(runs, to);
+          }
+      ),
+      upkeep_(shared_),
+      attempts_(shared_),
+      threads_({shared_, gateway_, leases_, logs_, upkeep_, watches_}),
+      listener_(context_.get_executor(), listen_target_, watches_),
+      progress_(context_),
+      thread_([this] { run_thread(); }) {
+    std::promise<void> started;
+    asio::co_spawn(context_, start(), [&started](std::exception_ptr error) {
+        if (error) {
+            started.set_exception(error);
+        } else {
+            started.set_value();
+        }
+    });
+    try {
+        started.get_future().get();
+    } catch (...) {
+        close(); // The destructor will not be called.
+        throw;
+    }
+}
+
+void postgres_store::run_thread() {
+    ::pthread_setname_np(::pthread_self(), "agui-postgres");
+    context_.run();
+}
+
+asio::awaitable<void> postgres_store::start() {
+    co_await open_pg_schema(pool_, shared_.patience);
+    co_await upkeep_.make_partitions();
+    co_await gateway_.enroll();
+    keep_running(gateway_.renew());
+    keep_running(gateway_.watch_term());
+    keep_running(leases_.write_releases());
+    keep_running(logs_.write());
+    keep_running(attempts_.write());
+    keep_running(upkeep_.work());
+    keep_running(watches_.work());
+    keep_running(listener_.run());
+}
+
+// A loop catches what the server or the network does; what else it throws ends the process, as a
+// store without it would lose data silently.
+void postgres_store::keep_running(asio::awaitable<void> loop) {
+    ++loops_;
+    asio::co_spawn(context_, std::move(loop), [this](std::exception_ptr error) {
+        if (error) {
+            std::rethrow_exception(error);
+        }
+        --loops_;
+        progress_.cancel();
+    });
+}
+
+asio::awaitable<void> postgres_store::wait_for(const std::function<bool()>& condition) {
+    while (!condition()) {
+        progress_.expires_at(asio::steady_timer::time_point::max());
+        co_await progress_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+asio::awaitable<void> postgres_store::shut_down() {
+    co_await wait_for([this] { return calls_ == 0; });
+    upkeep_.close();
+    watches_.close();
+    listener_.close();
+    leases_.close();
+    logs_.finish();
+    attempts_.finish();
+    // The gateway is renewed until everything is written.
+    co_await wait_for([this] { return loops_ <= 2; });
+    gateway_.close();
+    co_await wait_for([this] { return loops_ == 0; });
+    try {
+        co_await leases_.flush();
+        co_await gateway_.leave();
+    } catch (const std::runtime_error& error) {
+        // Others find out when the lease is over.
+        log_.log(log_level::warning, "could not leave the store", {{"reason", error.what()}});
+    }
+    pool_.close();
+}
+
+void postgres_store::close() {
+    if (std::exchange(is_closed_, true)) {
+        return;
+    }
+    is_closing_ = true;
+    std::promise<void> done;
+    asio::co_spawn(context_, shut_down(), [&done](std::exception_ptr error) {
+        if (error) {
+            done.set_exception(error);
+        } else {
+            done.set_value();
+        }
+    });
+    done.get_future().wait();
+    work_.reset();
+    thread_.join();
+}
+
+void postgres_store::on_lost() {
+    is_registered_ = false;
+    logs_.lose_all();
+    leases_.lose_all();
+}
+
+void postgres_store::on_registered(std::int64_t id) {
+    is_registered_ = true;
+    listener_.set_channels(pg_watches::channels_of(id));
+    watches_.on_registered();
+}
+
+void postgres_store::on_renewed() { watches_.look_again(); }
+
+std::string postgres_store::unavailable() const {
+    std::string reason = pool_.unavailable();
+    if (reason.empty() && !is_registered_) {
+        reason = "the leases of this server were lost";
+    }
+    return reason;
+}
+
+void postgres_store::note_failure(const std::string& reason) {
+    if (!std::exchange(has_failed_, true)) {
+        log_.log(log_level::error, "the PostgreSQL store cannot be used", {{"reason", reason}});
+    }
+}
+
+void postgres_store::note_success() {
+    if (std::exchange(has_failed_, false)) {
+        log_.log(log_level::info, "the PostgreSQL store can be used again");
+    }
+}
+
+template <class T>
+asio::awaitable<result<T>> postgres_store::guarded(std::function<asio::awaitable<result<T>>()> job
+) {
+    const std::int64_t gateway = gateway_.id();
+    std::string reason;
+    try {
+        result<T> outcome = co_await job();
+        note_success();
+        co_return outcome;
+    } catch (const std::logic_error&) {
+        throw; // A bug of the caller, to whom it is rethrown.
+    } catch (const pg_error& error) {
+        if (error.is_fenced()) {
+            gateway_.lose(gateway);
+            co_return lease_is_lost();
+        }
+        reason = error.what();
+    } catch (const std::exception& error) {
+        reason = error.what();
+    }
+    note_failure(reason);
+    co_return cannot_be_used();
+}
+
+// Completes on the executor of the caller, whose cancellation ends nothing.
+template <class T>
+asio::awaitable<result<T>> postgres_store::on_store(std::function<asio::awaitable<result<T>>()> job
+) {
+    ++calls_;
+    if (is_closing_) {
+        asio::post(context_, [this] {
+            --calls_;
+            progress_.cancel();
+        });
+        co_return store_is_closed();
+    }
+    co_return co_await asio::async_initiate<
+        const asio::use_awaitable_t<>, void(std::exception_ptr, result<T>)>(
+        [this](auto handler, std::function<asio::awaitable<result<T>>()> work) {
+            auto guard = asio::make_work_guard(handler);
+            asio::co_spawn(
+                context_, guarded<T>(std::move(work)),
+                [this, handler = std::move(handler),
+                 guard = std::move(guard)](std::exception_ptr error, result<T> outcome) mutable {
+                    --calls_;
+                    progress_.cancel();
+                    const auto executor = guard.get_executor();
+                    asio::post(
+                        executor,
+                        [handler = std::move(handler), error = std::move(error),
+                         outcome = std::move(outcome)]() mutable {
+                            std::move(handler)(std::move(error), std::move(outcome));
+                        }
+                    );
+                }
+            );
+        },
+        asio::use_awaitable, std::move(job)
+    );
+}
+
+asio::awaitable<result<postgres_store::rows>>
+postgres_store::read(std::function<pg_batch()> statements) {
+    return on_store<rows>(
+        [this, statements = std::move(statements)]() -> asio::awaitable<result<rows>> {
+            co_return co_await read_at_once(shared_, statements);
+        }
+    );
+}
+
+asio::awaitable<result<lease_ptr>> postgres_store::acquire(thread_key key, std::string run_id) {
+    return on_store<lease_ptr>([this, key = std::move(key), run_id = std::move(run_id)] {
+        return leases_.acquire(key, run_id);
+    });
+}
+
+void postgres_store::release(const lease_ptr& held) noexcept { leases_.release(held); }
+
+asio::awaitable<result<std::optional<thread_holder>>> postgres_store::holder(thread_key key) {
+    return on_store<std::optional<thread_holder>>([this, key = std::move(key)] {
+        return leases_.holder(key);
+    });
+}
+
+asio::awaitable<result<std::optional<thread_record>>>
+postgres_store::decode(thread_key key, pg_thread_rows found) {
+    std::string reason;
+    try {
+        co_return co_await read_thread(std::move(key), std::move(found), log_);
+    } catch (const boost::system::system_error&) {
+        throw; // The caller was cancelled.
+    } catch (const std::runtime_error& error) {
+        reason = error.what();
+    }
+    log_.log(log_level::error, "a stored thread cannot be read", {{"reason", reason}});
+    co_return cannot_be_used();
+}
+
+asio::awaitable<result<std::optional<thread_record>>> postgres_store::load(thread_key key) {
+    auto found = co_await read([key] { return select_thread(key, std::nullopt); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return co_await decode(std::move(key), thread_rows(std::move(*found)));
+}
+
+asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std::string run_id) {
+    auto found = co_await read([key, run_id] { return select_thread(key, run_id); });
+    if (!found) {
+        co_return found.error();
+    }
+    const pg_thread_rows rows_found = thread_rows(std::move(*found));
+    view seen;
+    seen.run = first_run(rows_found.run);
+    if (!seen.run) {
+        auto thread = co_await decode(std::move(key), rows_found);
+        if (!thread) {
+            co_return thread.error();
+        }
+        seen.thread = std::move(*thread);
+    }
+    co_return seen;
+}
+
+asio::awaitable<result<std::optional<thread_summary>>> postgres_store::summary(thread_key key) {
+    auto found = co_await on_store<std::optional<thread_summary>>(
+        [this, key]() -> asio::awaitable<result<std::optional<thread_summary>>> {
+            std::optional<thread_summary> read = read_summary(
+                key, co_await read_at_once(shared_, [key] { return select_summary(key); })
+            );
+            if (read) {
+                const auto by = co_await leases_.holder(key);
+                read->active_run_id = by && *by ? (*by)->run_id : std::string();
+            }
+            co_return read;
+        }
+    );
+    co_return found;
+}
+
+asio::awaitable<result<std::optional<json_text>>> postgres_store::state(thread_key key) {
+    const auto found = co_await read([key] { return select_state(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_state(*found);
+}
+
+asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+postgres_store::pending_calls(thread_key key) {
+    const auto found = co_await read([key] { return select_pending_calls(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_pending_calls(*found);
+}
+
+asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+postgres_store::branches(thread_key key) {
+    const auto found = co_await read([key] { return select_branches(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    pg_branches read = read_branches(*found);
+    if (!read.is_incomplete) {
+        co_return std::move(read.found);
+    }
+    const auto whole = co_await load(key);
+    if (!whole) {
+        co_return whole.error();
+    }
+    co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
+}
+
+asio::awaitable<result<begun_run>> postgres_store::begin(
+    thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+    lease_ptr held
+) {
+    auto what = std::make_shared<const pg_threads::beginning>(
+        std::move(key), std::move(run), pg_change(std::move(change)), seen_version, std::move(held)
+    );
+    co_return co_await on_store<begun_run>([this, what] { return threads_.begin(what); });
+}
+
+asio::awaitable<result<void>>
+postgres_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
+    auto what = std::make_shared<const pg_threads::committing>(
+        std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
+    );
+    co_return co_await on_store<void>([this, what]() -> asio::awaitable<result<void>> {
+        // However it ends.
+        struct returned {
+            pg_leases& to;
+            const held_by& by;
+            ~returned() {
+                if (by.releases) {
+                    to.release(by.held);
+                }
+            }
+        } const at_end{leases_, what->by};
+        co_return co_await threads_.commit(what);
+    });
+}
+
+asio::awaitable<result<std::int64_t>>
+postgres_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
+    auto next = std::make_shared<const pg_queued_request>(std::move(request));
+    co_return co_await on_store<std::int64_t>([this, key = std::move(key), next, limits] {
+        return threads_.enqueue(key, next, limits);
+    });
+}
+
+asio::awaitable<result<std::vector<queued_request>>> postgres_store::queued(thread_key key) {
+    const auto found = co_await read([key = std::move(key)] { return select_queued(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_queued(*found, log_);
+}
+
+asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int64_t number) {
+    return on_store<bool>([this, key = std::move(key), number] {
+        return threads_.withdraw(key, number);
+    });
+}
+
+void postgres_store::append_log(
+    const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+) {
+    logs_.append(slice, observer, held);
+}
+
+asio::awaitable<result<std::vector<log_entry>>>
+postgres_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    const auto found = co_await on_store<rows>(
+        [this, run_number, after, limit]() -> asio::awaitable<result<rows>> {
+            co_await logs_.flush(run_number);
+            co_return co_await read_at_once(shared_, [run_number, after, limit] {
+                return select_log(run_number, after, limit);
+            });
+        }
+    );
+    if (!found) {
+        co_return found.error();
+    }
+    co_return session::read_log(*found, after, limit);
+}
+
+void postgres_store::keep_attempt(failed_attempt attempt) { attempts_.keep(std::move(attempt)); }
+
+asio::awaitable<result<std::vector<failed_attempt>>>
+postgres_store::failed_attempts(std::int64_t run_number) {
+    return on_store<std::vector<failed_attempt>>(
+        [this, run_number]() -> asio::awaitable<result<std::vector<failed_attempt>>> {
+            co_await attempts_.flush();
+            co_return read_attempts(co_await read_at_once(shared_, [run_number] {
+                return select_attempts(run_number);
+            }));
+        }
+    );
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::read_run(std::function<pg_statement()> statement) {
+    const auto found = co_await read([statement = std::move(statement)] {
+        pg_batch batch;
+        batch.push_back(statement());
+        return batch;
+    });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return first_run(found->at(0));
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::find_run(thread_key key, std::string run_id) {
+    return read_run([key = std::move(key), run_id = std::move(run_id)] {
+        return find_run_by_id(key, run_id);
+    });
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::find_run_by_key(thread_key key, std::string idempotency_key) {
+    return read_run([key = std::move(key), idempotency_key = std::move(idempotency_key)] {
+        return find_run_by_idempotency(key, idempotency_key);
+    });
+}
+
+asio::awaitable<result<std::optional<run_record>>> postgres_store::latest_run(thread_key key) {
+    return read_run([key = std::move(key)] { return find_latest_run(key); });
+}
+
+asio::awaitable<result<thread_page>> postgres_store::list(thread_query query) {
+    auto page =
+        co_await on_store<thread_page>([this, query]() -> asio::awaitable<result<thread_page>> {
+            const result<pg_batch> statements = select_page(query, gateway_.id());
+            if (!statements) {
+                co_return statements.error();
+            }
+            co_return read_page(query, co_await read_at_once(shared_, [&statements] {
+                                    return *statements;
+                                }));
+        });
+    if (page) {
+        for (thread_summary& summary : page->threads) {
+            if (auto here = leases_.run_here(summary.key)) {
+                summary.active_run_id = std::move(*here);
+            }
+        }
+    }
+    co_return page;
+}
+
+asio::awaitable<result<std::vector<session_event>>>
+postgres_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
+    const auto found = co_await read([key = std::move(key), after, limit] {
+        return select_events(key, after, limit);
+    });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_events(*found);
+}
+
+asio::awaitable<result<bool>> postgres_store::remove(thread_key key) {
+    return on_store<bool>([this, key = std::move(key)]() -> asio::awaitable<result<bool>> {
+        co_await attempts_.flush();
+        result<bool> removed = co_await threads_.remove(key);
+        if (removed && *removed) {
+            try {
+                co_await upkeep_.erase_removed();
+            } catch (const std::runtime_error& error) {
+                // The thread is already invisible; drop_logs() does the rest.
+                note_failure(error.what());
+            }
+        }
+        co_return removed;
+    });
+}
+
+asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(lease_ptr held) {
+    return on_store<std::vector<orphan>>([this, held = std::move(held)] {
+        return threads_.orphans(held);
+    });
+}
+
+asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_orphans(std::size_t limit) {
+    return on_store<std::vector<lease_ptr>>([this, limit] { return leases_.claim_orphans(limit); });
+}
+
+asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
+    return on_store<void>([this, request = std::move(request)] {
+        return watches_.request_stop(request);
+    });
+}
+
+std::unique_ptr<run_watch>
+postgres_store::watch(std::int64_t run_number, asio::any_io_executor executor) {
+    return watches_.watch(run_number, std::move(executor));
+}
+
+asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
+    return on_store<void>([this, limits]() -> asio::awaitable<result<void>> {
+        co_await attempts_.flush();
+        co_await upkeep_.drop_logs(limits);
+        co_return result<void>();
+    });
+}
+
+std::unique_ptr<store> make_postgres_store(const postgres_settings& settings) {
+    return std::make_unique<postgres_store>(settings);
+}
+
+} // namespace agui::session

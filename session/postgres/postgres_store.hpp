@@ -1,0 +1,148 @@
+#pragma once
+
+#include "session/postgres/pg_attempts.hpp"
+#include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_leases.hpp"
+#include "session/postgres/pg_listener.hpp"
+#include "session/postgres/pg_logs.hpp"
+#include "session/postgres/pg_pool.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/postgres/pg_target.hpp"
+#include "session/postgres/pg_thread_reader.hpp"
+#include "session/postgres/pg_threads.hpp"
+#include "session/postgres/pg_upkeep.hpp"
+#include "session/postgres/pg_watches.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace agui::session {
+
+/// The store as callers see it. A call is a coroutine on the store's thread, which has all
+/// connections; what takes long without them (JSON to and from values) happens on the caller's.
+class postgres_store final : public store, private pg_gateway::listener {
+public:
+    /// Connects, migrates the schema and starts. Throws std::runtime_error.
+    explicit postgres_store(const postgres_settings& settings);
+    ~postgres_store() override { postgres_store::close(); }
+    postgres_store(const postgres_store&) = delete;
+    postgres_store& operator=(const postgres_store&) = delete;
+
+    boost::asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override;
+    void release(const lease_ptr& held) noexcept override;
+    boost::asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<thread_record>>> load(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<thread_summary>>> summary(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<json_text>>> state(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+    pending_calls(thread_key key) override;
+    boost::asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+    branches(thread_key key) override;
+    boost::asio::awaitable<result<view>> look_up(thread_key key, std::string run_id) override;
+    boost::asio::awaitable<result<begun_run>> begin(
+        thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+        lease_ptr held
+    ) override;
+    boost::asio::awaitable<result<void>>
+    commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) override;
+    boost::asio::awaitable<result<std::int64_t>>
+    enqueue(thread_key key, queued_request request, queue_limits limits) override;
+    boost::asio::awaitable<result<std::vector<queued_request>>> queued(thread_key key) override;
+    boost::asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override;
+    void append_log(
+        const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+    ) override;
+    bool keeps_logs() const noexcept override { return true; }
+    boost::asio::awaitable<result<std::vector<log_entry>>>
+    read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override;
+    void keep_attempt(failed_attempt attempt) override;
+    boost::asio::awaitable<result<std::vector<failed_attempt>>>
+    failed_attempts(std::int64_t run_number) override;
+    boost::asio::awaitable<result<std::optional<run_record>>>
+    find_run(thread_key key, std::string run_id) override;
+    boost::asio::awaitable<result<std::optional<run_record>>>
+    find_run_by_key(thread_key key, std::string idempotency_key) override;
+    boost::asio::awaitable<result<std::optional<run_record>>> latest_run(thread_key key) override;
+    boost::asio::awaitable<result<thread_page>> list(thread_query query) override;
+    boost::asio::awaitable<result<std::vector<session_event>>>
+    events(thread_key key, std::uint64_t after, std::size_t limit) override;
+    boost::asio::awaitable<result<bool>> remove(thread_key key) override;
+    boost::asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr held) override;
+    boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
+    ) override;
+
+    bool is_shared() const noexcept override { return true; }
+    void set_peer_handler(peer_handler* handler) override { watches_.set_handler(handler); }
+    boost::asio::awaitable<result<void>> request_stop(stop_request request) override;
+    std::unique_ptr<run_watch>
+    watch(std::int64_t run_number, boost::asio::any_io_executor executor) override;
+    std::string unavailable() const override;
+
+    boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
+    void close() override;
+
+private:
+    using rows = std::vector<pg_rows>;
+
+    template <class T>
+    boost::asio::awaitable<result<T>>
+    on_store(std::function<boost::asio::awaitable<result<T>>()> job);
+    template <class T>
+    boost::asio::awaitable<result<T>> guarded(std::function<boost::asio::awaitable<result<T>>()> job
+    );
+    boost::asio::awaitable<result<rows>> read(std::function<pg_batch()> statements);
+    boost::asio::awaitable<result<std::optional<run_record>>>
+    read_run(std::function<pg_statement()> statement);
+    boost::asio::awaitable<result<std::optional<thread_record>>>
+    decode(thread_key key, pg_thread_rows found);
+
+    void note_failure(const std::string& reason);
+    void note_success();
+
+    void on_lost() override;
+    void on_registered(std::int64_t id) override;
+    void on_renewed() override;
+
+    boost::asio::awaitable<void> start();
+    boost::asio::awaitable<void> shut_down();
+    void keep_running(boost::asio::awaitable<void> loop);
+    boost::asio::awaitable<void> wait_for(const std::function<bool()>& condition);
+    void run_thread();
+
+    agui::logger& log_;
+    boost::asio::io_context context_{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    const pg_target target_;
+    const pg_target listen_target_;
+    pg_pool pool_;
+    pg_shared shared_;
+    pg_gateway gateway_;
+    pg_leases leases_;
+    pg_watches watches_;
+    pg_logs logs_;
+    pg_upkeep upkeep_;
+    pg_attempts attempts_;
+    pg_threads threads_;
+    pg_listener listener_;
+    boost::asio::steady_timer progress_; ///< Cancelled when a call or a loop has ended.
+    std::atomic<bool> is_registered_{false};
+    std::atomic<bool> is_closing_{false};
+    std::atomic<int> calls_{0}; ///< Under way.
+    int loops_ = 0;             ///< The same. Of the store's thread, as has_failed_.
+    bool has_failed_ = false;   ///< The last call that asked the server.
+    bool is_closed_ = false;    ///< Used by close() only.
+    std::thread thread_;        ///< Last: it uses all of the above.
+};
+
+} // namespace agui::session
