@@ -2,6 +2,8 @@
 # A PostgreSQL server for the tests, of its own: Debian's PostgreSQL 15 on a socket in FOLDER, no port.
 #   postgres.sh start FOLDER     starts it on a new data folder; prints the URL for AGUI_TEST_POSTGRES
 #   postgres.sh restart FOLDER   ends it as a crash would, and starts it again
+#   postgres.sh halt FOLDER      only ends it so
+#   postgres.sh resume FOLDER    starts it again
 #   postgres.sh stop FOLDER      ends it, by its process id, and removes FOLDER
 # The server refuses to run as root: root runs it as the user postgres, or nobody. AGUI_POSTGRES_BIN names another folder
 # with its programs. fsync stays on, so what the tests see of durability is real where FOLDER is on a disk.
@@ -29,6 +31,8 @@ start() {
     }
 }
 
+halt() { run pg_ctl --pgdata "$folder/data" --mode immediate --wait stop >/dev/null; }
+
 case $command in
 start)
     [ -x "$programs/postgres" ] || { echo "there is no PostgreSQL server in $programs (apt install postgresql-15)" >&2; exit 1; }
@@ -50,11 +54,13 @@ END
     echo "postgresql:///postgres?host=$folder&user=agui"
     ;;
 restart)
-    run pg_ctl --pgdata "$folder/data" --mode immediate --wait stop >/dev/null
+    halt
     start
     ;;
+halt) halt ;;
+resume) start ;;
 stop)
-    [ ! -s "$folder/data/postmaster.pid" ] || run pg_ctl --pgdata "$folder/data" --mode immediate --wait stop >/dev/null
+    [ ! -s "$folder/data/postmaster.pid" ] || halt
     rm -rf "$folder"
     ;;
 *) usage ;;

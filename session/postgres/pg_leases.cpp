@@ -299,6 +299,17 @@ void pg_leases::set_begun(
     }
 }
 
+void pg_leases::lose(const lease_ptr& held) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = here_.find(held->key());
+        if (found != here_.end() && found->second.held == held) {
+            here_.erase(found);
+        }
+    }
+    held->set_lost();
+}
+
 void pg_leases::lose_all() {
     std::vector<lease_ptr> lost;
     {

@@ -45,6 +45,8 @@ public:
     /// The lease is deleted by the transaction that was committed.
     void released_by_commit(const lease_ptr& held) noexcept;
     void set_begun(const lease_ptr& held, std::int64_t run_number, node_index first_own_message);
+    /// The lease is not in the table any more.
+    void lose(const lease_ptr& held);
     /// All are lost.
     void lose_all();
     void close() noexcept;

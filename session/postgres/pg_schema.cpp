@@ -104,7 +104,8 @@ constexpr const char* version_1[] = {
     "LANGUAGE plpgsql AS $$ BEGIN "
     "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
     "FOR day IN first .. last LOOP "
-    "IF to_regclass('agui.log_rows_' || day) IS NULL THEN "
+    "IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relname = 'log_rows_' || day "
+    "AND c.relnamespace = 'agui'::regnamespace) THEN "
     "EXECUTE format('CREATE TABLE agui.log_rows_%s (LIKE agui.log_rows, "
     "PRIMARY KEY (run, first_sequence))', day); "
     "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
@@ -114,8 +115,11 @@ constexpr const char* version_1[] = {
 
 constexpr pg_migration all_migrations[] = {{version_1, false}};
 
-constexpr const char* is_there = "SELECT to_regnamespace('agui') IS NOT NULL, "
-                                 "to_regclass('agui.meta') IS NOT NULL";
+// From the tables: to_regclass() may answer as it was when the transaction began.
+constexpr const char* is_there =
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'agui'), "
+    "EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+    "ON n.oid = c.relnamespace WHERE n.nspname = 'agui' AND c.relname = 'meta')";
 constexpr const char* versions = "SELECT schema_version, min_reader_version FROM agui.meta";
 constexpr const char* lock = "SELECT pg_advisory_xact_lock($1)";
 constexpr const char* keep = "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";

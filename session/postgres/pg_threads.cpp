@@ -80,7 +80,10 @@ asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const begin
             look.push_back(parts_.leases.select_lease(*what->held));
         }
         const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        if (what->held && (!found.at(6).boolean(0, 0) || !what->held->is_held())) {
+        if (what->held && !found.at(6).boolean(0, 0)) {
+            parts_.leases.lose(what->held);
+        }
+        if (what->held && !what->held->is_held()) {
             co_return lease_is_lost();
         }
         const std::optional<pg_thread_position> at = position_of(found.at(0));
@@ -204,7 +207,10 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::t
             look.push_back(parts_.leases.select_lease(*held));
         }
         const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        if (held && (!found.at(3).boolean(0, 0) || !held->is_held())) {
+        if (held && !found.at(3).boolean(0, 0)) {
+            parts_.leases.lose(held);
+        }
+        if (held && !held->is_held()) {
             co_return lease_is_lost();
         }
         const std::optional<pg_thread_position> at = position_of(found.at(0));

@@ -377,19 +377,31 @@ postgres_store::commit(thread_key key, changes change, std::optional<log_slice> 
     auto what = std::make_shared<const pg_threads::committing>(
         std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
     );
-    co_return co_await on_store<void>([this, what]() -> asio::awaitable<result<void>> {
-        // However it ends.
-        struct returned {
-            pg_leases& to;
-            const held_by& by;
-            ~returned() {
-                if (by.releases) {
-                    to.release(by.held);
-                }
-            }
-        } const at_end{leases_, what->by};
-        co_return co_await threads_.commit(what);
-    });
+    co_return co_await on_store<void>([this, what] { return commit_and_release(what); });
+}
+
+asio::awaitable<result<void>>
+postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing> what) {
+    const std::int64_t gateway = gateway_.id();
+    std::exception_ptr failed;
+    result<void> outcome;
+    try {
+        outcome = co_await threads_.commit(what);
+    } catch (const pg_error& error) {
+        failed = std::current_exception();
+        if (error.is_fenced()) {
+            gateway_.lose(gateway); // First: the lease is lost, and not given back.
+        }
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (what->by.releases) {
+        leases_.release(what->by.held); // Unless the commit has.
+    }
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+    co_return outcome;
 }
 
 asio::awaitable<result<std::int64_t>>

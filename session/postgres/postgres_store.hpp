@@ -107,6 +107,9 @@ private:
     boost::asio::awaitable<result<std::optional<thread_record>>>
     decode(thread_key key, pg_thread_rows found);
 
+    boost::asio::awaitable<result<void>>
+    commit_and_release(std::shared_ptr<const pg_threads::committing> what);
+
     void note_failure(const std::string& reason);
     void note_success();
 

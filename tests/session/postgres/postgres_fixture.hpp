@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace agui::test {
 
@@ -55,6 +56,17 @@ public:
         }
         const bool has_value = PQntuples(result.get()) > 0 && PQnfields(result.get()) > 0;
         return has_value ? PQgetvalue(result.get(), 0, 0) : "";
+    }
+
+    /// The payloads of notifications that have come to this session, which has to LISTEN.
+    std::vector<std::string> heard() {
+        (void)(*this)("SELECT 1"); // Whatever was sent before comes with the answer.
+        std::vector<std::string> payloads;
+        while (PGnotify* const each = PQnotifies(connection_.get())) {
+            payloads.emplace_back(each->extra);
+            PQfreemem(each);
+        }
+        return payloads;
     }
 
 private:

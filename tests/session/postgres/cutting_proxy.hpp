@@ -1,0 +1,56 @@
+#pragma once
+
+#include "tests/support/temporary_folder.hpp"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace agui::test {
+
+/// Passes on what goes between clients and the server, on a socket in a folder of its own, until a
+/// client sends COMMIT as text (so that it must not be prepared): then it cuts that connection.
+class cutting_proxy {
+public:
+    enum class cut {
+        never,
+        before, ///< The server never sees the COMMIT.
+        after   ///< It has answered, but the client does not see it.
+    };
+
+    /// `server` is the path of the server's socket.
+    explicit cutting_proxy(std::string server);
+    ~cutting_proxy();
+    cutting_proxy(const cutting_proxy&) = delete;
+    cutting_proxy& operator=(const cutting_proxy&) = delete;
+
+    /// The folder of its socket.
+    [[nodiscard]] std::string folder() const { return folder_.path().string(); }
+    /// The next `count` COMMITs that come with `word` in the same batch are cut.
+    void set(cut how, int count, std::string word = {}) {
+        word_ = std::move(word);
+        how_ = how;
+        left_ = count;
+    }
+    [[nodiscard]] int cuts() const noexcept { return cuts_; }
+
+private:
+    void accept();
+    void pass(int client);
+    /// False: the connection is over.
+    bool pass_request(int client, int server);
+
+    temporary_folder folder_;
+    const std::string server_;
+    std::string word_; ///< Changed only while nothing is under way.
+    std::atomic<cut> how_{cut::never};
+    std::atomic<int> left_{0};
+    std::atomic<int> cuts_{0};
+    std::atomic<bool> is_closing_{false};
+    int listener_ = -1;
+    std::vector<std::thread> connections_; ///< Of the accepting thread.
+    std::thread thread_;
+};
+
+} // namespace agui::test

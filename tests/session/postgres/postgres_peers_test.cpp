@@ -1,0 +1,425 @@
+// Several processes on one database: who holds a thread, who is fenced, who takes over.
+#include "tests/session/postgres/postgres_stores.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <atomic>
+#include <set>
+
+namespace agui::session {
+namespace {
+
+namespace asio = boost::asio;
+
+using test::frames_of;
+using test::key_of;
+using test::recording_observer;
+using test::slice_of;
+using test::user_turn;
+
+const thread_key thread_1 = key_of("thread_1");
+
+class PostgresPeers : public test::postgres_stores {
+protected:
+    void SetUp() override {
+        postgres_stores::SetUp();
+        if (database_) {
+            first_ = open();
+            second_ = open();
+        }
+    }
+
+    /// As if it had not renewed its leases for too long.
+    void expire_first() {
+        sql("UPDATE agui.gateways SET expires = now() - interval '1 s' "
+            "WHERE id = (SELECT min(id) FROM agui.gateways)");
+    }
+
+    std::unique_ptr<store> first_;
+    std::unique_ptr<store> second_;
+};
+
+TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first_, thread_1, "run_1", held, user_turn("m1", "Hi"));
+
+    const auto refused = run(second_->acquire(thread_1, "run_2"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::thread_busy);
+    EXPECT_EQ(refused.error().active_run_id, "run_1");
+    const auto holder = get(second_->holder(thread_1)).value();
+    EXPECT_EQ(holder.run_id, "run_1");
+    EXPECT_EQ(holder.run_number, number);
+    EXPECT_EQ(holder.first_own_message, 1U);
+    EXPECT_FALSE(holder.is_here);
+    EXPECT_EQ(get(second_->summary(thread_1))->active_run_id, "run_1");
+    EXPECT_EQ(get(second_->list(test::query_of(""))).threads.at(0).active_run_id, "run_1");
+
+    first_->release(held);
+    const lease_ptr next = acquire_soon(*second_, thread_1, "run_2");
+    EXPECT_GT(next->token(), held->token());
+    EXPECT_EQ(failure_of(first_->acquire(thread_1, "run_3")), errc::thread_busy);
+    EXPECT_TRUE(next->is_held());
+}
+
+TEST_F(PostgresPeers, ACommitThatReleasesFreesTheThreadForAllAtOnce) {
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first_, thread_1, "run_1", held);
+
+    done(first_->commit(thread_1, end_of(number, "run_1", 0), std::nullopt, {held, true}));
+
+    EXPECT_FALSE(get(second_->holder(thread_1)));
+    EXPECT_TRUE(get(second_->acquire(thread_1, "run_2"))->is_held());
+    EXPECT_FALSE(held->is_held());
+    EXPECT_FALSE(held->is_lost());
+}
+
+TEST_F(PostgresPeers, OfManyThatAcquireOneWins) {
+    std::atomic<int> winners = 0;
+    asio::thread_pool pool(4);
+    for (int i = 0; i < 40; ++i) {
+        store& each = i % 2 == 0 ? *first_ : *second_;
+        asio::co_spawn(
+            pool, each.acquire(thread_1, "run_" + std::to_string(i)),
+            [&](std::exception_ptr error, const result<lease_ptr>& outcome) {
+                winners += !error && outcome ? 1 : 0;
+            }
+        );
+    }
+    pool.join();
+    EXPECT_EQ(winners, 1);
+}
+
+TEST_F(PostgresPeers, OneThatDoesNotRenewLosesItsThreads) {
+    const lease_ptr lost = get(first_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first_, thread_1, "run_1", lost, user_turn("m1", "Hi"));
+    bool was_told = false;
+    test::awaited told;
+    lost->on_lost([&] { told.set([&] { was_told = true; }); });
+    expire_first();
+    EXPECT_FALSE(get(second_->holder(thread_1))) << "it counts no longer";
+    EXPECT_TRUE(lost->is_held()) << "it does not know yet";
+
+    const lease_ptr taken = get(second_->acquire(thread_1, "run_2"));
+
+    EXPECT_GT(taken->token(), lost->token());
+    const auto late = user_turn("m2", "late", 1);
+    EXPECT_EQ(
+        failure_of(first_->commit(thread_1, late, slice_of(number, 1, {"late"}), {lost, true})),
+        errc::lease_lost
+    );
+    EXPECT_TRUE(told.wait([&] { return was_told; }));
+    EXPECT_TRUE(lost->is_lost());
+    EXPECT_EQ(
+        failure_of(first_->begin(thread_1, test::run_of("run_3"), {}, std::nullopt, lost)),
+        errc::lease_lost
+    );
+    EXPECT_EQ(get(second_->load(thread_1))->nodes.size(), 1U);
+    EXPECT_TRUE(get(second_->read_log(number, 0, 10)).empty());
+    EXPECT_TRUE(taken->is_held());
+    // It goes on under another number.
+    EXPECT_TRUE(acquire_soon(*first_, key_of("thread_2"), "run_1")->is_held());
+    EXPECT_EQ(failure_of(first_->acquire(thread_1, "run_4")), errc::thread_busy);
+}
+
+TEST_F(PostgresPeers, EntriesOfOneThatIsFencedAreNotWritten) {
+    const lease_ptr lost = get(first_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first_, thread_1, "run_1", lost);
+    const auto observer = std::make_shared<recording_observer>();
+    first_->append_log(slice_of(number, 1, {"in time"}), observer, lost);
+    EXPECT_TRUE(observer->wait_durable(1));
+    expire_first();
+    const lease_ptr taken = get(second_->acquire(thread_1, ""));
+
+    first_->append_log(slice_of(number, 2, {"late"}), observer, lost);
+
+    EXPECT_TRUE(observer->wait_failed());
+    EXPECT_EQ(observer->durable(), 1U);
+    const auto orphans = get(second_->orphans(taken));
+    ASSERT_EQ(orphans.size(), 1U);
+    EXPECT_EQ(orphans[0].last_sequence, 1U);
+    done(second_->commit(
+        thread_1, end_of(number, "run_1", 2), slice_of(number, 2, {"lost"}), {taken, true}
+    ));
+    EXPECT_EQ(
+        frames_of(get(second_->read_log(number, 0, 10))),
+        (std::vector<std::string>{"in time", "lost"})
+    );
+}
+
+TEST_F(PostgresPeers, ALeaseEndsByItselfWhenItCannotBeRenewed) {
+    postgres_settings brief = settings();
+    brief.lease = std::chrono::milliseconds(400);
+    const auto third = make_postgres_store(brief);
+    const lease_ptr held = get(third->acquire(thread_1, "run_1"));
+    begin(*third, thread_1, "run_1", held);
+    test::awaited told;
+    bool was_told = false;
+    held->on_lost([&] { told.set([&] { was_told = true; }); });
+    {
+        test::sql_session blocker(database_->url());
+        blocker("BEGIN; SELECT FROM agui.gateways WHERE id = (SELECT max(id) FROM agui.gateways) "
+                "FOR UPDATE");
+
+        EXPECT_TRUE(told.wait([&] { return was_told; }));
+
+        EXPECT_FALSE(held->is_held());
+        EXPECT_FALSE(third->unavailable().empty());
+        EXPECT_EQ(
+            failure_of(third->commit(thread_1, user_turn("m1", "late"), std::nullopt, {held})),
+            errc::lease_lost
+        );
+    }
+    EXPECT_TRUE(acquire_soon(*third, key_of("thread_2"), "run_2")->is_held());
+    EXPECT_EQ(third->unavailable(), "");
+}
+
+TEST_F(PostgresPeers, LeasesThatAreRenewedLast) {
+    postgres_settings brief = settings();
+    brief.lease = std::chrono::milliseconds(300);
+    const auto third = make_postgres_store(brief);
+    const lease_ptr held = get(third->acquire(thread_1, "run_1"));
+    const auto expires = [&] {
+        return sql(
+            "SELECT expires FROM agui.gateways WHERE id = (SELECT max(id) FROM agui.gateways)"
+        );
+    };
+    std::set<std::string> seen;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (seen.size() < 8 && std::chrono::steady_clock::now() < deadline) {
+        seen.insert(expires());
+    }
+    EXPECT_EQ(seen.size(), 8U);
+    EXPECT_TRUE(held->is_held());
+    EXPECT_EQ(failure_of(second_->acquire(thread_1, "run_2")), errc::thread_busy);
+}
+
+TEST_F(PostgresPeers, EachOrphanIsClaimedByOneOfThem) {
+    const auto third = open();
+    for (int i = 0; i < 20; ++i) {
+        const thread_key key = key_of("thread_" + std::to_string(i), "somebody");
+        const lease_ptr held = get(first_->acquire(key, "run_1"));
+        begin(*first_, key, "run_1", held);
+    }
+    EXPECT_TRUE(get(second_->claim_orphans(100)).empty()) << "they go on";
+    expire_first();
+
+    std::mutex mutex;
+    std::multiset<std::string> claimed;
+    std::vector<lease_ptr> leases;
+    asio::thread_pool pool(4);
+    for (int i = 0; i < 8; ++i) {
+        store& each = i % 2 == 0 ? *second_ : *third;
+        asio::co_spawn(
+            pool, each.claim_orphans(7),
+            [&](std::exception_ptr error, const result<std::vector<lease_ptr>>& got) {
+                EXPECT_FALSE(error);
+                const std::lock_guard lock(mutex);
+                for (const lease_ptr& held : got.value()) {
+                    claimed.insert(held->key().thread_id);
+                    leases.push_back(held);
+                    EXPECT_EQ(held->run_id(), "");
+                    EXPECT_TRUE(held->is_held());
+                }
+            }
+        );
+    }
+    pool.join();
+    for (const lease_ptr& held : get(second_->claim_orphans(100))) {
+        claimed.insert(held->key().thread_id);
+        leases.push_back(held);
+    }
+
+    EXPECT_EQ(claimed.size(), 20U);
+    EXPECT_EQ(std::set(claimed.begin(), claimed.end()).size(), 20U);
+    EXPECT_TRUE(get(third->claim_orphans(100)).empty());
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.gateways WHERE fenced"), "0")
+        << "what is fenced and holds nothing is removed";
+}
+
+TEST_F(PostgresPeers, OneThatIsClosedLeavesNothingBehind) {
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first_, thread_1, "run_1", held);
+    first_->append_log(slice_of(number, 1, {"a", "b"}), nullptr, held);
+
+    first_->close();
+
+    EXPECT_FALSE(get(second_->holder(thread_1)));
+    const auto claimed = get(second_->claim_orphans(10));
+    ASSERT_EQ(claimed.size(), 1U);
+    const auto orphans = get(second_->orphans(claimed[0]));
+    ASSERT_EQ(orphans.size(), 1U);
+    EXPECT_EQ(orphans[0].run.number, number);
+    EXPECT_EQ(orphans[0].last_sequence, 2U) << "what was appended is written first";
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.gateways"), "1");
+    EXPECT_EQ(failure_of(first_->load(thread_1)), errc::store_unavailable);
+}
+
+// --- notifications
+
+class recording_peer final : public peer_handler {
+public:
+    void on_stop_request(const stop_request& request) noexcept override {
+        told.set([&] { stops.push_back(request); });
+    }
+    void on_peer_readers(
+        std::int64_t run_number, std::int64_t peer, std::size_t readers
+    ) noexcept override {
+        told.set([&] {
+            run = run_number;
+            from = peer;
+            last_readers = static_cast<int>(readers);
+        });
+    }
+
+    test::awaited told;
+    std::vector<stop_request> stops;
+    std::int64_t run = 0;
+    std::int64_t from = 0;
+    int last_readers = -1;
+};
+
+class PostgresWatches : public PostgresPeers {
+protected:
+    void SetUp() override {
+        PostgresPeers::SetUp();
+        if (first_) {
+            first_->set_peer_handler(&at_first_);
+            second_->set_peer_handler(&at_second_);
+            held_ = get(first_->acquire(thread_1, "run_1"));
+            number_ = begin(*first_, thread_1, "run_1", held_);
+        }
+    }
+    void TearDown() override {
+        first_.reset();
+        second_.reset();
+    }
+
+    /// Until the log that the second store sees has that many entries.
+    asio::awaitable<std::size_t> follow(run_watch& watch, std::size_t wanted) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        for (;;) {
+            const auto entries = co_await second_->read_log(number_, 0, 100);
+            const std::size_t count = entries ? entries->size() : 0;
+            if (count >= wanted || std::chrono::steady_clock::now() >= deadline) {
+                co_return count;
+            }
+            co_await watch.wait_until(deadline);
+        }
+    }
+
+    recording_peer at_first_;
+    recording_peer at_second_;
+    lease_ptr held_;
+    std::int64_t number_ = 0;
+};
+
+TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
+    const auto watch = second_->watch(number_, context().get_executor());
+    watch->set_readers(2);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 2; }));
+    EXPECT_EQ(at_first_.run, number_);
+    EXPECT_EQ(at_first_.from, 2);
+
+    first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
+    EXPECT_EQ(run(follow(*watch, 1)), 1U);
+    first_->append_log(slice_of(number_, 2, {"b"}), nullptr, held_);
+    EXPECT_EQ(run(follow(*watch, 2)), 2U);
+    done(first_->commit(
+        thread_1, end_of(number_, "run_1", 3), slice_of(number_, 3, {"end"}), {held_, true}
+    ));
+    EXPECT_EQ(run(follow(*watch, 3)), 3U);
+}
+
+TEST_F(PostgresWatches, TheLastReaderThatLeavesIsReported) {
+    auto watch = second_->watch(number_, context().get_executor());
+    const auto other = second_->watch(number_, context().get_executor());
+    watch->set_readers(2);
+    other->set_readers(1);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 3; }));
+    watch.reset();
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+    other->set_readers(0);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 0; }));
+}
+
+TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
+    test::sql_session listener(database_->url());
+    listener("LISTEN agui_gw_2; LISTEN agui_all");
+    const auto observer = std::make_shared<recording_observer>();
+    first_->append_log(slice_of(number_, 1, {"a"}), observer, held_);
+    EXPECT_TRUE(observer->wait_durable(1));
+    EXPECT_TRUE(listener.heard().empty());
+
+    auto watch = second_->watch(number_, context().get_executor());
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 0; }));
+    first_->append_log(slice_of(number_, 2, {"b"}), observer, held_);
+    EXPECT_TRUE(observer->wait_durable(2));
+    EXPECT_EQ(listener.heard(), std::vector<std::string>{"log " + std::to_string(number_)});
+}
+
+TEST_F(PostgresWatches, AReleaseWakesWhoFollowsTheRun) {
+    const auto watch = second_->watch(number_, context().get_executor());
+    watch->set_readers(1);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+    test::sql_session listener(database_->url());
+    listener("LISTEN agui_gw_2");
+
+    first_->release(held_);
+    (void)acquire_soon(*second_, thread_1, "");
+
+    EXPECT_EQ(listener.heard(), std::vector<std::string>{"log " + std::to_string(number_)});
+}
+
+TEST_F(PostgresWatches, AWakeEndsAWait) {
+    const auto watch = second_->watch(number_, context().get_executor());
+    watch->wake();
+    const auto far = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    run(watch->wait_until(far));
+}
+
+TEST_F(PostgresWatches, GoOnAfterTheConnectionsWereLost) {
+    const auto watch = second_->watch(number_, context().get_executor());
+    watch->set_readers(1);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+
+    database_->end_sessions();
+
+    first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
+    EXPECT_EQ(run(follow(*watch, 1)), 1U);
+    watch->set_readers(5);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 5; }));
+}
+
+TEST_F(PostgresWatches, AStopReachesEveryOtherProcess) {
+    const thread_key odd{std::string("prin\xff\0cipal", 11), "thread 1"};
+    done(second_->request_stop({odd, "run \x01", "user_stop"}));
+    done(second_->request_stop({thread_1, std::nullopt, "again"}));
+
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 2; }));
+    EXPECT_EQ(at_first_.stops[0].key, odd);
+    EXPECT_EQ(at_first_.stops[0].run_id, "run \x01");
+    EXPECT_EQ(at_first_.stops[0].reason, "user_stop");
+    EXPECT_EQ(at_first_.stops[1].key, thread_1);
+    EXPECT_FALSE(at_first_.stops[1].run_id);
+    EXPECT_TRUE(at_second_.stops.empty());
+    EXPECT_EQ(
+        failure_of(second_->request_stop({key_of(std::string(9000, 'x')), std::nullopt, ""})),
+        errc::invalid_input
+    );
+}
+
+TEST_F(PostgresWatches, NotificationsThatMakeNoSenseAreIgnored) {
+    for (const char* payload :
+         {"", " ", "stop", "stop x y z", "stop 9 6 - - -", "stop 9 zz 61 - 61", "watch 1 2", "log",
+          "log x", "watch a b c", "watch 99999999999999999999 1 1", "log 1"}) {
+        sql("SELECT pg_notify('agui_all', '" + std::string(payload) + "')");
+    }
+    done(second_->request_stop({thread_1, "run_1", "stop"}));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
+    EXPECT_EQ(at_first_.last_readers, -1);
+}
+
+} // namespace
+} // namespace agui::session

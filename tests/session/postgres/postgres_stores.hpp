@@ -1,0 +1,110 @@
+#pragma once
+
+#include "session/store/store.hpp"
+#include "tests/session/postgres/postgres_fixture.hpp"
+#include "tests/session/store/store_fixture.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::test {
+
+/// Stores on one database, each as in a process of its own.
+class postgres_stores : public coroutine_test {
+protected:
+    void SetUp() override {
+        AGUI_NEEDS_POSTGRES();
+        database_ = std::make_unique<postgres_database>();
+    }
+
+    [[nodiscard]] session::postgres_settings settings() {
+        session::postgres_settings given;
+        given.url = database_->url();
+        given.logger = &log_;
+        return given;
+    }
+    [[nodiscard]] std::unique_ptr<session::store> open() {
+        return session::make_postgres_store(settings());
+    }
+
+    template <class T>
+    T get(boost::asio::awaitable<result<T>> call) {
+        result<T> outcome = run(std::move(call));
+        return std::move(outcome).value();
+    }
+    void done(boost::asio::awaitable<result<void>> call) {
+        const result<void> outcome = run(std::move(call));
+        EXPECT_TRUE(outcome.has_value()) << (outcome ? "" : outcome.error().detail);
+    }
+    /// errc::internal: it has not failed.
+    template <class T>
+    errc failure_of(boost::asio::awaitable<result<T>> call) {
+        const result<T> outcome = run(std::move(call));
+        return outcome ? errc::internal : outcome.error().code;
+    }
+    std::int64_t begin(
+        session::store& on, const session::thread_key& key, std::string run_id,
+        const session::lease_ptr& held, session::changes change = {}
+    ) {
+        return get(on.begin(key, run_of(std::move(run_id)), std::move(change), std::nullopt, held))
+            .number;
+    }
+    static session::changes end_of(std::int64_t number, std::string run_id, std::uint64_t last) {
+        session::changes end;
+        end.run = run_of(std::move(run_id));
+        end.run->number = number;
+        end.run->status = session::run_status::finished;
+        end.run->ended_at = 2000;
+        end.run->last_sequence = last;
+        return end;
+    }
+    /// What another process sees of a release, or a store of its new number, comes a moment later.
+    session::lease_ptr
+    acquire_soon(session::store& on, const session::thread_key& key, const std::string& run_id) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        for (;;) {
+            auto held = run(on.acquire(key, run_id));
+            if (held) {
+                return std::move(*held);
+            }
+            if (std::chrono::steady_clock::now() > deadline) {
+                throw std::runtime_error("the thread is not free: " + held.error().detail);
+            }
+        }
+    }
+    std::string sql(const std::string& statements) {
+        sql_session session(database_->url());
+        return session(statements);
+    }
+
+    memory_logger log_;
+    std::unique_ptr<postgres_database> database_;
+};
+
+/// Waits, for 20 s at most, until what others do has happened.
+class awaited {
+public:
+    void set(std::function<void()> change) {
+        const std::lock_guard lock(mutex_);
+        change();
+        changed_.notify_all();
+    }
+    [[nodiscard]] bool wait(const std::function<bool()>& has_happened) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::seconds(20), has_happened);
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+};
+
+} // namespace agui::test
