@@ -226,6 +226,19 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
     if (session.store == session_config::store_kind::memory) {
         return session::make_memory_store();
     }
+    if (session.store == session_config::store_kind::postgres) {
+        session::postgres_settings settings;
+        settings.url = session.postgres_url;
+        settings.listen_url = session.postgres_listen_url;
+        settings.password = session.store_password.value;
+        settings.pool = session.store_connections;
+        settings.prepared = session.prepared;
+        settings.durability = session.durability;
+        settings.lease = session.lease;
+        settings.store_wait = session.store_wait;
+        settings.logger = &log;
+        return session::make_postgres_store(settings);
+    }
     session::sqlite_settings settings;
     settings.path = session.sqlite_path;
     settings.durability = session.durability;

@@ -73,8 +73,13 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
         (*known)->place = run_place::elsewhere;
         co_return known;
     }
+    // It may have ended since it was looked up: then nobody must hold the thread, which its next
+    // run may want at once.
+    known = co_await look_run_up(core, place, run_id);
+    if (!known || !known->has_value() || (*known)->place != run_place::lost) {
+        co_return known;
+    }
     pass_failpoint("locator.lost");
-    // It may also have ended since it was looked up.
     (void)co_await core.orphans.recover(core.store_of(place), place);
     co_return co_await look_run_up(core, place, run_id);
 }

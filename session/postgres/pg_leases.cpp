@@ -34,6 +34,9 @@ constexpr const char* who_has_lease =
     "SELECT l.run_id, l.gateway, coalesce(g.expires < clock_timestamp(), true) "
     "FROM agui.leases l LEFT JOIN agui.gateways g ON g.id = l.gateway "
     "WHERE l.principal = $1 AND l.thread_id = $2";
+constexpr const char* has_active_run =
+    "SELECT EXISTS (SELECT FROM agui.threads t JOIN agui.runs r ON r.thread = t.id "
+    "AND r.status = 'active' WHERE t.principal = $1 AND t.thread_id = $2)";
 constexpr const char* holder_of =
     "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
@@ -111,7 +114,9 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, s
         }
         last = co_await ask(key, run_id, gateway);
         if (last.token && gateway == gateway_.id()) {
-            co_return std::make_shared<lease>(key, run_id, *last.token, gateway_.term());
+            co_return std::make_shared<lease>(
+                key, run_id, *last.token, gateway_.term(), last.has_orphans
+            );
         }
         if (last.token) {
             co_return no_gateway(); // Lost while it was asked for.
@@ -132,11 +137,14 @@ pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t ga
         pg_batch batch;
         batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
         batch.emplace_back(who_has_lease, key.principal, key.thread_id);
+        batch.emplace_back(has_active_run, key.principal, key.thread_id);
         return batch;
     });
     answer found;
     if (!results.at(0).empty()) {
         found.token = static_cast<std::uint64_t>(results[0].integer(0, 0));
+        // No run holds the thread, so that an active one is an orphan.
+        found.has_orphans = results.at(2).boolean(0, 0);
     } else if (const pg_rows& holder = results.at(1); !holder.empty()) {
         found.holder = holder.text(0, 0);
         found.gateway = holder.integer(0, 1);

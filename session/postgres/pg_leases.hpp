@@ -75,6 +75,7 @@ private:
     };
     struct answer {
         std::optional<std::uint64_t> token;
+        bool has_orphans = false; ///< With a token: the thread has some.
         std::string holder;       ///< Without a token: the run that holds it.
         std::int64_t gateway = 0; ///< And its gateway;
         bool has_expired = false; ///< which has not renewed in time.

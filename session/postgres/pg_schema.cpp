@@ -51,7 +51,7 @@ constexpr const char* version_1[] = {
     "CREATE UNIQUE INDEX runs_by_key ON agui.runs (thread, idempotency_key) "
     "WHERE idempotency_key IS NOT NULL",
     "CREATE INDEX runs_by_thread ON agui.runs (thread, number)",
-    "CREATE INDEX runs_active ON agui.runs (number) WHERE status = 'active'",
+    "CREATE INDEX runs_active ON agui.runs (thread, number) WHERE status = 'active'",
     "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes) "
     "WHERE status <> 'active' AND log <> 'dropped'",
 

@@ -31,6 +31,7 @@ struct options {
     std::int64_t settle_ns = 0;
     pid_t server_pid = 0;
     pid_t mock_pid = 0;
+    pid_t database_pid = 0; // Of the server behind the server: its first process.
     std::vector<int> cores;
 };
 
@@ -85,7 +86,7 @@ options parse_options(int argc, char** argv) {
         argc, argv,
         {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
          "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid",
-         "--cores"}
+         "--database-pid", "--reader-port", "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
@@ -96,12 +97,15 @@ options parse_options(int argc, char** argv) {
     parsed.plan.interval_ms = given.number("--interval-ms", 20, {1, 60'000});
     parsed.plan.spread_ns = given.number("--spread-ms", 2'000, {0, 600'000}) * ns_per_ms;
     parsed.plan.delay_ns = given.number("--delay-ms", 0, {0, 600'000}) * ns_per_ms;
+    parsed.plan.reader_port =
+        static_cast<std::uint16_t>(given.number("--reader-port", 0, {0, 65'535}));
     parsed.plan.mark = given.text("--mark", "");
     parsed.plan.history = given.number("--history", 0, {0, 100'000});
     parsed.plan.history_bytes = given.number("--history-bytes", 1024, {1, 1'000'000});
     parsed.settle_ns = given.number("--settle-ms", 300, {0, 60'000}) * ns_per_ms;
     parsed.server_pid = static_cast<pid_t>(given.number("--server-pid", 0, pid_range));
     parsed.mock_pid = static_cast<pid_t>(given.number("--mock-pid", 0, pid_range));
+    parsed.database_pid = static_cast<pid_t>(given.number("--database-pid", 0, pid_range));
     parsed.cores = parse_cores(given.text("--cores", ""));
     return parsed;
 }
@@ -125,6 +129,7 @@ struct reading {
     std::int64_t at_ns = 0;
     std::int64_t server_ns = 0;
     std::int64_t mock_ns = 0;
+    std::int64_t database_ns = 0;
     std::int64_t load_ns = 0;
     core_times cores;
 };
@@ -134,6 +139,7 @@ reading read_all(const options& opt) {
         .at_ns = now_ns(),
         .server_ns = opt.server_pid != 0 ? cpu_ns(opt.server_pid) : 0,
         .mock_ns = opt.mock_pid != 0 ? cpu_ns(opt.mock_pid) : 0,
+        .database_ns = opt.database_pid != 0 ? cpu_ns_with_children(opt.database_pid) : 0,
         .load_ns = own_cpu_ns(),
         .cores = read_core_times(opt.cores),
     };
@@ -198,6 +204,9 @@ void report(
     if (opt.server_pid != 0) {
         line.add("cpu_us_per_token", per_token(after.server_ns - before.server_ns));
     }
+    if (opt.database_pid != 0) {
+        line.add("database_us_per_token", per_token(after.database_ns - before.database_ns));
+    }
     if (memory) {
         const std::int64_t growth_kb = memory->peak_kb - memory->base_kb;
         line.add("pss_base_kb", memory->base_kb);
@@ -212,7 +221,8 @@ void report(
         // Counting one process twice (the mock as its own server) would hide noise.
         const std::int64_t own_ns =
             (opt.server_pid != opt.mock_pid ? after.server_ns - before.server_ns : 0) +
-            after.mock_ns - before.mock_ns + after.load_ns - before.load_ns;
+            after.mock_ns - before.mock_ns + after.load_ns - before.load_ns + after.database_ns -
+            before.database_ns;
         const std::int64_t busy_ns = (after.cores.busy_ms - before.cores.busy_ms) * ns_per_ms;
         const std::int64_t all_ns =
             (after.at_ns - before.at_ns) * static_cast<std::int64_t>(opt.cores.size());
@@ -252,7 +262,8 @@ constexpr const char* usage =
     "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout|chat|chat-full\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
     "  [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
-    "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--cores 0,1]\n";
+    "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--database-pid PID]\n"
+    "  [--reader-port PORT] [--cores 0,1]\n";
 
 } // namespace
 } // namespace agui::bench

@@ -4,11 +4,13 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory sqlite chat chat-full", names, " ")
+    count_names = split("direct nginx memory sqlite postgres elsewhere chat chat-full", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
     title["sqlite"] = "gateway, sqlite:"
+    title["postgres"] = "gateway, postgres:"
+    title["elsewhere"] = "postgres: elsewhere"
     title["chat"] = "chat, incremental"
     title["chat-full"] = "chat, full"
     limit_name["memory"] = "the gateway with memory"
@@ -48,6 +50,8 @@ function member(json, name,    at, rest) {
     if (noise > noisiest) {
         noisiest = noise
     }
+    database[$2, $1] = member($3, "database_us_per_token")
+    wal[$2, $1] = member($3, "wal_bytes_per_token")
     first_event[$2, $1] = member($3, "first_event_p50_us")
     late = member($3, "mock_late_p99_us")
     if (late > latest) {
@@ -169,6 +173,22 @@ END {
             printf "; added p99 %s us, limit 3000 (%s)", cell(n, 0), verdict(n, 3000)
         }
         print ""
+    }
+    n = collect(cpu, "postgres", "over", "memory")
+    if (n > 0) {
+        printf "postgres over memory: CPU %s us a token, limit 8 (%s)", cell(n, 1), verdict(n, 8)
+        printf "; first event p50 %s us\n", cell(collect(first_event, "postgres", "over", "memory"), 0)
+    }
+    n = collect(p50, "elsewhere", "over", "postgres")
+    if (n > 0) {
+        printf "a reader elsewhere over one at the run: p50 %s us, limit 5000 (%s)", cell(n, 0), verdict(n, 5000)
+        n = collect(p99, "elsewhere", "over", "postgres")
+        printf "; p99 %s us, limit 50000 (%s)\n", cell(n, 0), verdict(n, 50000)
+    }
+    n = collect(database, "postgres", "itself")
+    if (n > 0) {
+        printf "the database server itself: CPU %s us a token", cell(n, 1)
+        printf ", write-ahead log %s bytes a token\n", cell(collect(wal, "postgres", "itself"), 0)
     }
     n = collect(cpu, "chat", "by", "memory")
     if (n > 0) {

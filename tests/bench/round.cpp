@@ -247,7 +247,8 @@ private:
         check(setsockopt(opened.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        address.sin_port = htons(plan_.port);
+        const bool apart = is_reader(index) && plan_.reader_port != 0;
+        address.sin_port = htons(apart ? plan_.reader_port : plan_.port);
         inet_pton(AF_INET, plan_.host.c_str(), &address.sin_addr);
         if (connect(opened.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) < 0 &&
             errno != EINPROGRESS) {

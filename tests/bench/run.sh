@@ -15,12 +15,15 @@ usage: tests/bench/run.sh [options]
   --workload NAME   streams: many runs with one reader each (default); fanout: one run with many readers,
                     beside as many streams through nginx; history: as streams, each on a thread of 100
                     messages of 1 KB; long: 10 streams, each on a thread of 5000 of 128 bytes (both: memory, sqlite);
+                    elsewhere: one run with 20 readers, at the gateway that has the run or at another one on the same
+                    database (postgres, elsewhere);
                     answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full);
                     tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
-                    100 tokens at once, 10 000 tokens a second in all (these: nginx, memory, sqlite)
+                    100 tokens at once, 10 000 tokens a second in all (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,sqlite,chat,chat-full; chat: as memory, but read as a chat stream in
-                    incremental mode, chat-full: in full mode (the first four; with streams also chat)
+  --targets LIST    of direct,nginx,memory,sqlite,postgres,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
+                    core of load and model, its data on the disk of the temporary folder; chat: as memory, but read as
+                    a chat stream in incremental mode, chat-full: in full mode (the first four; with streams also chat)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
   --quick           smoke run: 2 rounds of 50 streams or readers; its figures mean nothing
@@ -74,6 +77,7 @@ done
 if [ -z "$targets" ]; then
     case $workload in
     history | long) targets=memory,sqlite ;;
+    elsewhere) targets=postgres,elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
     streams) targets=direct,nginx,memory,sqlite,chat ;;
     tokens-1000 | runs-*) targets=direct,nginx,memory,sqlite ;;
@@ -83,6 +87,7 @@ fi
 case $workload in
 streams) streams=200 tokens=100 ;;
 fanout) streams=500 tokens=500 ;;
+elsewhere) streams=21 tokens=500 ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
 long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
 tokens-1000) streams=20 tokens=1000 interval_ms=5 ;;
@@ -98,9 +103,10 @@ fi
 IFS=, read -r -a target_list <<<"$targets"
 for target in "${target_list[@]}"; do
     case $target in
-    direct | nginx | memory | sqlite) ;;
+    direct | nginx | memory | sqlite | postgres) ;;
+    elsewhere) [ "$workload" = elsewhere ] || stop_usage "the target elsewhere is for the workload elsewhere" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, chat, chat-full" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, chat, chat-full" ;;
     esac
 done
 
@@ -117,8 +123,12 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants sqlite || wants chat || wants chat-full; then
+if wants memory || wants sqlite || wants postgres || wants elsewhere || wants chat || wants chat-full; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
+fi
+if wants postgres || wants elsewhere; then
+    psql=/usr/lib/postgresql/15/bin/psql
+    [ -x "$psql" ] && [ -x "${psql%psql}postgres" ] || missing+=("PostgreSQL 15 (Debian: postgresql-15)")
 fi
 if [ ${#missing[@]} -gt 0 ]; then
     printf -v list '%s; ' "${missing[@]}"
@@ -132,6 +142,9 @@ fi
 work=$(mktemp -d -t agui-bench.XXXXXX)
 mock_pid=
 target_pid=
+reader_pid=
+database_pid=
+database_url=
 keep_store=
 mark=
 
@@ -149,7 +162,9 @@ end_process() {
 
 clean_up() {
     [ -n "$target_pid" ] && end_process "$target_pid"
+    [ -n "$reader_pid" ] && end_process "$reader_pid"
     [ -n "$mock_pid" ] && end_process "$mock_pid"
+    [ -z "$database_pid" ] || "$here/../postgres.sh" stop "$work/postgres"
     rm -rf "$work"
 }
 trap clean_up EXIT
@@ -278,10 +293,13 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | sqlite | chat | chat-full)
+    memory | sqlite | postgres | elsewhere | chat | chat-full)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
         if [ "$target" = sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
+        elif [ "$target" = postgres ] || [ "$target" = elsewhere ]; then
+            fresh_database || return 1
+            write_gateway_config "$port" "${database_url/postgres?/bench?}"
         else
             write_gateway_config "$port" "memory:"
         fi
@@ -290,21 +308,47 @@ start_target() {
     esac
     target_pid=$!
     wait_ready "$port" "$target_pid" || return 1
+    if [ "$target" = elsewhere ]; then
+        reader_port=$(free_port)
+        sed "s/127.0.0.1:$port/127.0.0.1:$reader_port/" "$work/gateway.toml" >"$work/reader.toml"
+        taskset -c $server_core "$gateway" --config "$work/reader.toml" >>"$work/target.log" 2>&1 &
+        reader_pid=$!
+        wait_ready "$reader_port" "$reader_pid" || return 1
+    fi
     if [ "$target" = nginx ]; then
         url=http://127.0.0.1:$port/v1/chat/completions kind=openai
         measured_pid=$(nginx_worker "$target_pid") || return 1
     else
         url=http://127.0.0.1:$port/agui measured_pid=$target_pid
-        if [ "$workload" = fanout ]; then kind=fanout; else kind=agui; fi
+        if [ "$workload" = fanout ] || [ "$workload" = elsewhere ]; then kind=fanout; else kind=agui; fi
         case $target in
         chat | chat-full) url=http://127.0.0.1:$port/chat/stream kind=$target ;;
         esac
     fi
 }
 
+start_database() {
+    mkdir -p "$work/postgres" && chmod 755 "$work"
+    database_url=$(taskset -c $harness_core "$here/../postgres.sh" start "$work/postgres") || exit 1
+    database_pid=$(head -n 1 "$work/postgres/data/postmaster.pid")
+}
+
+sql() { "$psql" --quiet --tuples-only --no-align "$database_url" "$@"; }
+
+fresh_database() {
+    [ -n "$keep_store" ] && return 0
+    sql -c 'DROP DATABASE IF EXISTS bench WITH (FORCE)' -c 'CREATE DATABASE bench' -c CHECKPOINT
+}
+
+# How many bytes the database server has written to its write-ahead log; 0: there is none.
+wal_bytes() {
+    if [ -n "$database_pid" ]; then sql -c "SELECT pg_current_wal_lsn() - '0/0'"; else echo 0; fi
+}
+
 stop_target() {
     [ -n "$target_pid" ] && end_process "$target_pid"
-    target_pid=
+    [ -n "$reader_pid" ] && end_process "$reader_pid"
+    target_pid= reader_pid=
 }
 
 # Runs bench-load against the target: STREAMS TOKENS SPREAD_MS [OPTION...].
@@ -335,7 +379,7 @@ write_history() {
 
 # Runs one target of one round: fresh server, warm-up, measurement. Appends to the results.
 run_target() {
-    local round=$1 target=$2 line
+    local round=$1 target=$2 line before more=()
     if ! start_target "$target"; then
         echo "run.sh: $target did not start:" >&2
         tail -n 5 "$work/target.log" >&2
@@ -347,9 +391,13 @@ run_target() {
         stop_target
         return 1
     fi
-    if run_load 20 20 200 >/dev/null &&
+    case $target in postgres | elsewhere) more=(--database-pid "$database_pid") ;; esac
+    [ "$target" != elsewhere ] || more+=(--reader-port "$reader_port")
+    if run_load 20 20 200 >/dev/null && before=$(wal_bytes) &&
         line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \
-            --cores $server_core,$harness_core); then
+            --cores $server_core,$harness_core "${more[@]}"); then
+        [ ${#more[@]} -eq 0 ] || line="${line%\}},\"wal_bytes_per_token\":$(((
+            $(wal_bytes) - before) / (streams * tokens)))}"
         printf '%s\t%s\t%s\n' "$round" "$target" "$line" >>"$work/round"
         stop_target
         return 0
@@ -361,6 +409,7 @@ run_target() {
 }
 
 start_mock
+if wants postgres || wants elsewhere; then start_database; fi
 : >"$work/results"
 failures=0
 repeats_left=$rounds
@@ -387,7 +436,7 @@ done
 model_name=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 echo "$(uname -sr), $(nproc) cores, ${model_name:-unknown CPU}; database on $(stat -f -c %T "$work")"
 what="$streams streams of $tokens tokens"
-[ "$workload" != fanout ] || what="one run of $tokens tokens with $streams readers (direct, nginx: $what)"
+[ "$workload" != fanout ] && [ "$workload" != elsewhere ] || what="one run of $tokens tokens with $streams readers (direct, nginx: $what)"
 echo "$rounds rounds, $what, one token every $interval_ms ms, starts spread over $spread_ms ms"
 [ $history -eq 0 ] || echo "each stream on a thread of $history messages of $history_bytes bytes"
 [ -z "$quick" ] || echo "smoke run: too few rounds and streams for its figures to mean anything"

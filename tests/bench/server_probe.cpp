@@ -47,6 +47,19 @@ std::int64_t cpu_ns(pid_t pid) {
     return total;
 }
 
+std::int64_t cpu_ns_with_children(pid_t pid) {
+    std::int64_t total = cpu_ns(pid);
+    std::ifstream children(proc_path(pid, "task/" + std::to_string(pid) + "/children"));
+    for (pid_t child = 0; children >> child;) {
+        try {
+            total += cpu_ns(child);
+        } catch (const std::runtime_error&) {
+            continue; // It has ended since it was listed.
+        }
+    }
+    return total;
+}
+
 std::int64_t pss_kb(pid_t pid) {
     std::ifstream file(proc_path(pid, "smaps_rollup"));
     for (std::string line; std::getline(file, line);) {

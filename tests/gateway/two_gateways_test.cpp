@@ -3,6 +3,7 @@
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/queue_fixture.hpp"
 #include "tests/gateway/shared_store.hpp"
+#include "tests/session/postgres/postgres_fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,9 +41,50 @@ std::vector<std::string> events_in(std::string_view stream) {
     return events;
 }
 
-class TwoGateways : public server_test {
+// The stores that two servers use at once.
+class common_store {
+public:
+    virtual ~common_store() = default;
+    virtual std::shared_ptr<session::store> open() = 0;
+    /// What was opened first has lost its leases, and does not know it yet.
+    virtual void end_first_leases() = 0;
+};
+
+class doors final : public common_store {
+public:
+    explicit doors(const temporary_folder& folder)
+        : store_(session::make_sqlite_store({.path = folder.file("shared.db")})) {}
+    std::shared_ptr<session::store> open() override { return store_.open_door(); }
+    void end_first_leases() override { store_.end_leases(1); }
+    [[nodiscard]] shared_store& store() noexcept { return store_; }
+
+private:
+    shared_store store_;
+};
+
+class postgres final : public common_store {
+public:
+    std::shared_ptr<session::store> open() override {
+        return session::make_postgres_store({.url = database_.url()});
+    }
+    // As another process does once they have expired.
+    void end_first_leases() override {
+        sql_session sql(database_.url());
+        sql("UPDATE agui.gateways SET expires = clock_timestamp() - interval '1 s' "
+            "WHERE id = (SELECT min(id) FROM agui.gateways)");
+        sql("SELECT agui.fence(min(id)) FROM agui.gateways");
+    }
+
+private:
+    postgres_database database_;
+};
+
+enum class common_store_kind { doors, postgres };
+
+// With the fake store. Its base class is for all.
+class TwoGatewaysOfOneProcess : public server_test {
 protected:
-    TwoGateways() {
+    TwoGatewaysOfOneProcess() {
         settings.server.threads = 2;
         settings.models.front().provider = gateway::model_config::provider_kind::custom;
         settings.session.busy_wait = std::chrono::milliseconds(0);
@@ -50,15 +92,19 @@ protected:
             return model.make_provider();
         };
     }
-    ~TwoGateways() override { servers = {}; }
+    ~TwoGatewaysOfOneProcess() override { servers = {}; }
+
+    virtual std::unique_ptr<common_store> make_common() {
+        auto made = std::make_unique<doors>(folder());
+        fake = &made->store();
+        return made;
+    }
 
     void start_both() {
-        session::sqlite_settings inner;
-        inner.path = folder().file("shared.db");
-        shared = std::make_unique<shared_store>(session::make_sqlite_store(inner));
+        common = make_common();
         for (std::size_t i = 0; i < servers.size(); ++i) {
             gateway::server_options own = options;
-            own.store = shared->open_door();
+            own.store = common->open();
             servers[i] = std::make_unique<gateway::server>(settings, std::move(own));
             ports[i] = servers[i]->start();
         }
@@ -110,12 +156,34 @@ protected:
     }
 
     held_model model;
-    std::unique_ptr<shared_store> shared;
+    std::unique_ptr<common_store> common;
+    shared_store* fake = nullptr;
     std::array<std::unique_ptr<gateway::server>, 2> servers;
     std::array<std::uint16_t, 2> ports{};
 };
 
-TEST_F(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
+class TwoGateways : public TwoGatewaysOfOneProcess,
+                    public ::testing::WithParamInterface<common_store_kind> {
+protected:
+    void SetUp() override {
+        if (GetParam() == common_store_kind::postgres) {
+            AGUI_NEEDS_POSTGRES();
+        }
+    }
+    std::unique_ptr<common_store> make_common() override {
+        if (GetParam() == common_store_kind::postgres) {
+            return std::make_unique<postgres>();
+        }
+        return TwoGatewaysOfOneProcess::make_common();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, TwoGateways, ::testing::Values(common_store_kind::doors, common_store_kind::postgres),
+    [](const auto& kind) { return kind.param == common_store_kind::doors ? "Fake" : "Postgres"; }
+);
+
+TEST_P(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
@@ -137,7 +205,7 @@ TEST_F(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
     EXPECT_EQ(events_in(rest), expected);
 }
 
-TEST_F(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
+TEST_P(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     start_both();
     for (int i = 0; i < 20; ++i) {
         const std::string run_id = "r" + std::to_string(i);
@@ -152,7 +220,7 @@ TEST_F(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     }
 }
 
-TEST_F(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
+TEST_P(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -162,7 +230,7 @@ TEST_F(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
-TEST_F(TwoGateways, AStopThatNamesNoRunStopsTheOneElsewhere) {
+TEST_P(TwoGateways, AStopThatNamesNoRunStopsTheOneElsewhere) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -174,7 +242,7 @@ TEST_F(TwoGateways, AStopThatNamesNoRunStopsTheOneElsewhere) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
-TEST_F(TwoGateways, AStopOfAnotherRunStopsNothingElsewhere) {
+TEST_P(TwoGateways, AStopOfAnotherRunStopsNothingElsewhere) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -189,7 +257,7 @@ TEST_F(TwoGateways, AStopOfAnotherRunStopsNothingElsewhere) {
 }
 
 // The stop overtakes the request, and reaches the other gateway.
-TEST_F(TwoGateways, AStopAppliesToARequestThatComesToTheOtherOneLater) {
+TEST_P(TwoGateways, AStopAppliesToARequestThatComesToTheOtherOneLater) {
     start_both();
     ask_at(b(), post("/agui/cancel", stop_run));
 
@@ -199,7 +267,7 @@ TEST_F(TwoGateways, AStopAppliesToARequestThatComesToTheOtherOneLater) {
     EXPECT_EQ(model.calls(), 0U);
 }
 
-TEST_F(TwoGateways, ARequestThatIsRepeatedAtTheOtherOneReadsTheSameRun) {
+TEST_P(TwoGateways, ARequestThatIsRepeatedAtTheOtherOneReadsTheSameRun) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r"), "Idempotency-Key: k\r\n"));
@@ -217,7 +285,7 @@ TEST_F(TwoGateways, ARequestThatIsRepeatedAtTheOtherOneReadsTheSameRun) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
-TEST_F(TwoGateways, ABusyThreadIsBusyAtBoth) {
+TEST_P(TwoGateways, ABusyThreadIsBusyAtBoth) {
     settings.session.supersede_detached = false;
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
@@ -235,7 +303,7 @@ TEST_F(TwoGateways, ABusyThreadIsBusyAtBoth) {
     EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
 }
 
-TEST_F(TwoGateways, ANewMessageSupersedesARunElsewhere) {
+TEST_P(TwoGateways, ANewMessageSupersedesARunElsewhere) {
     settings.session.on_busy = gateway::busy_policy::supersede;
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
@@ -249,7 +317,7 @@ TEST_F(TwoGateways, ANewMessageSupersedesARunElsewhere) {
     EXPECT_THAT(rest_of(*here), HasSubstr("RUN_FINISHED"));
 }
 
-TEST_F(TwoGateways, ANewMessageSupersedesOnlyARunElsewhereThatWasLeft) {
+TEST_P(TwoGateways, ANewMessageSupersedesOnlyARunElsewhereThatWasLeft) {
     settings.session.busy_wait = std::chrono::seconds(10);
     start_both();
     auto there = open(a(), post("/agui", body_of("r")));
@@ -277,7 +345,7 @@ TEST_F(TwoGateways, ANewMessageSupersedesOnlyARunElsewhereThatWasLeft) {
     EXPECT_THAT(ask_at(a(), get(events_path("r"))).body, HasSubstr("superseded"));
 }
 
-TEST_F(TwoGateways, AReaderElsewhereKeepsARunGoingUntilItLeaves) {
+TEST_P(TwoGateways, AReaderElsewhereKeepsARunGoingUntilItLeaves) {
     settings.server.on_disconnect = {.what = gateway::disconnect_policy::kind::cancel, .grace = {}};
     start_both();
     auto there = open(a(), post("/agui", body_of("r")));
@@ -294,7 +362,7 @@ TEST_F(TwoGateways, AReaderElsewhereKeepsARunGoingUntilItLeaves) {
     EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("user_stop"));
 }
 
-TEST_F(TwoGateways, HistoryIsFollowedByARunElsewhere) {
+TEST_P(TwoGateways, HistoryIsFollowedByARunElsewhere) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
@@ -313,7 +381,7 @@ TEST_F(TwoGateways, HistoryIsFollowedByARunElsewhere) {
     EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
 }
 
-TEST_F(TwoGateways, AHandOffIsAnsweredAtTheOtherOne) {
+TEST_P(TwoGateways, AHandOffIsAnsweredAtTheOtherOne) {
     start_both();
     model.answer({.text = {}, .call_id = "c1"});
     EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("TOOL_CALL_END"));
@@ -324,7 +392,7 @@ TEST_F(TwoGateways, AHandOffIsAnsweredAtTheOtherOne) {
     EXPECT_THAT(reply.body, HasSubstr("Painted"));
 }
 
-TEST_F(TwoGateways, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
+TEST_P(TwoGateways, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
     settings.session.on_busy = gateway::busy_policy::enqueue;
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
@@ -341,7 +409,7 @@ TEST_F(TwoGateways, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
     EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
 }
 
-TEST_F(TwoGateways, MessagesThatWaitAtBothAreAnsweredTogether) {
+TEST_P(TwoGateways, MessagesThatWaitAtBothAreAnsweredTogether) {
     settings.session.on_busy = gateway::busy_policy::enqueue;
     start_both();
     const auto first = open(a(), post("/agui", body_of("r")));
@@ -361,7 +429,7 @@ TEST_F(TwoGateways, MessagesThatWaitAtBothAreAnsweredTogether) {
 }
 
 // The client lost its connection while it waited, and tries again at the other gateway.
-TEST_F(TwoGateways, ARequestThatWaitsAtBothIsOneRun) {
+TEST_P(TwoGateways, ARequestThatWaitsAtBothIsOneRun) {
     settings.session.on_busy = gateway::busy_policy::enqueue;
     start_both();
     const auto first = open(a(), post("/agui", body_of("r")));
@@ -380,14 +448,14 @@ TEST_F(TwoGateways, ARequestThatWaitsAtBothIsOneRun) {
     EXPECT_EQ(model.calls(), 2U);
 }
 
-TEST_F(TwoGateways, ALostRunIsEndedByTheOther) {
+TEST_P(TwoGateways, ALostRunIsEndedByTheOther) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     const auto here = open(b(), get(events_path("r")));
 
-    shared->end_leases(1);
+    common->end_first_leases();
 
     const std::string rest = rest_of(*here);
     EXPECT_THAT(rest, HasSubstr("RUN_ERROR"));
@@ -399,11 +467,11 @@ TEST_F(TwoGateways, ALostRunIsEndedByTheOther) {
     EXPECT_THAT(stored, Not(HasSubstr("too late")));
 }
 
-TEST_F(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
+TEST_P(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
-    shared->end_leases(1);
+    common->end_first_leases();
 
     model.forget_answers();
     raw_client here(b());
@@ -419,11 +487,11 @@ TEST_F(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
     EXPECT_THAT(ask_at(a(), get(events_path("r"))).body, Not(HasSubstr("first")));
 }
 
-TEST_F(TwoGateways, AreNotReadyWhileTheStoreCannotBeUsed) {
+TEST_F(TwoGatewaysOfOneProcess, AreNotReadyWhileTheStoreCannotBeUsed) {
     start_both();
     EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
 
-    shared->set_unavailable(1, "the server \"db\" does not answer");
+    fake->set_unavailable(1, "the server \"db\" does not answer");
     const raw_reply refused = ask_at(a(), get("/readyz"));
     EXPECT_EQ(refused.status, 503);
     EXPECT_EQ(
@@ -432,19 +500,19 @@ TEST_F(TwoGateways, AreNotReadyWhileTheStoreCannotBeUsed) {
     );
     EXPECT_EQ(ask_at(b(), get("/readyz")).status, 200);
 
-    shared->set_unavailable(1, {});
+    fake->set_unavailable(1, {});
     EXPECT_EQ(ask_at(a(), get("/readyz")).status, 200);
 }
 
 // As a process does that was stopped for longer than its leases, before anything has told it.
-TEST_F(TwoGateways, NothingIsShownOfARunWhoseLeaseIsOver) {
+TEST_F(TwoGatewaysOfOneProcess, NothingIsShownOfARunWhoseLeaseIsOver) {
     start_both();
     raw_client there(a());
     there.send(post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     ASSERT_THAT(there.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
 
-    shared->end_leases(1);
+    common->end_first_leases();
     model.answer({.text = "Hello", .call_id = "c1"});
     const std::string rest = rest_of(there);
 
@@ -493,7 +561,7 @@ private:
 };
 
 // Neither finds the other's run when it looks; the store decides.
-TEST_F(TwoGateways, OfTheSameRequestAtBothOneBecomesTheRun) {
+TEST_P(TwoGateways, OfTheSameRequestAtBothOneBecomesTheRun) {
     start_both();
     held_place at_b("admission.looked_up");
     raw_client here(b());
@@ -513,7 +581,7 @@ TEST_F(TwoGateways, OfTheSameRequestAtBothOneBecomesTheRun) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
-TEST_F(TwoGateways, TheSameRequestIsFoundAlsoOnceItsRunHasEnded) {
+TEST_P(TwoGateways, TheSameRequestIsFoundAlsoOnceItsRunHasEnded) {
     start_both();
     held_place at_b("admission.looked_up");
     raw_client here(b());
@@ -528,7 +596,7 @@ TEST_F(TwoGateways, TheSameRequestIsFoundAlsoOnceItsRunHasEnded) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
-TEST_F(TwoGateways, AnotherRequestWithThatRunIdIsRefused) {
+TEST_P(TwoGateways, AnotherRequestWithThatRunIdIsRefused) {
     start_both();
     held_place at_b("admission.looked_up");
     raw_client here(b());
