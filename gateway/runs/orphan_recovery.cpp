@@ -238,7 +238,6 @@ boost::asio::awaitable<result<bool>>
 recover_orphans(process_services services, session::store& store, session::lease_ptr held) {
     const auto orphans = co_await store.orphans(held);
     if (!orphans) {
-        services.log.log(log_level::error, "cannot list the runs without an end");
         co_return orphans.error();
     }
     bool all_ended = true;

@@ -67,7 +67,7 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
     // Those that cannot be recovered stay held until the end, so that the store does not name them
     // again.
     std::vector<session::lease_ptr> remaining;
-    for (;;) {
+    while (is_listed) {
         auto claimed = co_await store.claim_orphans(claimed_at_once);
         if (!claimed) {
             is_listed = false;
@@ -77,7 +77,12 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
             break;
         }
         for (session::lease_ptr& held : *claimed) {
+            if (!is_listed) {
+                remaining.push_back(std::move(held));
+                continue;
+            }
             const auto recovered = co_await recover_orphans(services_, store, held);
+            is_listed = recovered.has_value();
             if (recovered && *recovered) {
                 store.release(held);
             } else {

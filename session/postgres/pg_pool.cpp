@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 namespace agui::session {
@@ -25,6 +26,20 @@ constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 1000ms;
 
 } // namespace
+
+pg_commit_marks::pg_commit_marks()
+    : writer_([] {
+          std::random_device random;
+          return std::uniform_int_distribution<std::int64_t>(1)(random);
+      }()) {}
+
+pg_commit_marks::mark::mark(pg_commit_marks& of) : of_(of), value_(++of.last_value_) {
+    while (!of_.taken_.insert(slot_).second) {
+        ++slot_;
+    }
+}
+
+pg_commit_marks::mark::~mark() { of_.taken_.erase(slot_); }
 
 struct pg_pool::waiter {
     explicit waiter(const asio::any_io_executor& executor) : timer(executor) {}

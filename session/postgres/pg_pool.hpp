@@ -8,13 +8,45 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace agui::session {
+
+/// Marks that the transactions of one process leave in agui.commit_marks, one at a time in each of
+/// its slots: whoever has lost the answer to a COMMIT finds there whether it has taken effect.
+/// Belongs to one thread.
+class pg_commit_marks {
+public:
+    pg_commit_marks();
+
+    /// A slot and a value that no other transaction has while this lives.
+    class mark {
+    public:
+        explicit mark(pg_commit_marks& of);
+        ~mark();
+        mark(const mark&) = delete;
+        mark& operator=(const mark&) = delete;
+        [[nodiscard]] std::int64_t writer() const noexcept { return of_.writer_; }
+        [[nodiscard]] std::int64_t slot() const noexcept { return slot_; }
+        [[nodiscard]] std::int64_t value() const noexcept { return value_; }
+
+    private:
+        pg_commit_marks& of_;
+        std::int64_t slot_ = 0;
+        std::int64_t value_ = 0;
+    };
+
+private:
+    const std::int64_t writer_; ///< At random.
+    std::int64_t last_value_ = 0;
+    std::set<std::int64_t> taken_;
+};
 
 /// Connections that calls share, made when they are needed. Whoever finds none waits in line; while
 /// the server is away, those with a place try to connect again and again. Belongs to the store's
@@ -59,6 +91,7 @@ public:
 
     /// Those that wait for others are probably lost as well.
     void drop_idle() noexcept { idle_.clear(); }
+    [[nodiscard]] pg_commit_marks& marks() noexcept { return marks_; }
     /// Closes what is idle and lets nobody wait any more.
     void close() noexcept;
 
@@ -75,6 +108,7 @@ private:
     boost::asio::awaitable<std::unique_ptr<pg_connection>> wait_in_line(time_point deadline);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time, time_point deadline);
 
+    pg_commit_marks marks_;
     boost::asio::any_io_executor executor_;
     const pg_target& target_;
     const settings settings_;

@@ -78,6 +78,9 @@ constexpr const char* version_1[] = {
     "first_own_message bigint NOT NULL DEFAULT -1, PRIMARY KEY (principal, thread_id))",
     "CREATE INDEX leases_by_gateway ON agui.leases (gateway)",
     "CREATE INDEX leases_by_run ON agui.leases (run_number) WHERE run_number <> 0",
+    // What a writer has committed last in each of its slots. Rewritten in place: no index changes.
+    "CREATE TABLE agui.commit_marks (writer bigint, slot bigint, mark bigint NOT NULL, "
+    "at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (writer, slot)) WITH (fillfactor = 25)",
     "CREATE TABLE agui.run_watches (run bigint, gateway bigint, readers bigint NOT NULL, "
     "PRIMARY KEY (run, gateway))",
 

@@ -1,10 +1,5 @@
 #include "session/postgres/pg_transaction.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <iterator>
 #include <memory>
 
@@ -30,13 +25,18 @@ constexpr const char* settings =
 constexpr const char* settings_of_read = "SELECT set_config('search_path', 'pg_catalog', true), "
                                          "set_config('statement_timeout', '20000', true)";
 constexpr const char* enter = "SELECT agui.enter($1)";
-constexpr const char* own_id = "SELECT pg_current_xact_id()::text";
-constexpr const char* status_of_id = "SELECT pg_xact_status($1::xid8)";
+// Not the transaction's number (pg_xact_status): after a crash the server gives the numbers of what
+// was not yet on the disk to other transactions.
+constexpr const char* leave_mark =
+    "INSERT INTO agui.commit_marks AS m (writer, slot, mark) VALUES ($1, $2, $3) "
+    "ON CONFLICT (writer, slot) DO UPDATE SET mark = excluded.mark, at = now()";
+// Writes, so that it waits for a transaction that has not ended.
+constexpr const char* last_mark =
+    "INSERT INTO agui.commit_marks AS m (writer, slot, mark) VALUES ($1, $2, 0) "
+    "ON CONFLICT (writer, slot) DO UPDATE SET at = now() RETURNING mark";
 
 // Longer than the server's limit: a connection on which that is over is lost.
 constexpr auto answer_time_max = 30s;
-// A server that has lost a connection may not have noticed it yet.
-constexpr auto pause_between_questions = 100ms;
 
 } // namespace
 
@@ -73,12 +73,11 @@ std::vector<pg_rows> inner(std::vector<pg_rows> all, std::size_t before, std::si
 asio::awaitable<std::vector<pg_rows>> pg_transaction::read(pg_batch statements) {
     pg_batch all;
     begin(all, "BEGIN");
-    all.emplace_back(own_id);
+    mark_.emplace(pool_.marks());
+    all.emplace_back(leave_mark, mark_->writer(), mark_->slot(), mark_->value());
     const std::size_t before = all.size();
     append(all, std::move(statements));
-    std::vector<pg_rows> results = co_await execute(std::move(all));
-    id_ = results.at(before - 1).text(0, 0);
-    co_return inner(std::move(results), before, 0);
+    co_return inner(co_await execute(std::move(all)), before, 0);
 }
 
 asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
@@ -104,34 +103,22 @@ asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
 }
 
 asio::awaitable<bool> pg_transaction::was_committed() {
-    asio::steady_timer timer(co_await asio::this_coro::executor);
     for (;;) {
         pg_pool::loan other = co_await pool_.take(deadline_);
-        std::string status;
+        pg_batch question;
+        question.emplace_back(last_mark, mark_->writer(), mark_->slot());
         try {
-            pg_batch question;
-            question.emplace_back(status_of_id, pg_text{id_});
             const auto answer =
                 co_await other->execute(std::move(question), clock::now() + answer_time_max);
-            status = answer.at(0).text(0, 0);
+            co_return answer.at(0).integer(0, 0) == mark_->value();
         } catch (const pg_error& error) {
             if (!error.is_connection_lost()) {
-                // The server does not know the number: it was restored, or another one has taken
-                // over without it.
-                co_return false;
+                throw;
             }
         }
-        if (status == "committed") {
-            co_return true;
-        }
-        if (status == "aborted") {
-            co_return false;
-        }
-        if (clock::now() + pause_between_questions >= deadline_) {
+        if (clock::now() >= deadline_) {
             throw pg_unavailable("the server does not say whether a transaction was committed");
         }
-        timer.expires_after(pause_between_questions);
-        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     }
 }
 

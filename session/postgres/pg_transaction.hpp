@@ -64,7 +64,8 @@ private:
     std::optional<pg_pool::loan> lent_; ///< Nullopt: it was lost with the COMMIT.
     const pg_purpose purpose_;
     const time_point deadline_;
-    std::string id_; ///< As pg_current_xact_id().
+    /// What it leaves in the database, by which its outcome is known.
+    std::optional<pg_commit_marks::mark> mark_;
 };
 
 /// How long a call waits for a connection, and tries again, at most.

@@ -67,6 +67,9 @@ constexpr const char* bytes_of_logs = "SELECT coalesce(sum(log_bytes), 0)::bigin
 constexpr const char* oldest_runs =
     "SELECT number, coalesce(log_bytes, 0) FROM agui.runs "
     "WHERE status <> 'active' AND log <> 'dropped' ORDER BY ended_at LIMIT $1";
+// Nobody asks for a mark that is so old.
+constexpr const char* erase_marks =
+    "DELETE FROM agui.commit_marks WHERE at < now() - interval '1 day' RETURNING 1";
 constexpr const char* mark_runs =
     "UPDATE agui.runs SET log = 'dropped' WHERE number = ANY($1) AND status <> 'active'";
 constexpr const char* erase_rows =
@@ -193,6 +196,7 @@ asio::awaitable<void> pg_upkeep::join_left_rows() {
 asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await erase_removed();
     co_await make_partitions();
+    (void)co_await write_one(shared_, erase_marks);
     co_await drop_attempts(limits);
     co_await drop_partitions(limits.ended_since);
     co_await drop_older(limits.ended_since);

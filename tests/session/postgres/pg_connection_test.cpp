@@ -277,6 +277,9 @@ protected:
         if (database_) {
             sql_.emplace(database_->url());
             (*sql_)("CREATE TABLE public.t (v bigint UNIQUE)");
+            (*sql_)("CREATE SCHEMA agui");
+            (*sql_)("CREATE TABLE agui.commit_marks (writer bigint, slot bigint, mark bigint, "
+                    "at timestamptz DEFAULT now(), PRIMARY KEY (writer, slot))");
             pool_.emplace(
                 context().get_executor(), *target_, pg_pool::settings{.size = 1, .prepares = true}
             );
