@@ -266,9 +266,14 @@ void pg_connection::send(std::vector<pg_statement>& statements) {
     }
 }
 
+// With TLS, more than once: libpq reads 8 KB at least, a record may have 16 KB, and what is left of
+// it does not make the socket readable.
 void pg_connection::read_input() {
-    if (PQconsumeInput(handle_->connection) != 1) {
-        lose_to("");
+    const int times = PQsslInUse(handle_->connection) != 0 ? 3 : 1;
+    for (int i = 0; i < times; ++i) {
+        if (PQconsumeInput(handle_->connection) != 1) {
+            lose_to("");
+        }
     }
 }
 

@@ -181,6 +181,11 @@ void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable)
             if (is_committed) {
                 log.durable = std::max(log.durable, durable);
                 log.end = std::max(log.end, durable);
+                if (entries.has_failed && durable != 0) {
+                    // The commit has looked where the log ends, and gone on there.
+                    log.durable = log.end = durable;
+                    log.has_failed = log.may_be_there = false;
+                }
             } else if (!log.has_failed) {
                 // What came meanwhile followed entries that are not there, unless there were none.
                 const bool has_gap =

@@ -1,6 +1,7 @@
 #include "session/postgres/pg_watches.hpp"
 
 #include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_payload.hpp"
 
 #include "session/base/change_signal.hpp"
 
@@ -9,7 +10,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -41,54 +41,6 @@ constexpr const char* notify = "SELECT pg_notify($1, $2)";
 constexpr const char* notify_all = "SELECT pg_notify(channel, payload) FROM unnest($1, $2) "
                                    "AS n(channel, payload)";
 constexpr const char* all_channel = "agui_all";
-
-// Ids need not be UTF-8, as a payload must be; "-" stands for none.
-std::string as_hex(std::string_view bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    for (const char each : bytes) {
-        const auto value = static_cast<unsigned char>(each);
-        text += digits[value >> 4U];
-        text += digits[value & 0xfU];
-    }
-    return text;
-}
-
-std::optional<std::string> from_hex(std::string_view text) {
-    if (text.size() % 2 != 0) {
-        return std::nullopt;
-    }
-    std::string bytes;
-    for (std::size_t i = 0; i < text.size(); i += 2) {
-        unsigned value = 0;
-        const char* const end = text.data() + i + 2;
-        const auto read = std::from_chars(text.data() + i, end, value, 16);
-        if (read.ec != std::errc() || read.ptr != end) {
-            return std::nullopt;
-        }
-        bytes += static_cast<char>(value);
-    }
-    return bytes;
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-    std::vector<std::string_view> words;
-    for (;;) {
-        const std::size_t end = text.find(' ');
-        words.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return words;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
-
-std::optional<std::int64_t> number_in(std::string_view text) {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
-}
 
 } // namespace
 
@@ -175,10 +127,7 @@ std::unique_ptr<run_watch> pg_watches::watch(std::int64_t run, asio::any_io_exec
 }
 
 asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {
-    const std::string payload =
-        "stop " + std::to_string(gateway_.id()) + ' ' + as_hex(request.key.principal) + ' ' +
-        as_hex(request.key.thread_id) + ' ' + (request.run_id ? as_hex(*request.run_id) : "-") +
-        ' ' + as_hex(request.reason);
+    const std::string payload = payload_of(request, gateway_.id());
     if (payload.size() > payload_max) {
         co_return failure{errc::invalid_input, "the ids of the thread and its run are too long"};
     }
@@ -429,20 +378,10 @@ void pg_watches::tell_readers(std::int64_t run, std::int64_t gateway, std::size_
 }
 
 void pg_watches::on_stop(std::string_view payload) {
-    const std::vector<std::string_view> words = words_of(payload);
     peer_handler* const handler = handler_.load();
-    if (words.size() != 6 || handler == nullptr) {
-        return;
-    }
-    const auto from = number_in(words[1]);
-    const auto principal = from_hex(words[2]);
-    const auto thread_id = from_hex(words[3]);
-    const auto run_id = words[4] == "-" ? std::optional<std::string>() : from_hex(words[4]);
-    const auto reason = from_hex(words[5]);
-    const bool is_readable =
-        from && principal && thread_id && reason && (words[4] == "-" || run_id);
-    if (is_readable && *from != gateway_.id()) {
-        handler->on_stop_request({{*principal, *thread_id}, run_id, *reason});
+    const std::optional<sent_stop> sent = stop_in(payload);
+    if (sent && handler != nullptr && sent->gateway != gateway_.id()) {
+        handler->on_stop_request(sent->request);
     }
 }
 

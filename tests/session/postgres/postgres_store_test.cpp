@@ -179,6 +179,50 @@ TEST_F(PostgresStore, RefusesEntriesThatDoNotFollow) {
     );
 }
 
+TEST_F(PostgresStore, ALogGoesOnAfterItsLastDurableEntry) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    const std::int64_t healthy = begin(*store, thread_1, "run_2", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 1, {"a"}), observer, nullptr);
+    EXPECT_TRUE(observer->wait_durable(1));
+    const std::int64_t day = number >> 40;
+    const std::string partition = "agui.log_rows_" + std::to_string(day);
+    const auto detach = [&] {
+        sql("ALTER TABLE agui.log_rows DETACH PARTITION " + partition);
+    };
+    const auto attach = [&] {
+        sql("ALTER TABLE agui.log_rows ATTACH PARTITION " + partition + " FOR VALUES FROM (" +
+            std::to_string(day << 40) + ") TO (" + std::to_string((day + 1) << 40) + ")");
+    };
+    detach();
+    store->append_log(slice_of(number, 2, {"lost"}), observer, nullptr);
+    EXPECT_TRUE(observer->wait_failed());
+    const auto later = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 3, {"too late"}), later, nullptr);
+    EXPECT_TRUE(later->wait_failed());
+    attach();
+
+    const auto again = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 2, {"b"}), again, nullptr);
+    EXPECT_TRUE(again->wait_durable(2));
+
+    detach();
+    store->append_log(slice_of(number, 3, {"lost"}), again, nullptr);
+    EXPECT_TRUE(again->wait_failed());
+    attach();
+    done(store->commit(thread_1, {}, slice_of(number, 3, {"c"})));
+    const auto last = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 4, {"d"}), last, nullptr);
+    store->append_log(slice_of(healthy, 1, {"x"}), nullptr, nullptr);
+    EXPECT_TRUE(last->wait_durable(4));
+    EXPECT_EQ(
+        frames_of(get(store->read_log(number, 0, 10))),
+        (std::vector<std::string>{"a", "b", "c", "d"})
+    );
+    EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 1U);
+}
+
 TEST_F(PostgresStore, ACommitTakesWhatWasAppendedBefore) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);

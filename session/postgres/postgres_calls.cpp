@@ -1,0 +1,338 @@
+// The calls of the store: each is its statements, and what their rows mean.
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/postgres_store.hpp"
+#include "session/postgres/postgres_submit.hpp"
+#include "session/store/thread_views.hpp"
+
+#include <boost/system/system_error.hpp>
+
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+asio::awaitable<result<postgres_store::rows>>
+postgres_store::read(std::function<pg_batch()> statements) {
+    return on_store<rows>(
+        [this, statements = std::move(statements)]() -> asio::awaitable<result<rows>> {
+            co_return co_await read_at_once(shared_, statements);
+        }
+    );
+}
+
+asio::awaitable<result<lease_ptr>> postgres_store::acquire(thread_key key, std::string run_id) {
+    return on_store<lease_ptr>([this, key = std::move(key), run_id = std::move(run_id)] {
+        return leases_.acquire(key, run_id);
+    });
+}
+
+void postgres_store::release(const lease_ptr& held) noexcept { leases_.release(held); }
+
+asio::awaitable<result<std::optional<thread_holder>>> postgres_store::holder(thread_key key) {
+    return on_store<std::optional<thread_holder>>([this, key = std::move(key)] {
+        return leases_.holder(key);
+    });
+}
+
+asio::awaitable<result<std::optional<thread_record>>>
+postgres_store::decode(thread_key key, pg_thread_rows found) {
+    std::string reason;
+    try {
+        co_return co_await read_thread(std::move(key), std::move(found), log_);
+    } catch (const boost::system::system_error&) {
+        throw; // The caller was cancelled.
+    } catch (const std::runtime_error& error) {
+        reason = error.what();
+    }
+    log_.log(log_level::error, "a stored thread cannot be read", {{"reason", reason}});
+    co_return store_cannot_be_used();
+}
+
+asio::awaitable<result<std::optional<thread_record>>> postgres_store::load(thread_key key) {
+    auto found = co_await read([key] { return select_thread(key, std::nullopt); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return co_await decode(std::move(key), thread_rows(std::move(*found)));
+}
+
+asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std::string run_id) {
+    auto found = co_await read([key, run_id] { return select_thread(key, run_id); });
+    if (!found) {
+        co_return found.error();
+    }
+    const pg_thread_rows rows_found = thread_rows(std::move(*found));
+    view seen;
+    seen.run = first_run(rows_found.run);
+    if (!seen.run) {
+        auto thread = co_await decode(std::move(key), rows_found);
+        if (!thread) {
+            co_return thread.error();
+        }
+        seen.thread = std::move(*thread);
+    }
+    co_return seen;
+}
+
+asio::awaitable<result<std::optional<thread_summary>>> postgres_store::summary(thread_key key) {
+    auto found = co_await on_store<std::optional<thread_summary>>(
+        [this, key]() -> asio::awaitable<result<std::optional<thread_summary>>> {
+            std::optional<thread_summary> read = read_summary(
+                key, co_await read_at_once(shared_, [key] { return select_summary(key); })
+            );
+            if (read) {
+                const auto by = co_await leases_.holder(key);
+                read->active_run_id = by && *by ? (*by)->run_id : std::string();
+            }
+            co_return read;
+        }
+    );
+    co_return found;
+}
+
+asio::awaitable<result<std::optional<json_text>>> postgres_store::state(thread_key key) {
+    const auto found = co_await read([key] { return select_state(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_state(*found);
+}
+
+asio::awaitable<result<std::optional<std::vector<pending_call>>>>
+postgres_store::pending_calls(thread_key key) {
+    const auto found = co_await read([key] { return select_pending_calls(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_pending_calls(*found);
+}
+
+asio::awaitable<result<std::optional<std::vector<branch_summary>>>>
+postgres_store::branches(thread_key key) {
+    const auto found = co_await read([key] { return select_branches(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    pg_branches read = read_branches(*found);
+    if (!read.is_incomplete) {
+        co_return std::move(read.found);
+    }
+    const auto whole = co_await load(key);
+    if (!whole) {
+        co_return whole.error();
+    }
+    co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
+}
+
+asio::awaitable<result<begun_run>> postgres_store::begin(
+    thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
+    lease_ptr held
+) {
+    auto what = std::make_shared<const pg_threads::beginning>(
+        std::move(key), std::move(run), pg_change(std::move(change)), seen_version, std::move(held)
+    );
+    co_return co_await on_store<begun_run>([this, what] { return threads_.begin(what); });
+}
+
+asio::awaitable<result<void>>
+postgres_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
+    auto what = std::make_shared<const pg_threads::committing>(
+        std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
+    );
+    co_return co_await on_store<void>([this, what] { return commit_and_release(what); });
+}
+
+asio::awaitable<result<void>>
+postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing> what) {
+    const std::int64_t gateway = gateway_.id();
+    std::exception_ptr failed;
+    result<void> outcome;
+    try {
+        outcome = co_await threads_.commit(what);
+    } catch (const pg_error& error) {
+        failed = std::current_exception();
+        if (error.is_fenced()) {
+            gateway_.lose(gateway); // First: the lease is lost, and not given back.
+        }
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (what->by.releases) {
+        leases_.release(what->by.held); // Unless the commit has.
+    }
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+    co_return outcome;
+}
+
+asio::awaitable<result<std::int64_t>>
+postgres_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
+    auto next = std::make_shared<const pg_queued_request>(std::move(request));
+    co_return co_await on_store<std::int64_t>([this, key = std::move(key), next, limits] {
+        return threads_.enqueue(key, next, limits);
+    });
+}
+
+asio::awaitable<result<std::vector<queued_request>>> postgres_store::queued(thread_key key) {
+    const auto found = co_await read([key = std::move(key)] { return select_queued(key); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_queued(*found, log_);
+}
+
+asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int64_t number) {
+    return on_store<bool>([this, key = std::move(key), number] {
+        return threads_.withdraw(key, number);
+    });
+}
+
+void postgres_store::append_log(
+    const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
+) {
+    logs_.append(slice, observer, held);
+}
+
+asio::awaitable<result<std::vector<log_entry>>>
+postgres_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    const auto found = co_await on_store<rows>(
+        [this, run_number, after, limit]() -> asio::awaitable<result<rows>> {
+            co_await logs_.flush(run_number);
+            co_return co_await read_at_once(shared_, [run_number, after, limit] {
+                return select_log(run_number, after, limit);
+            });
+        }
+    );
+    if (!found) {
+        co_return found.error();
+    }
+    co_return session::read_log(*found, after, limit);
+}
+
+void postgres_store::keep_attempt(failed_attempt attempt) { attempts_.keep(std::move(attempt)); }
+
+asio::awaitable<result<std::vector<failed_attempt>>>
+postgres_store::failed_attempts(std::int64_t run_number) {
+    return on_store<std::vector<failed_attempt>>(
+        [this, run_number]() -> asio::awaitable<result<std::vector<failed_attempt>>> {
+            co_await attempts_.flush();
+            co_return read_attempts(co_await read_at_once(shared_, [run_number] {
+                return select_attempts(run_number);
+            }));
+        }
+    );
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::read_run(std::function<pg_statement()> statement) {
+    const auto found = co_await read([statement = std::move(statement)] {
+        pg_batch batch;
+        batch.push_back(statement());
+        return batch;
+    });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return first_run(found->at(0));
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::find_run(thread_key key, std::string run_id) {
+    return read_run([key = std::move(key), run_id = std::move(run_id)] {
+        return find_run_by_id(key, run_id);
+    });
+}
+
+asio::awaitable<result<std::optional<run_record>>>
+postgres_store::find_run_by_key(thread_key key, std::string idempotency_key) {
+    return read_run([key = std::move(key), idempotency_key = std::move(idempotency_key)] {
+        return find_run_by_idempotency(key, idempotency_key);
+    });
+}
+
+asio::awaitable<result<std::optional<run_record>>> postgres_store::latest_run(thread_key key) {
+    return read_run([key = std::move(key)] { return find_latest_run(key); });
+}
+
+asio::awaitable<result<thread_page>> postgres_store::list(thread_query query) {
+    auto page =
+        co_await on_store<thread_page>([this, query]() -> asio::awaitable<result<thread_page>> {
+            const result<pg_batch> statements = select_page(query, gateway_.id());
+            if (!statements) {
+                co_return statements.error();
+            }
+            co_return read_page(query, co_await read_at_once(shared_, [&statements] {
+                                    return *statements;
+                                }));
+        });
+    if (page) {
+        for (thread_summary& summary : page->threads) {
+            if (auto here = leases_.run_here(summary.key)) {
+                summary.active_run_id = std::move(*here);
+            }
+        }
+    }
+    co_return page;
+}
+
+asio::awaitable<result<std::vector<session_event>>>
+postgres_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
+    const auto found = co_await read([key = std::move(key), after, limit] {
+        return select_events(key, after, limit);
+    });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_events(*found);
+}
+
+asio::awaitable<result<bool>> postgres_store::remove(thread_key key) {
+    return on_store<bool>([this, key = std::move(key)]() -> asio::awaitable<result<bool>> {
+        co_await attempts_.flush();
+        result<bool> removed = co_await threads_.remove(key);
+        if (removed && *removed) {
+            try {
+                co_await upkeep_.erase_removed();
+            } catch (const std::runtime_error& error) {
+                // The thread is already invisible; drop_logs() does the rest.
+                note_failure(error.what());
+            }
+        }
+        co_return removed;
+    });
+}
+
+asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(lease_ptr held) {
+    return on_store<std::vector<orphan>>([this, held = std::move(held)] {
+        return threads_.orphans(held);
+    });
+}
+
+asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_orphans(std::size_t limit) {
+    return on_store<std::vector<lease_ptr>>([this, limit] { return leases_.claim_orphans(limit); });
+}
+
+asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
+    return on_store<void>([this, request = std::move(request)] {
+        return watches_.request_stop(request);
+    });
+}
+
+std::unique_ptr<run_watch>
+postgres_store::watch(std::int64_t run_number, asio::any_io_executor executor) {
+    return watches_.watch(run_number, std::move(executor));
+}
+
+asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
+    return on_store<void>([this, limits]() -> asio::awaitable<result<void>> {
+        co_await attempts_.flush();
+        co_await upkeep_.drop_logs(limits);
+        co_return result<void>();
+    });
+}
+
+} // namespace agui::session
