@@ -299,7 +299,7 @@ start_target() {
             write_gateway_config "$port" "sqlite:$work/bench.db"
         elif [ "$target" = postgres ] || [ "$target" = elsewhere ]; then
             fresh_database || return 1
-            write_gateway_config "$port" "${database_url/postgres?/bench?}"
+            write_gateway_config "$port" "${database_url/\/postgres\?/\/bench?}"
         else
             write_gateway_config "$port" "memory:"
         fi
