@@ -15,16 +15,19 @@ using clock = std::chrono::steady_clock;
 // The server ends a statement after 20 s, a wait for a lock after 5 s, and a transaction whose
 // gateway says nothing after 5 s, so that a process that stands still holds no lock. What a commit
 // waits for is never less than the disk, unless the operator has asked for more.
-constexpr const char* settings =
-    "SELECT set_config('search_path', 'pg_catalog', true), "
-    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '5000', true), "
-    "set_config('idle_in_transaction_session_timeout', '5000', true), "
-    "set_config('synchronous_commit', CASE WHEN $1 THEN 'off' "
-    "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "
-    "ELSE current_setting('synchronous_commit') END, true)";
+#define AGUI_PG_SETTINGS                                                                           \
+    "SELECT set_config('search_path', 'pg_catalog', true), "                                       \
+    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '5000', true), "   \
+    "set_config('idle_in_transaction_session_timeout', '5000', true), "                            \
+    "set_config('synchronous_commit', CASE WHEN $1 THEN 'off' "                                    \
+    "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "                                \
+    "ELSE current_setting('synchronous_commit') END, true)"
+constexpr const char* settings = AGUI_PG_SETTINGS;
+// In one statement: each costs some microseconds on both sides, and most transactions are the log
+// entries of a few milliseconds.
+constexpr const char* settings_and_enter = AGUI_PG_SETTINGS ", agui.enter($2)";
 constexpr const char* settings_of_read = "SELECT set_config('search_path', 'pg_catalog', true), "
                                          "set_config('statement_timeout', '20000', true)";
-constexpr const char* enter = "SELECT agui.enter($1)";
 // Not the transaction's number (pg_xact_status): after a crash the server gives the numbers of what
 // was not yet on the disk to other transactions.
 constexpr const char* leave_mark =
@@ -44,11 +47,11 @@ asio::awaitable<std::vector<pg_rows>> pg_transaction::execute(pg_batch statement
     return (*lent_)->execute(std::move(statements), clock::now() + answer_time_max);
 }
 
-void pg_transaction::begin(pg_batch& to, const char* how) const {
-    to.emplace_back(how);
-    to.emplace_back(settings, purpose_.relaxed);
+void pg_transaction::set_up(pg_batch& to) const {
     if (purpose_.gateway != 0) {
-        to.emplace_back(enter, purpose_.gateway);
+        to.emplace_back(settings_and_enter, purpose_.relaxed, purpose_.gateway);
+    } else {
+        to.emplace_back(settings, purpose_.relaxed);
     }
 }
 
@@ -72,7 +75,8 @@ std::vector<pg_rows> inner(std::vector<pg_rows> all, std::size_t before, std::si
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::read(pg_batch statements) {
     pg_batch all;
-    begin(all, "BEGIN");
+    all.emplace_back("BEGIN");
+    set_up(all);
     mark_.emplace(pool_.marks());
     all.emplace_back(leave_mark, mark_->writer(), mark_->slot(), mark_->value());
     const std::size_t before = all.size();
@@ -124,12 +128,11 @@ asio::awaitable<bool> pg_transaction::was_committed() {
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::write_at_once(pg_batch statements) {
     pg_batch all;
-    begin(all, "BEGIN");
-    const std::size_t before = all.size();
+    // Without BEGIN and COMMIT: a batch is a transaction.
+    set_up(all);
     append(all, std::move(statements));
-    all.emplace_back("COMMIT");
     std::vector<pg_rows> results = co_await execute(std::move(all));
-    co_return inner(std::move(results), before, 1);
+    co_return inner(std::move(results), 1, 0);
 }
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::read_at_once(pg_batch statements) {

@@ -57,7 +57,7 @@ public:
 
 private:
     boost::asio::awaitable<std::vector<pg_rows>> execute(pg_batch statements);
-    void begin(pg_batch& to, const char* how) const;
+    void set_up(pg_batch& to) const;
     boost::asio::awaitable<bool> was_committed();
 
     pg_pool& pool_;

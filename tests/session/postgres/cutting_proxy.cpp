@@ -101,7 +101,7 @@ bool cutting_proxy::pass_request(int client, int server) {
     if (request.empty()) {
         return false;
     }
-    const bool is_due = how_ != cut::never && request.find("COMMIT") != std::string::npos &&
+    const bool is_due = how_ != cut::never && request.find(other_) != std::string::npos &&
                         request.find(word_) != std::string::npos;
     if (!is_due || left_.fetch_sub(1) <= 0) {
         return write_all(server, request);

@@ -10,12 +10,13 @@
 namespace agui::test {
 
 /// Passes on what goes between clients and the server, on a socket in a folder of its own, until a
-/// client sends COMMIT as text (so that it must not be prepared): then it cuts that connection.
+/// client sends a transaction's end with some words (so that they must not be prepared): then it
+/// cuts that connection.
 class cutting_proxy {
 public:
     enum class cut {
         never,
-        before, ///< The server never sees the COMMIT.
+        before, ///< The server never sees it.
         after   ///< It has answered, but the client does not see it.
     };
 
@@ -27,9 +28,10 @@ public:
 
     /// The folder of its socket.
     [[nodiscard]] std::string folder() const { return folder_.path().string(); }
-    /// The next `count` COMMITs that come with `word` in the same batch are cut.
-    void set(cut how, int count, std::string word = {}) {
+    /// The next `count` requests that have both words are cut.
+    void set(cut how, int count, std::string word = {}, std::string other = "COMMIT") {
         word_ = std::move(word);
+        other_ = std::move(other);
         how_ = how;
         left_ = count;
     }
@@ -43,7 +45,8 @@ private:
 
     temporary_folder folder_;
     const std::string server_;
-    std::string word_; ///< Changed only while nothing is under way.
+    std::string word_; ///< Changed only while nothing is under way, as the other.
+    std::string other_;
     std::atomic<cut> how_{cut::never};
     std::atomic<int> left_{0};
     std::atomic<int> cuts_{0};

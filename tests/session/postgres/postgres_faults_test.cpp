@@ -112,7 +112,7 @@ TEST_P(PostgresCuts, ARequestIsQueuedOnce) {
 TEST_P(PostgresCuts, EntriesAreWrittenOnce) {
     const std::int64_t number = begin(*store_, thread_1, "run_1", nullptr);
     const auto observer = std::make_shared<recording_observer>();
-    proxy_->set(GetParam(), 3, "agui.log_rows");
+    proxy_->set(GetParam(), 3, "INSERT INTO agui.log_rows", "");
     for (std::uint64_t i = 1; i <= 5; ++i) {
         store_->append_log(slice_of(number, i, {std::to_string(i)}), observer, nullptr);
         EXPECT_TRUE(observer->wait_durable(i));
@@ -125,7 +125,7 @@ TEST_P(PostgresCuts, EntriesAreWrittenOnce) {
 }
 
 TEST_P(PostgresCuts, AThreadIsAcquiredAndReleasedOnce) {
-    proxy_->set(GetParam(), 2, "agui.leases");
+    proxy_->set(GetParam(), 2, "agui.leases AS l (principal", "");
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     EXPECT_TRUE(held->is_held());
     EXPECT_EQ(sql("SELECT count(*) FROM agui.leases"), "1");
