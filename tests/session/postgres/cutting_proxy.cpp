@@ -96,14 +96,18 @@ void cutting_proxy::pass(int client) {
     ::close(client);
 }
 
+bool cutting_proxy::is_due(const std::string& request) {
+    const std::lock_guard lock(mutex_);
+    return how_ != cut::never && request.find(other_) != std::string::npos &&
+           request.find(word_) != std::string::npos;
+}
+
 bool cutting_proxy::pass_request(int client, int server) {
     const std::string request = read_some(client);
     if (request.empty()) {
         return false;
     }
-    const bool is_due = how_ != cut::never && request.find(other_) != std::string::npos &&
-                        request.find(word_) != std::string::npos;
-    if (!is_due || left_.fetch_sub(1) <= 0) {
+    if (!is_due(request) || left_.fetch_sub(1) <= 0) {
         return write_all(server, request);
     }
     ++cuts_;

@@ -3,6 +3,7 @@
 #include "tests/support/temporary_folder.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,7 @@ public:
     [[nodiscard]] std::string folder() const { return folder_.path().string(); }
     /// The next `count` requests that have both words are cut.
     void set(cut how, int count, std::string word = {}, std::string other = "COMMIT") {
+        const std::lock_guard lock(mutex_);
         word_ = std::move(word);
         other_ = std::move(other);
         how_ = how;
@@ -40,12 +42,14 @@ public:
 private:
     void accept();
     void pass(int client);
+    [[nodiscard]] bool is_due(const std::string& request);
     /// False: the connection is over.
     bool pass_request(int client, int server);
 
     temporary_folder folder_;
     const std::string server_;
-    std::string word_; ///< Changed only while nothing is under way, as the other.
+    std::mutex mutex_;
+    std::string word_; ///< Under mutex_, as the other.
     std::string other_;
     std::atomic<cut> how_{cut::never};
     std::atomic<int> left_{0};
