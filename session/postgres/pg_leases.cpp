@@ -9,7 +9,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -77,6 +79,9 @@ pg_leases::pg_leases(pg_shared& shared, pg_gateway& gateway)
     : shared_(shared), gateway_(gateway), writer_timer_(shared.context) {}
 
 asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::string run_id) {
+    while (const auto ending = ending_of(key)) {
+        co_await ending->async_wait(asio::as_tuple(asio::use_awaitable));
+    }
     {
         const std::lock_guard lock(mutex_);
         const auto [place, is_new] = here_.try_emplace(key);
@@ -173,12 +178,16 @@ asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_k
 
 asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::size_t limit) {
     co_await gateway_.fence_expired();
-    std::size_t held_here = 0;
+    // These may be among the first. Most of them will have ended soon, and their threads must not
+    // be held then: the next run may want them at once.
+    std::set<thread_key> held_here;
     {
         const std::lock_guard lock(mutex_);
-        held_here = here_.size(); // These may be among the first.
+        for (const auto& [key, by] : here_) {
+            held_here.insert(key);
+        }
     }
-    const std::size_t most = std::min(limit, std::size_t{1'000'000}) + held_here;
+    const std::size_t most = std::min(limit, std::size_t{1'000'000}) + held_here.size();
     const auto results = co_await read_at_once(shared_, [most, gateway = gateway_.id()] {
         pg_batch batch;
         batch.emplace_back(threads_with_orphans, gateway, most);
@@ -188,11 +197,15 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
     std::vector<lease_ptr> claimed;
     for (std::size_t i = 0; i < rows.size() && claimed.size() < limit; ++i) {
         const thread_key key{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
-        if (!run_here(key)) {
-            // Of several processes, one gets it.
-            if (auto held = co_await acquire(key, {})) {
-                claimed.push_back(std::move(*held));
-            }
+        if (held_here.contains(key) || run_here(key)) {
+            continue;
+        }
+        // Of several processes, one gets it. The run may have ended since it was listed.
+        auto held = co_await acquire(key, {});
+        if (held && (*held)->found_orphans()) {
+            claimed.push_back(std::move(*held));
+        } else if (held) {
+            release(*held);
         }
     }
     co_return claimed;
@@ -208,7 +221,7 @@ void pg_leases::release(const lease_ptr& held) noexcept {
         return;
     }
     released_.push_back({held, found->second.run_number});
-    here_.erase(found);
+    erase(found);
     wake_writer();
 }
 
@@ -288,9 +301,35 @@ void pg_leases::released_by_commit(const lease_ptr& held) noexcept {
         const std::lock_guard lock(mutex_);
         const auto found = here_.find(held->key());
         if (found != here_.end() && found->second.held == held) {
-            here_.erase(found);
+            erase(found);
         }
     }
+}
+
+void pg_leases::ends_with_commit(const lease_ptr& held) {
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(held->key());
+    if (found != here_.end() && found->second.held == held) {
+        found->second.ending = std::make_shared<asio::steady_timer>(
+            shared_.context, asio::steady_timer::time_point::max()
+        );
+    }
+}
+
+std::shared_ptr<asio::steady_timer> pg_leases::ending_of(const thread_key& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(key);
+    return found == here_.end() ? nullptr : found->second.ending;
+}
+
+// With the mutex held. Those who wait are woken on the store's thread, where the timer belongs.
+void pg_leases::erase(std::map<thread_key, entry>::iterator gone) {
+    if (gone->second.ending) {
+        asio::post(shared_.context, [timer = gone->second.ending] {
+            timer->expires_at(asio::steady_timer::time_point::min());
+        });
+    }
+    here_.erase(gone);
 }
 
 void pg_leases::set_begun(
@@ -312,7 +351,7 @@ void pg_leases::lose(const lease_ptr& held) {
         const std::lock_guard lock(mutex_);
         const auto found = here_.find(held->key());
         if (found != here_.end() && found->second.held == held) {
-            here_.erase(found);
+            erase(found);
         }
     }
     held->set_lost();
@@ -325,7 +364,7 @@ void pg_leases::lose_all() {
         for (auto each = here_.begin(); each != here_.end();) {
             if (each->second.held) {
                 lost.push_back(each->second.held);
-                each = here_.erase(each);
+                erase(each++);
             } else {
                 ++each; // It is being acquired, and fails.
             }
@@ -341,6 +380,13 @@ void pg_leases::lose_all() {
 void pg_leases::close() noexcept {
     is_closed_ = true;
     writer_timer_.cancel();
+}
+
+bool pg_leases::has_run(std::int64_t run) const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(here_, [&](const auto& one) {
+        return one.second.run_number == run;
+    });
 }
 
 std::optional<thread_holder> pg_leases::holder_here(const thread_key& key) const {

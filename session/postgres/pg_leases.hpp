@@ -42,6 +42,9 @@ public:
     /// Those that are released so far.
     [[nodiscard]] boost::asio::awaitable<void> flush();
 
+    /// A transaction that deletes the lease is under way: who asks for the thread here waits until
+    /// it is released, because others may see sooner that the run has ended.
+    void ends_with_commit(const lease_ptr& held);
     /// The lease is deleted by the transaction that was committed.
     void released_by_commit(const lease_ptr& held) noexcept;
     void set_begun(const lease_ptr& held, std::int64_t run_number, node_index first_own_message);
@@ -55,6 +58,8 @@ public:
     [[nodiscard]] std::optional<thread_holder> holder_here(const thread_key& key) const;
     /// Nullopt: nobody holds the thread in this process. Any thread.
     [[nodiscard]] std::optional<std::string> run_here(const thread_key& key) const;
+    /// Whether a run of that number holds its thread in this process. Any thread.
+    [[nodiscard]] bool has_run(std::int64_t run) const;
     /// The number of the run that begun with this lease; 0: none.
     [[nodiscard]] std::int64_t run_of(const lease_ptr& held) const;
 
@@ -72,6 +77,7 @@ private:
         lease_ptr held; ///< Null: it is being acquired.
         std::int64_t run_number = 0;
         node_index first_own_message = no_node;
+        std::shared_ptr<boost::asio::steady_timer> ending; ///< Cancelled when the lease is gone.
     };
     struct answer {
         std::optional<std::uint64_t> token;
@@ -84,6 +90,8 @@ private:
     acquire_in_table(thread_key key, std::string run_id);
     [[nodiscard]] boost::asio::awaitable<answer>
     ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
+    [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
+    void erase(std::map<thread_key, entry>::iterator gone);
     void wake_writer();
 
     pg_shared& shared_;

@@ -174,7 +174,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     const std::int64_t ended = ended_run(change);
     if (is_done && ended != 0) {
         parts_.logs.close(ended);
-        parts_.watches.forget(ended);
+        parts_.watches.end(ended);
         parts_.upkeep.join_rows_of(ended);
     }
     co_return *outcome;

@@ -111,9 +111,12 @@ private:
     std::size_t readers_ = 0; // Under the table's mutex.
 };
 
-pg_watches::pg_watches(pg_shared& shared, pg_gateway& gateway)
+pg_watches::pg_watches(
+    pg_shared& shared, pg_gateway& gateway, std::function<bool(std::int64_t run)> holds
+)
     : shared_(shared),
       gateway_(gateway),
+      holds_(std::move(holds)),
       table_(std::make_shared<watch_table>(*this)),
       timer_(shared.context) {}
 
@@ -197,7 +200,8 @@ asio::awaitable<void> pg_watches::work() {
             const std::lock_guard lock(table_->mutex);
             has_changes = !table_->changed.empty();
         }
-        const bool has_work = (has_changes || must_look_) && gateway_.id() != 0;
+        const bool has_work =
+            (has_changes || must_look_ || !notices_.empty()) && gateway_.id() != 0;
         if (!has_work || has_failed) {
             timer_.expires_after(
                 has_failed ? std::chrono::milliseconds(pause_after_failure)
@@ -214,6 +218,7 @@ asio::awaitable<void> pg_watches::work() {
                 co_await read_followers();
             }
             co_await write_changes();
+            co_await write_notices();
         } catch (const pg_error&) {
             has_failed = true;
         } catch (const pg_unavailable&) {
@@ -358,8 +363,49 @@ void pg_watches::on_log(std::int64_t run) {
     }
 }
 
+void pg_watches::tell(std::int64_t run, std::int64_t gateway) {
+    notices_.emplace(run, gateway);
+    wake();
+}
+
+void pg_watches::end(std::int64_t run) {
+    if (const auto found = followers_.find(run); found != followers_.end()) {
+        for (const auto& [gateway, readers] : found->second) {
+            tell(run, gateway);
+        }
+        followers_.erase(found);
+    }
+}
+
+asio::awaitable<void> pg_watches::write_notices() {
+    const auto notices = std::exchange(notices_, {});
+    if (notices.empty()) {
+        co_return;
+    }
+    (void)co_await write_at_once(shared_, {}, [&notices] {
+        std::vector<std::string> texts;
+        for (const auto& [run, gateway] : notices) {
+            texts.push_back("agui_gw_" + std::to_string(gateway));
+            texts.push_back("log " + std::to_string(run));
+        }
+        std::vector<pg_text> channels;
+        std::vector<pg_text> payloads;
+        for (std::size_t i = 0; i < texts.size(); i += 2) {
+            channels.push_back({texts[i]});
+            payloads.push_back({texts[i + 1]});
+        }
+        pg_batch batch;
+        batch.emplace_back(notify_all, channels, payloads);
+        return batch;
+    });
+}
+
 // Below 0: it follows the run no longer.
 void pg_watches::on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers) {
+    if (readers >= 0 && !holds_(run)) {
+        tell(run, gateway); // It has ended meanwhile.
+        return;
+    }
     if (readers >= 0) {
         followers_[run][gateway] = static_cast<std::size_t>(readers);
     } else if (const auto found = followers_.find(run); found != followers_.end()) {

@@ -11,12 +11,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
@@ -28,8 +30,8 @@ namespace agui::session {
 /// set_handler().
 class pg_watches final : public pg_listener::receiver {
 public:
-    /// The arguments must outlive this.
-    pg_watches(pg_shared& shared, pg_gateway& gateway);
+    /// `holds` says whether this process has a run. The arguments must outlive this.
+    pg_watches(pg_shared& shared, pg_gateway& gateway, std::function<bool(std::int64_t run)> holds);
     ~pg_watches() override;
 
     /// As store::watch(). Any thread.
@@ -42,8 +44,9 @@ public:
 
     /// Adds the notifications of the processes that follow one of the runs, which are this one's.
     void add_notifications(const std::vector<std::int64_t>& runs, pg_batch& to) const;
-    /// The run has ended or is no longer here.
-    void forget(std::int64_t run) { followers_.erase(run); }
+    /// The run has ended, and is no longer held here. Notifies those that follow it: a process that
+    /// began to follow it while its end was being committed was not told by that.
+    void end(std::int64_t run);
 
     /// The channels of a gateway of that number.
     [[nodiscard]] static std::vector<std::string> channels_of(std::int64_t gateway);
@@ -68,16 +71,20 @@ private:
     void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers);
     void on_stop(std::string_view payload);
     void tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers);
+    void tell(std::int64_t run, std::int64_t gateway);
     boost::asio::awaitable<void> write_changes();
+    boost::asio::awaitable<void> write_notices();
     boost::asio::awaitable<void> read_followers();
     void wake() { timer_.cancel(); }
 
     pg_shared& shared_;
     pg_gateway& gateway_;
     std::atomic<peer_handler*> handler_{nullptr};
+    const std::function<bool(std::int64_t run)> holds_;
     const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
     /// Of runs of this process: which processes follow it, and how many readers they have.
     std::map<std::int64_t, std::map<std::int64_t, std::size_t>> followers_;
+    std::set<std::pair<std::int64_t, std::int64_t>> notices_; ///< Runs, and whom to tell of them.
     bool must_look_ = false;
     std::uint64_t heard_ = 0; ///< Notifications about followers.
     boost::asio::steady_timer timer_;

@@ -150,6 +150,9 @@ postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing>
     const std::int64_t gateway = gateway_.id();
     std::exception_ptr failed;
     result<void> outcome;
+    if (what->by.releases && what->by.held) {
+        leases_.ends_with_commit(what->by.held);
+    }
     try {
         outcome = co_await threads_.commit(what);
     } catch (const pg_error& error) {

@@ -30,7 +30,7 @@ postgres_store::postgres_store(const postgres_settings& settings)
       shared_{context_, pool_, {.store_wait = settings.store_wait}, log_},
       gateway_(shared_, settings.lease, *this),
       leases_(shared_, gateway_),
-      watches_(shared_, gateway_),
+      watches_(shared_, gateway_, [this](std::int64_t run) { return leases_.has_run(run); }),
       logs_(
           shared_, gateway_, settings.durability == durability::relaxed,
           [this](const std::vector<std::int64_t>& runs, pg_batch& to) {
