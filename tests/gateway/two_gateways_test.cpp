@@ -220,6 +220,21 @@ TEST_P(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     }
 }
 
+// Where the run was, its next request must not find it still there.
+TEST_P(TwoGateways, TheThreadIsFreeForWhoeverHasSeenTheEndAtTheOtherOne) {
+    start_both();
+    for (int i = 0; i < 30; ++i) {
+        const std::string run_id = "r" + std::to_string(i);
+        raw_client there(a());
+        there.send(post("/agui", body_of(run_id)));
+        EXPECT_THAT(there.read_until("RUN_STARTED"), HasSubstr("200 OK")) << run_id;
+        ASSERT_TRUE(model.wait_for_calls(static_cast<std::size_t>(i) + 1));
+        const auto here = open(b(), get(events_path(run_id)));
+        model.answer({.text = "Hello"});
+        EXPECT_THAT(here->read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
+    }
+}
+
 TEST_P(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));

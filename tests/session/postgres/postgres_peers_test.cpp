@@ -2,6 +2,7 @@
 #include "tests/session/postgres/postgres_stores.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include <atomic>
@@ -73,6 +74,35 @@ TEST_F(PostgresPeers, ACommitThatReleasesFreesTheThreadForAllAtOnce) {
     EXPECT_TRUE(get(second_->acquire(thread_1, "run_2"))->is_held());
     EXPECT_FALSE(held->is_held());
     EXPECT_FALSE(held->is_lost());
+}
+
+// Looking for lost runs takes no thread from under a run that is just ending.
+TEST_F(PostgresPeers, ARunThatEndsIsNobodysOrphan) {
+    std::atomic<bool> is_over{false};
+    std::atomic<int> claimed{0};
+    asio::thread_pool pool(2);
+    const auto look = [&](store& on) -> asio::awaitable<void> {
+        while (!is_over) {
+            const auto found = co_await on.claim_orphans(10);
+            claimed += found ? static_cast<int>(found->size()) : 0;
+        }
+    };
+    asio::co_spawn(pool, look(*first_), asio::detached);
+    asio::co_spawn(pool, look(*second_), asio::detached);
+    for (int i = 0; i < 40; ++i) {
+        const std::string run_id = "run_" + std::to_string(i);
+        const auto held = run(first_->acquire(thread_1, run_id));
+        EXPECT_TRUE(held) << run_id;
+        if (!held) {
+            break;
+        }
+        const std::int64_t number = begin(*first_, thread_1, run_id, *held);
+        done(first_->commit(thread_1, end_of(number, run_id, 0), std::nullopt, {*held, true}));
+    }
+    is_over = true;
+    pool.join();
+
+    EXPECT_EQ(claimed, 0);
 }
 
 TEST_F(PostgresPeers, OfManyThatAcquireOneWins) {
