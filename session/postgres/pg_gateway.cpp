@@ -61,16 +61,19 @@ void pg_gateway::set_term(std::chrono::nanoseconds sent) {
 
 asio::awaitable<void> pg_gateway::enroll() {
     const std::vector<std::int64_t> former = former_;
-    const std::chrono::nanoseconds sent = time_since_boot();
-    const auto results = co_await write_at_once(shared_, {}, [former, lease = lease_.count()] {
-        pg_batch batch;
-        for (const std::int64_t id : former) {
-            batch.emplace_back(lock_former, id);
-            batch.emplace_back(fence_former, id);
-        }
-        batch.emplace_back(insert_gateway, lease);
-        return batch;
-    });
+    // Of the try that succeeds.
+    std::chrono::nanoseconds sent{0};
+    const auto results =
+        co_await write_at_once(shared_, {}, [former, &sent, lease = lease_.count()] {
+            sent = time_since_boot();
+            pg_batch batch;
+            for (const std::int64_t id : former) {
+                batch.emplace_back(lock_former, id);
+                batch.emplace_back(fence_former, id);
+            }
+            batch.emplace_back(insert_gateway, lease);
+            return batch;
+        });
     former_.clear();
     id_ = results.back().integer(0, 0);
     term_ = std::make_shared<lease_term>();
@@ -101,12 +104,15 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             co_return true;
         }
         const std::int64_t id = id_;
-        const std::chrono::nanoseconds sent = time_since_boot();
-        const auto results = co_await write_at_once(shared_, {}, [id, lease = lease_.count()] {
-            pg_batch batch;
-            batch.emplace_back(renew_gateway, id, lease);
-            return batch;
-        });
+        // When this try goes to the server: one that had to wait for it must not shorten the term.
+        std::chrono::nanoseconds sent{0};
+        const auto results =
+            co_await write_at_once(shared_, {}, [id, &sent, lease = lease_.count()] {
+                sent = time_since_boot();
+                pg_batch batch;
+                batch.emplace_back(renew_gateway, id, lease);
+                return batch;
+            });
         shared_.pool.set_unavailable({});
         if (results.at(0).changed() == 0) {
             lose(id);
