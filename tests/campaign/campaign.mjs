@@ -1,4 +1,5 @@
-// What the campaigns share: a model server, a server tool, clients that never give up, and the gateway between them.
+// What the campaigns share: a model server, a server tool, clients that never give up, and between them the gateway, or
+// several of them behind a router.
 // Everything that they see is written to files in a folder, which check.py reads. See README.md.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -6,9 +7,13 @@ import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+
+import { createRandom } from './random.mjs';
+import { createRouter } from './router.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 // Longer than server.drain_seconds, with a margin for a slow machine.
@@ -17,35 +22,38 @@ const stopSeconds = 60;
 export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ?? 'build/release/bin');
 
 /// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
-/// is not over, and none of them may be refused for that. The gateway is not started yet.
-export async function createCampaign({ folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false }) {
+/// is not over, and none of them may be refused for that. `gateways`: how many share the store; with more than one the
+/// clients come through a router, lose patience, and go away in the middle of a stream. `session`: lines of that section
+/// of the configuration. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
+/// started yet.
+export async function createCampaign({
+    folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false,
+    gateways = 1, session = `store = "sqlite:${path.join(folder, 'agui.db')}"`, readStore = () => {},
+}) {
     fs.mkdirSync(folder, { recursive: true });
 
     // The same seed gives the same decisions; the timing depends on the machine.
-    let randomState = Number(seed) >>> 0;
-    function random() {
-        randomState = (randomState + 0x6d2b79f5) >>> 0;
-        let t = randomState;
-        t = Math.imul(t ^ (t >>> 15), t | 1);
-        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-        return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-    }
-    const below = (n) => Math.floor(random() * n);
+    const { random, below } = createRandom(seed);
+    const several = gateways > 1;
 
-    // ---- Files. Every line has a number, which gives the order of events across files.
+    // ---- Files. Every line has a number, which gives the order of events across files, and a time in milliseconds.
 
     let lineCount = 0;
     const files = {};
     function note(file, line) {
         files[file] ??= fs.createWriteStream(path.join(folder, `${file}.jsonl`));
         lineCount += 1;
-        files[file].write(`${JSON.stringify({ n: lineCount, ...line })}\n`);
+        files[file].write(`${JSON.stringify({ n: lineCount, t: Math.round(performance.now()), ...line })}\n`);
     }
 
     // ---- The model server, and the server tool behind the gateway's webhook.
 
-    const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
+    // Through the router each request has a connection of its own.
+    const agent = new http.Agent({ keepAlive: !several, maxSockets: Infinity });
     let callCount = 0;
+    const openCalls = new Set(); ///< Model requests that are being answered.
+    const holders = new Map(); ///< For a run the gateway that has asked a model for it.
+    const saidIn = new Map(); ///< The text that the model has said for a run.
 
     function modelChunk(delta, finish = null) {
         return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
@@ -73,9 +81,27 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         return JSON.parse(text);
     }
 
-    async function answerAsModel(request, response) {
+    // Which run asks: the last message of a user names it, and an answer to a hand-off is the run after that one.
+    function runThatAsks(messages) {
+        const at = messages.findLastIndex((message) => message.role === 'user');
+        const [, thread, run] = /marker:([^/]+)\/(\w+)/.exec(messages[at].content);
+        const handed = messages.slice(at).some((message) => message.tool_calls?.some((call) => call.function.name === 'paint'));
+        return { thread, run: handed ? `${run}a` : run };
+    }
+
+    async function answerAsModel(request, response, by) {
         const { messages } = await body(request);
+        const { thread, run } = runThatAsks(messages);
+        const name = `${thread}/${run}`;
+        const open = { thread, run, by };
         note('upstream', { messages });
+        note('calls', { what: 'begin', ...open });
+        openCalls.add(open);
+        holders.set(name, by);
+        function end() {
+            if (openCalls.delete(open)) note('calls', { what: 'end', ...open });
+        }
+        response.on('close', end);
         const last = messages.at(-1);
         const asked = last.role === 'user' ? /kind:(\w+)/.exec(last.content)?.[1] : 'answered';
         let chunks = textChunks(`This is what the model says about ${messages.length} messages, word by word, for a while.`);
@@ -83,31 +109,38 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         else if (asked === 'server') chunks = [...chunks.slice(0, 3), ...callChunks('lookup', '{"city":"Ulm"}')];
         else chunks.push(modelChunk({}, 'stop'));
         response.writeHead(200, { 'content-type': 'text/event-stream' });
-        for (const chunk of chunks) {
-            await sleep(5 + below(30));
+        for (const [i, chunk] of chunks.entries()) {
+            await sleep(several ? 20 + below(100) : 5 + below(30));
             if (response.destroyed) return;
+            const text = JSON.parse(chunk.slice(6)).choices[0].delta.content ?? '';
+            saidIn.set(name, (saidIn.get(name) ?? '') + text);
+            if (i === chunks.length - 1) end(); // The gateway may ask again before this server hears that all was sent.
             response.write(chunk);
         }
         response.end('data: [DONE]\n\n');
     }
 
-    async function answerAsTool(request, response) {
+    async function answerAsTool(request, response, by) {
         const { toolCallId } = await body(request);
-        note('executed', { toolCallId });
+        note('executed', { toolCallId, by });
         counts.executed += 1;
         await sleep(20 + below(200));
         response.writeHead(200, { 'content-type': 'application/json' }).end(`{"result":"of ${toolCallId}"}`);
     }
 
     const upstream = http.createServer((request, response) => {
-        const answer = request.url.startsWith('/tool') ? answerAsTool : answerAsModel;
-        answer(request, response).catch(() => response.destroy());
+        const [, by, what] = request.url.split('/'); // Each process of a gateway has URLs of its own.
+        const answer = what === 'tool' ? answerAsTool : answerAsModel;
+        answer(request, response, by).catch((error) => {
+            if (error.code !== 'ECONNRESET') violation('the model server failed', { error: String(error) });
+            response.destroy();
+        });
     });
     upstream.keepAliveTimeout = 60_000;
     await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
     const upstreamUrl = `http://127.0.0.1:${upstream.address().port}`;
 
-    // ---- The gateway.
+    // ---- The gateways.
 
     async function freePort() {
         const probe = net.createServer();
@@ -117,24 +150,22 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         return port;
     }
 
-    const port = await freePort();
-    const database = path.join(folder, 'agui.db');
-    const config = path.join(folder, 'gateway.toml');
-    fs.writeFileSync(config, `
+    const configuration = (port, name) => `
     [server]
     listen = "127.0.0.1:${port}"
     threads = 2
     log_level = "warning"
     on_disconnect = "continue"
+    ${several ? 'heartbeat_seconds = 1' : ''}
     [session]
-    store = "sqlite:${database}"
+    ${session}
     durability = "${durability}"
     ${hasty ? 'busy_wait_ms = 60000' : ''}
     ${queue ? 'on_busy = "enqueue"' : ''}
     replay_seconds = 86400
     [models.main]
     provider = "openai"
-    base_url = "${upstreamUrl}/v1"
+    base_url = "${upstreamUrl}/${name}/v1"
     model = "m"
     [[agents]]
     id = "default"
@@ -142,73 +173,109 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     [[tools.webhook]]
     name = "lookup"
     description = "Looks something up."
-    url = "${upstreamUrl}/tool"
-    `);
+    url = "${upstreamUrl}/${name}/tool"
+    `;
 
-    let gateway;
-    let ready = Promise.resolve();
-    const logFile = fs.openSync(path.join(folder, 'gateway.log'), 'a');
+    // `name` is another one for each process: g0.3 is the third one of the first gateway.
+    const servers = [];
+    for (let i = 0; i < gateways; i += 1) {
+        const prefix = path.join(folder, several ? `gateway-${i}` : 'gateway');
+        servers.push({ index: i, port: await freePort(), name: '', launches: 0, ready: Promise.resolve(),
+            config: `${prefix}.toml`, log: `${prefix}.log`, logFile: fs.openSync(`${prefix}.log`, 'a') });
+    }
+    const gatewayOf = (name) => name?.split('.')[0];
 
     let environment = {};
-    function launch(env = environment) {
+    function launch(env = environment, which = 0) {
         environment = {};
-        gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', config],
-            { stdio: ['ignore', 'pipe', logFile], env: { ...process.env, ...env } });
-        gateway.ended = new Promise((resolve) => gateway.on('close', (code, signal) => resolve({ code, signal })));
+        const server = servers[which];
+        server.launches += 1;
+        server.name = `g${which}.${server.launches}`;
+        fs.writeFileSync(server.config, configuration(server.port, server.name));
+        const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', server.config],
+            { stdio: ['ignore', 'pipe', server.logFile], env: { ...process.env, ...env } });
+        server.process = gateway;
+        server.ended = new Promise((resolve) => gateway.on('close', (code, signal) => resolve({ code, signal })));
         const started = new Promise((resolve, reject) => {
             gateway.stdout.on('data', (data) => String(data).includes('listening on') && resolve());
-            gateway.ended.then((how) => reject(new Error(`the gateway ended: ${JSON.stringify(how)}`)));
+            server.ended.then((how) => reject(new Error(`the gateway ended: ${JSON.stringify(how)}`)));
         });
         started.catch(() => {}); // Killed before it listened: the next one is waited for.
-        ready = started;
+        server.ready = started;
     }
 
-    async function untilReady() {
+    async function untilReady(which = 0) {
+        const server = servers[which];
         for (;;) {
-            const current = ready;
+            const current = server.ready;
             await current.catch(() => sleep(5));
-            if (current === ready) return;
+            if (current === server.ready) return;
         }
     }
+
+    const router = several ? await createRouter({ servers, below }) : undefined;
 
     // ---- Clients.
 
     let stopping = false;
-    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0 };
+    const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0,
+        left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
+    let linkCount = 0;
 
     function violation(what, where) {
         note('violations', { what, ...where });
         console.error(`VIOLATION ${what} ${JSON.stringify(where).slice(0, 500)}`);
     }
 
-    // One request; calls `onFrame(sequence, data)` for each event. Resolves to the status and, if it is no stream, the JSON.
-    function exchange(method, target, sent, onFrame) {
+    // One request; calls `onFrame(sequence, data, link)` for each event, which may tell it to go away by returning
+    // true. Resolves to the status and, if it is no stream, the JSON. `link`: the connection and whose it is.
+    function exchange(method, target, sent, onFrame, { port = router?.port ?? servers[0].port, subject, patience } = {}) {
+        // Some wait for long for a gateway that says nothing: they see what it says when it wakes up.
+        patience ??= !several ? 0 : below(3) === 0 ? 30_000 : 2500;
         return new Promise((resolve, reject) => {
+            const link = {};
             const request = http.request(
                 { host: '127.0.0.1', port, method, path: target, agent,
                     headers: sent ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) } : {} },
                 (response) => {
+                    link.by = port === router?.port
+                        ? router.servedBy(response.socket.localPort) : servers.find((server) => server.port === port).name;
+                    linkCount += 1;
+                    link.number = linkCount;
+                    if (several && subject) {
+                        const { number, by } = link;
+                        note('links', { what: 'opened', link: number, by, ...subject });
+                        response.on('close', () => note('links', { what: 'closed', link: number, by, ...subject }));
+                    }
                     let rest = '';
                     response.setEncoding('utf8');
                     response.on('data', (text) => {
                         rest += text;
                         if (response.statusCode !== 200) return;
+                        let leave = false;
                         for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
                             const frame = rest.slice(0, end);
                             rest = rest.slice(end + 2);
                             const found = /^id: (\d+)\ndata: (.*)$/s.exec(frame);
-                            if (found) onFrame(Number(found[1]), found[2]);
-                            else if (frame.startsWith('data: ')) onFrame(0, frame.slice(6));
+                            if (found) leave = onFrame(Number(found[1]), found[2], link) === true || leave;
+                            else if (frame.startsWith('data: ')) onFrame(0, frame.slice(6), link);
                         }
+                        if (leave) request.destroy(new Error('left'));
                     });
                     response.on('error', reject);
                     response.on('aborted', () => reject(new Error('aborted')));
                     response.on('end', () => (response.complete
-                        ? resolve({ status: response.statusCode, text: rest })
+                        ? resolve({ status: response.statusCode, text: rest, by: link.by })
                         : reject(new Error('cut'))));
                 },
             );
             request.on('error', reject);
+            if (patience > 0) {
+                request.setTimeout(patience, () => {
+                    counts.impatient += 1;
+                    request.destroy(new Error('no patience'));
+                });
+            }
             request.end(sent);
         });
     }
@@ -218,10 +285,18 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     // It may come too late: the run may have ended, or the gateway may have been killed.
     function stopRun(thread, run) {
         counts.stops += 1;
-        exchange('POST', '/agui/cancel', JSON.stringify({ threadId: thread, runId: run }), () => {}).catch(() => {});
+        const holder = holders.get(`${thread}/${run}`);
+        const sent = performance.now();
+        exchange('POST', '/agui/cancel', JSON.stringify({ threadId: thread, runId: run }), () => {}).then((reply) => {
+            const elsewhere = gatewayOf(reply.by) !== gatewayOf(holder) && holder !== undefined;
+            if (elsewhere) counts.stopsElsewhere += 1;
+            note('stops', { thread, run, holder, by: reply.by, status: reply.status, cancelled: reply.text.includes('true'),
+                ms: Math.round(performance.now() - sent) });
+        }).catch(() => {});
     }
 
     // Carries one run to its terminal event, whatever happens to the gateway. `answers`: call ids that it answers.
+    // Resolves to that event and to the gateway that has begun the stream.
     async function drive(thread, run, input, answers, stopAfter = 0) {
         const sent = JSON.stringify({ threadId: thread, runId: run, protocolVersion: '1.1', ...input });
         const target = `/agui/threads/${thread}/runs/${run}/events`;
@@ -229,31 +304,43 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         let terminal;
         let seen = false;
         let unknown = false;
+        let leaveAfter = 0;
+        let first;
         counts.runs += 1;
-        const onFrame = (sequence, data) => {
+        const onFrame = (sequence, data, { by, number: link }) => {
             const event = JSON.parse(data);
-            if (sequence === 0) return; // RUN_ERROR store_unavailable: the durable end is read later.
+            if (sequence === 0) return false; // RUN_ERROR store_unavailable: the durable end is read later.
             if (!seen) note('acknowledged', { thread, run, answers });
             seen = true;
-            note('seen', { thread, run, sequence, data });
+            first ??= by;
+            note('seen', { thread, run, sequence, by, link, data });
             if (sequence > last + 1) violation('gap', { thread, run, last, sequence });
             last = Math.max(last, sequence);
             if (isTerminal(event)) terminal = event;
             else if (sequence === stopAfter) stopRun(thread, run);
+            const leave = leaveAfter > 0 && !terminal && sequence >= leaveAfter;
+            if (leave) counts.left += 1;
+            return leave;
         };
         for (let attempt = 0; !terminal; attempt += 1) {
-            await untilReady();
+            if (!several) await untilReady();
             const again = seen && !unknown && random() < 0.7;
             unknown = false;
             if (attempt > 0) counts[again ? 'reattached' : 'reposts'] += 1;
+            leaveAfter = several && below(4) === 0 ? last + 1 + below(10) : 0;
             try {
                 const reply = again
-                    ? await exchange('GET', `${target}?after=${last}`, undefined, onFrame)
-                    : await exchange('POST', '/agui', sent, (sequence, data) => {
+                    ? await exchange('GET', `${target}?after=${last}`, undefined, (sequence, data, link) => {
+                        countElsewhere('attachedElsewhere', link);
+                        return onFrame(sequence, data, link);
+                    }, { subject: { thread, run } })
+                    : await exchange('POST', '/agui', sent, (sequence, data, link) => {
+                        if (attempt > 0) countElsewhere('repostedElsewhere', link);
                         // A repeat begins with the first event: it must be what was seen before.
-                        if (sequence <= last && sequence > 0) note('seen', { thread, run, sequence, data });
-                        else onFrame(sequence, data);
-                    });
+                        if (sequence > last || sequence === 0) return onFrame(sequence, data, link);
+                        note('seen', { thread, run, sequence, by: link.by, link: link.number, data });
+                        return false;
+                    }, { subject: { thread, run } });
                 if (reply.status === 200) {
                     if (!terminal && last > 0) await sleep(5);
                     continue;
@@ -267,11 +354,19 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                 await sleep(20);
             } catch {
                 counts.cuts += 1;
-                await sleep(below(20));
+                await sleep(below(several ? 100 : 20));
             }
             if (attempt > 2000) throw new Error(`run ${thread}/${run} does not end`);
         }
-        return terminal;
+        return { terminal, first };
+
+        // Counts a stream once, if another gateway has the run.
+        function countElsewhere(what, link) {
+            const holder = holders.get(`${thread}/${run}`);
+            if (link.counted || !several || !holder) return;
+            link.counted = true;
+            if (gatewayOf(link.by) !== gatewayOf(holder)) counts[what] += 1;
+        }
     }
 
     const tools = [{ name: 'paint', description: 'Paints.', parameters: { type: 'object' } }];
@@ -289,7 +384,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
                     await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [])]);
                 }
-                const end = await driven;
+                const { terminal: end, first } = await driven;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;
                 const pending = end.outcome?.pendingToolCallIds ?? [];
                 if (pending.length > 0) {
@@ -297,12 +392,14 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
                     const messages = pending.map((id) => ({
                         id: `a-${id}`, role: 'tool', toolCallId: id, content: `answer to ${id} of ${thread}`,
                     }));
-                    await drive(thread, `${run}a`, { messages }, pending);
+                    const answered = await drive(thread, `${run}a`, { messages }, pending);
+                    if (gatewayOf(answered.first) !== gatewayOf(first)) counts.answeredElsewhere += 1;
                 }
             }
         }
     }
 
+    // Through each gateway: all must show the same.
     async function readAllAgain() {
         const runs = new Set();
         for await (const line of createInterface({ input: fs.createReadStream(path.join(folder, 'seen.jsonl')) })) {
@@ -311,9 +408,11 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         }
         for (const name of runs) {
             const [thread, , run] = name.split('/');
-            const reply = await exchange('GET', `/agui/threads/${name}/events?after=0`, undefined,
-                (sequence, data) => note('final', { thread, run, sequence, data }));
-            if (reply.status !== 200) violation('cannot be read again', { thread, run, reply });
+            for (const { port, name: by } of servers) {
+                const reply = await exchange('GET', `/agui/threads/${name}/events?after=0`, undefined,
+                    (sequence, data) => note('final', { thread, run, sequence, by, data }), { port, patience: 30_000 });
+                if (reply.status !== 200) violation('cannot be read again', { thread, run, by, reply });
+            }
         }
         return runs.size;
     }
@@ -321,8 +420,7 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
     const closed = (stream) => new Promise((resolve) => stream.end(resolve));
 
     // A stop that waits for a run that has already ended would never return.
-    async function stop() {
-        const { ended } = gateway;
+    async function stop({ ended, process: gateway }) {
         gateway.kill('SIGTERM');
         const how = await Promise.race([ended, sleep(stopSeconds * 1000, undefined, { ref: false })]);
         if (how) return how;
@@ -332,40 +430,46 @@ export async function createCampaign({ folder, seed, mayFail = false, durability
         return { code: null, signal: 'not in time' };
     }
 
-    // Reports what a sanitizer or the event verifier wrote to the gateway's log, and returns the log.
+    const log = () => servers.map((server) => fs.readFileSync(server.log, 'utf8')).join('');
+
+    // Reports what a sanitizer or the event verifier wrote to a gateway's log.
     function lookAtLog() {
-        const text = fs.readFileSync(path.join(folder, 'gateway.log'), 'utf8');
-        const found = /.*(AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|event verifier:).*/.exec(text);
+        const found = /.*(AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|event verifier:).*/.exec(log());
         if (found) violation('the gateway has a fault', { line: found[0] });
-        return text;
     }
 
     return {
         /// For the next launch() that names none itself.
         nextLaunch(env) { environment = env; },
-        counts, violation, launch, untilReady, below, converse,
-        log: () => fs.readFileSync(path.join(folder, 'gateway.log'), 'utf8'),
-        signal: (name) => gateway.kill(name),
-        ended: () => gateway.ended,
+        counts, note, violation, launch, untilReady, below, converse, exchange, log, servers,
+        /// The model requests that a gateway waits for, with what the model has said for their runs.
+        callsOf: (name) => [...openCalls].filter(({ by }) => by === name)
+            .map(({ thread, run }) => ({ thread, run, said: saidIn.get(`${thread}/${run}`) ?? '' })),
+        signal: (name, which = 0) => servers[which].process.kill(name),
+        ended: (which = 0) => servers[which].ended,
         stopClients() { stopping = true; },
-        /// Reads every run again, stops the gateway, and runs the checker. Returns its exit status and what it printed.
+        /// Reads every run again, stops the gateways, and runs the checker. Returns its exit status and what it printed.
         async finish() {
-            await untilReady();
+            await Promise.all(servers.map((_, i) => untilReady(i)));
             await closed(files.seen);
             counts.known = await readAllAgain();
-            let how = await stop();
-            if (how.signal === 'SIGKILL' && mayFail) { // A failpoint killed it during shutdown.
-                launch();
-                await untilReady();
-                how = await stop();
+            for (const [i, server] of servers.entries()) {
+                let how = await stop(server);
+                if (how.signal === 'SIGKILL' && mayFail) { // A failpoint killed it during shutdown.
+                    launch({}, i);
+                    await untilReady(i);
+                    how = await stop(server);
+                }
+                if (how.code !== 0) violation('the gateway did not stop cleanly', { by: server.name, ...how });
             }
-            if (how.code !== 0) violation('the gateway did not stop cleanly', how);
+            router?.close();
             agent.destroy();
             upstream.close();
             upstream.closeAllConnections();
             lookAtLog();
+            readStore();
             await Promise.all(Object.entries(files).filter(([name]) => name !== 'seen').map(([, stream]) => closed(stream)));
-            const verdict = spawnSync('python3', [path.join(here, 'check.py'), folder], { encoding: 'utf8' });
+            const verdict = spawnSync('python3', [path.join(here, 'check.py'), folder], { encoding: 'utf8', maxBuffer: 2 ** 28 });
             return { status: verdict.status ?? 1, text: verdict.stdout + verdict.stderr };
         },
     };

@@ -10,7 +10,7 @@ The folder holds, one JSON object a line, numbered in the order in which they ha
   upstream      {messages}                       a request to the model server
   executed      {toolCallId}                     a call of the server tool
   violations    {what, ...}                      what the driver itself noticed
-and agui.db. The last line says `N passed, M failed`; each check counts once, its failures are listed.
+and agui.db. Several gateways (peers.mjs) leave more behind, and check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
 """
 
 import collections
@@ -18,6 +18,8 @@ import json
 import pathlib
 import sqlite3
 import sys
+
+import check_peers
 
 TERMINALS = {"RUN_FINISHED", "RUN_ERROR"}
 BRACKETS = {
@@ -61,10 +63,14 @@ class Report:
         return 1 if failed else 0
 
 
-def check_streams(report, seen, final):
+def runs_of(final):
     runs = collections.defaultdict(dict)
     for line in final:
         runs[line["thread"], line["run"]][line["sequence"]] = line["data"]
+    return runs
+
+
+def check_streams(report, seen, runs):
     for name, events in runs.items():
         numbers = sorted(events)
         parsed = [json.loads(events[number]) for number in numbers]
@@ -181,7 +187,8 @@ def main():
     report = Report()
     seen, final = lines(folder, "seen"), lines(folder, "final")
     acknowledged = lines(folder, "acknowledged")
-    check_streams(report, seen, final)
+    runs = runs_of(final)
+    check_streams(report, seen, runs)
     check_upstream(report, lines(folder, "upstream"), acknowledged)
     check_executions(report, lines(folder, "executed"))
     database = sqlite3.connect(folder / "agui.db")
@@ -191,6 +198,11 @@ def main():
         "integrity_check",
     )
     check_store(report, database, acknowledged, seen)
+    settings = lines(folder, "settings")
+    if settings:
+        names = ("witnessed", "calls", "faults", "links", "ended", "stops")
+        notes = {name: lines(folder, name) for name in names}
+        check_peers.check(report, settings[0], {**notes, "seen": seen, "final": final}, runs, database)
     report.expect("the driver noticed nothing", not (found := lines(folder, "violations")), found)
     return report.finish([
         "P1 RUN_STARTED of the request first",
@@ -209,6 +221,7 @@ def main():
         "text that was seen is in the conversation",
         "the store is not damaged",
         "the driver noticed nothing",
+        *(check_peers.CHECKS if settings else []),
     ])
 
 

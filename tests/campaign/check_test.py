@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import check
+import check_peers
 
 ANSWER = "answer to c1 of t"
 
@@ -60,6 +61,8 @@ class Folder:
             {"id": "a1", "role": "tool", "toolCallId": "c1", "content": ANSWER},
         ]
         self.responses = ["c1"]
+        self.other_thread = {"runs": [], "messages": []}
+        self.leases = []
 
     def failed_checks(self):
         with tempfile.TemporaryDirectory() as name:
@@ -69,15 +72,20 @@ class Folder:
                 with (folder / f"{file}.jsonl").open("w", encoding="utf-8") as out:
                     for line in content:
                         number += 1
-                        out.write(json.dumps({"n": number, **line}) + "\n")
+                        out.write(json.dumps({"n": number, "t": number, **line}) + "\n")
             database = sqlite3.connect(folder / "agui.db")
             database.executescript(
-                "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't');"
+                "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't'), (2, 's');"
                 "CREATE TABLE session_events (thread, type, data); CREATE TABLE messages (thread, message);"
-                "CREATE TABLE runs (thread, run_id, status);"
+                "CREATE TABLE runs (thread, run_id, status); CREATE TABLE leases (thread_id, run_id);"
             )
             database.executemany("INSERT INTO runs VALUES (1, ?, ?)", self.runs)
             database.executemany("INSERT INTO messages VALUES (1, ?)", [(json.dumps(one),) for one in self.messages])
+            database.executemany("INSERT INTO runs VALUES (2, ?, ?)", self.other_thread["runs"])
+            database.executemany(
+                "INSERT INTO messages VALUES (2, ?)", [(json.dumps(one),) for one in self.other_thread["messages"]]
+            )
+            database.executemany("INSERT INTO leases VALUES (?, ?)", self.leases)
             database.executemany(
                 "INSERT INTO session_events VALUES (1, 'tool.response', ?)",
                 [(json.dumps({"toolCallId": one}),) for one in self.responses],
@@ -91,6 +99,63 @@ class Folder:
             found = [line.split("FAILED ")[1].split(":")[0] for line in output.getvalue().splitlines() if "FAILED" in line]
             assert (status == 0) == (not found)
             return found
+
+
+class PeersFolder(Folder):
+    """The same at two gateways; besides, the first one is stopped for longer than its lease while it has the run x of
+    another thread. The second one ends that run and begins the next one, y, while the first one's model still speaks."""
+
+    def __init__(self):
+        super().__init__()
+        text = (event("TEXT_MESSAGE_START", messageId="mx"), event("TEXT_MESSAGE_CONTENT", messageId="mx", delta="Hello"))
+        x = stream("s", "x", *text, event("TEXT_MESSAGE_END", messageId="mx"), end="RUN_ERROR")
+        x[-1]["data"] = event("RUN_ERROR", code="internal")
+        y = stream("s", "y")
+        for line in self.files["seen"]:
+            line.update(by="g1.1" if line["run"] == "ra" else "g0.1", link=1)
+        seen_x = [
+            {**line, "by": "g0.1" if line["sequence"] < 4 else "g1.1", "link": 2 if line["sequence"] < 4 else 3,
+             "n": 90 + line["sequence"] if line["sequence"] < 4 else 140 + line["sequence"],
+             "t": 900 if line["sequence"] < 4 else 8000}
+            for line in x
+        ]
+        seen_y = [{**line, "by": "g1.1", "link": 4, "n": 160 + line["sequence"], "t": 8600} for line in y]
+        self.files["seen"] += seen_x + seen_y
+        everything = [{**line} for line in self.files["final"] + x + y]
+        self.files["final"] = [{**line, "by": by} for by in ("g0.1", "g1.1") for line in everything]
+        self.files["acknowledged"] += [{"thread": "s", "run": run, "answers": []} for run in ("x", "y")]
+        self.other_thread = {
+            "runs": [("x", "failed"), ("y", "finished")],
+            "messages": [{"id": "mx", "role": "assistant", "content": "Hello"}],
+        }
+        by_x = {"thread": "s", "run": "x", "by": "g0.1"}
+        by_y = {"thread": "s", "run": "y", "by": "g1.1"}
+        self.files.update(
+            settings=[{"lease": 6}],
+            witnessed=[{**line, "by": "g1.1"} for line in x],
+            calls=[
+                {"what": "begin", "n": 80, "t": 800, **by_x},
+                {"what": "begin", "n": 150, "t": 8500, **by_y},
+                {"what": "end", "n": 155, "t": 8600, **by_y},
+                {"what": "end", "n": 210, "t": 9100, **by_x},
+            ],
+            faults=[
+                {"fault": 0, "kind": "blink", "what": "begin", "n": 84, "t": 840, "by": "g0.1", "open": [{**by_x, "said": ""}]},
+                {"fault": 0, "kind": "blink", "what": "end", "n": 85, "t": 850, "by": "g0.1"},
+                {"fault": 1, "kind": "stop", "what": "begin", "n": 100, "t": 1000, "by": "g0.1",
+                 "open": [{**by_x, "said": "Hello you"}]},
+                {"fault": 1, "kind": "stop", "what": "end", "n": 200, "t": 9000, "by": "g0.1"},
+            ],
+            links=[
+                {"what": "opened", "link": 2, "n": 82, "t": 820, **by_x},
+                {"what": "opened", "link": 3, "n": 110, "t": 3000, **by_x, "by": "g1.1"},
+                {"what": "closed", "link": 3, "n": 149, "t": 8000, **by_x, "by": "g1.1"},
+                {"what": "closed", "link": 2, "n": 220, "t": 9200, **by_x},
+            ],
+            ended=[{"fault": 1, "kind": "stop", "thread": "s", "run": "x", "ms": 7000}],
+            stops=[{"n": 50, "t": 500, "thread": "s", "run": "x", "holder": "g1.1", "by": "g1.2", "status": 200,
+                    "cancelled": True, "ms": 20}],
+        )
 
 
 def final(change):
@@ -123,6 +188,41 @@ FAULTS = [
 ]
 
 
+def line_of(file, index, **changed):
+    return lambda folder: folder.files[file][index].update(changed)
+
+
+def without_the_stop(folder):
+    del folder.files["faults"][2:]
+    folder.files["ended"].clear()
+
+
+PEER_FAULTS = [
+    # The second gateway asks before the first one has lost the run, or the first one was not stopped long enough.
+    (check_peers.ONE_CALL, line_of("calls", 1, t=2000)),
+    (check_peers.ONE_CALL, line_of("faults", 3, t=5000)),
+    # A call that has no end.
+    (check_peers.ONE_CALL, without_the_stop),
+    (check_peers.WITNESSED, line_of("witnessed", 1, data=event("TEXT_MESSAGE_START", messageId="other"))),
+    (check_peers.STITCHED, lambda folder: folder.files["seen"].remove(next(
+        line for line in folder.files["seen"] if line["run"] == "x" and line["sequence"] == 3))),
+    (check_peers.SAME, lambda folder: folder.files["final"].pop()),
+    (check_peers.SAME, line_of("final", -1, data=event("RUN_FINISHED"))),
+    (check_peers.SAME, lambda folder: folder.files.update(
+        final=[line for line in folder.files["final"] if line["by"] == "g0.1"])),
+    (check_peers.DROPPED, lambda folder: folder.files["faults"][2]["open"][0].update(said="Hell")),
+    (check_peers.SILENT, lambda folder: folder.files["seen"].append(
+        {**folder.files["witnessed"][3], "by": "g0.1", "link": 2, "n": 205, "t": 9050})),
+    (check_peers.IN_TIME, line_of("ended", 0, ms=11_500)),
+    # Only a short stop, or the end of another gateway, explains the loss.
+    (check_peers.NEEDED, without_the_stop),
+    (check_peers.NEEDED, lambda folder: [one.update(by="g1.1") for one in folder.files["faults"]]),
+    (check_peers.STOPPED, line_of("stops", 0, ms=10_500)),
+    (check_peers.HELD, lambda folder: folder.leases.append(("s", "y"))),
+    (check_peers.HELD, lambda folder: folder.other_thread["runs"].append(("z", "active"))),
+]
+
+
 class Checker(unittest.TestCase):
     def test_a_sound_folder_passes(self):
         self.assertEqual(Folder().failed_checks(), [])
@@ -133,6 +233,17 @@ class Checker(unittest.TestCase):
                 folder = Folder()
                 put_in(folder)
                 self.assertIn(check_name, folder.failed_checks())
+
+    def test_a_sound_folder_of_two_gateways_passes(self):
+        self.assertEqual(PeersFolder().failed_checks(), [])
+
+    def test_each_fault_between_gateways_fails_its_check(self):
+        for check_name, put_in in PEER_FAULTS:
+            with self.subTest(check_name):
+                folder = PeersFolder()
+                put_in(folder)
+                self.assertIn(check_name, folder.failed_checks())
+        self.assertEqual({name for name, _ in PEER_FAULTS}, set(check_peers.CHECKS))
 
     def test_an_empty_folder_fails(self):
         folder = Folder()

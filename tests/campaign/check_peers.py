@@ -1,0 +1,221 @@
+"""What must hold besides when several gateways share a store; a part of check.py. Of peers.mjs it reads, besides:
+
+  settings    {lease}                                    seconds
+  seen, final have {by}, the process of a gateway that showed it: g0.3 is the third process of the first gateway
+  calls       {what: begin|end, thread, run, by}         a model call
+  faults      {fault, kind, what: begin|end, by?, open}  `open`: [{thread, run, said}], whose model calls are under way
+  links       {what: opened|closed, link, by, thread, run}  a reader's connection; `seen` names it
+  witnessed   {thread, run, sequence, by, data}          seen by those who follow the runs that a fault has cut
+  ended       {fault, kind, thread, run, ms}                   such a run's end was seen so long after the fault
+  stops       {thread, run, holder, by, status, cancelled, ms}
+"""
+
+import bisect
+import collections
+import json
+
+ONE_CALL = "P7 one model call of a thread whose answer can take effect"
+WITNESSED = "P3 what was seen through another gateway is in the log"
+STITCHED = "streams that several gateways have shown are whole, byte for byte"
+SAME = "every gateway shows the same"
+DROPPED = "what the model says to a gateway that has lost the run is dropped"
+SILENT = "a gateway that has lost its runs shows nothing more of them"
+IN_TIME = "a run that was lost ends within the lease and 5 seconds"
+NEEDED = "no run is lost unless its gateway or the server was away"
+STOPPED = "a stop is answered within 10 seconds"
+HELD = "no thread is held, no run is active"
+CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, SILENT, IN_TIME, NEEDED, STOPPED, HELD]
+
+KILLS = {"kill", "date"}
+SERVER = {"immediate", "fast"}
+# What ends a run whose process is gone.
+LOST = "internal"
+MARGIN = 5  # Seconds.
+
+
+class Fault:
+    def __init__(self, begin):
+        self.number, self.kind, self.by, self.open = begin["fault"], begin["kind"], begin.get("by"), begin["open"]
+        self.begin_n, self.begin = begin["n"], begin["t"]
+        self.end_n = self.end = float("inf")
+
+
+def faults_of(notes):
+    faults = {}
+    for line in notes["faults"]:
+        key = line["fault"], line["kind"]
+        if line["what"] == "begin":
+            faults[key] = Fault(line)
+        else:
+            faults[key].end_n, faults[key].end = line["n"], line["t"]
+    return list(faults.values())
+
+
+def name_of(line):
+    return line["thread"], line["run"]
+
+
+def text_of(events):
+    parsed = (json.loads(events[number]) for number in sorted(events))
+    return "".join(event["delta"] for event in parsed if event["type"] == "TEXT_MESSAGE_CONTENT")
+
+
+def is_lost(events):
+    last = json.loads(events[max(events)])
+    return last["type"] == "RUN_ERROR" and last.get("code") == LOST
+
+
+def percentiles(values):
+    values = sorted(values)
+    return f"p50 {values[len(values) // 2]} ms, p99 {values[len(values) * 99 // 100]} ms, max {values[-1]} ms, of {len(values)}"
+
+
+def calls_of(notes, pauses, lease):
+    """[{thread, run, by, begin_n, end_n, end}]. `end`: from then on its answer has no effect, as a time if that is before its
+    end: a process that is stopped has lost its runs at the earliest a third of the lease after that, because it keeps
+    them for two thirds of a lease after each renewal, and nobody else may take them before the whole has passed."""
+    calls = []
+    open_ = {}
+    for line in notes["calls"]:
+        key = line["thread"], line["run"], line["by"]
+        if line["what"] == "begin":
+            call = {**line, "end_n": float("inf"), "lost": float("inf")}
+            calls.append(call)
+            open_[key] = call
+        else:
+            open_.pop(key)["end_n"] = line["n"]
+    for call in calls:
+        for pause in pauses:
+            if pause.by == call["by"] and call["n"] < pause.begin_n < call["end_n"]:
+                call["lost"] = min(call["lost"], pause.begin + lease * 1000 / 3)
+    return calls
+
+
+def check_calls(report, calls):
+    by_thread = collections.defaultdict(list)
+    for call in calls:
+        others = [one for one in by_thread[call["thread"]] if one["end_n"] > call["n"] and one["lost"] > call["t"]]
+        report.expect(ONE_CALL, not others, (call, others))
+        by_thread[call["thread"]].append(call)
+
+
+def check_streams(report, notes, runs):
+    for line in notes["witnessed"]:
+        kept = runs.get(name_of(line), {}).get(line["sequence"])
+        report.expect(WITNESSED, kept == line["data"], (line, kept))
+    stitched = collections.defaultdict(list)
+    gateways = collections.defaultdict(set)
+    for line in notes["seen"]:
+        parts = stitched[name_of(line)]
+        if not parts or line["sequence"] > parts[-1][0]:
+            parts.append((line["sequence"], line["data"]))
+            gateways[name_of(line)].add(line["by"].split(".")[0])
+    for name, parts in stitched.items():
+        if len(gateways[name]) > 1:
+            report.expect(STITCHED, parts == sorted(runs.get(name, {}).items()), (name, parts[-3:]))
+    shown = collections.defaultdict(lambda: collections.defaultdict(list))
+    for line in notes["final"]:
+        shown[name_of(line)][line["by"]].append((line["sequence"], line["data"]))
+    processes = {line["by"] for line in notes["final"]}
+    for name, by in shown.items():
+        same = len(processes) > 1 and by.keys() == processes and len({tuple(events) for events in by.values()}) == 1
+        report.expect(SAME, same, (name, {one: len(events) for one, events in by.items()}))
+
+
+def check_stopped(report, notes, runs, pauses):
+    """`pauses`: of processes that were stopped for longer than their lease."""
+    seen_by_link = collections.defaultdict(list)
+    for line in notes["seen"]:
+        seen_by_link[line["link"]].append(line)
+    for pause in pauses:
+        held = {name_of(one): one["said"] for one in pause.open}
+        for name, said in held.items():
+            kept = text_of(runs.get(name, {}))
+            report.expect(DROPPED, said.startswith(kept), (pause.number, name, said, kept))
+        open_ = {}
+        for line in notes["links"]:
+            if line["n"] > pause.end_n:
+                break
+            if line["what"] == "closed":
+                open_.pop(line["link"], None)
+            elif line["n"] < pause.begin_n and line["by"] == pause.by and name_of(line) in held:
+                open_[line["link"]] = line
+        for link in open_:
+            late = [line for line in seen_by_link[link] if line["n"] > pause.end_n]
+            report.expect(SILENT, not late, (pause.number, open_[link], late[:3]))
+
+
+def check_lost(report, notes, runs, faults, calls, lease):
+    begins = sorted(fault.begin for fault in faults if fault.kind in KILLS | SERVER | {"stop"})
+    took = []
+    by_number = {(fault.number, fault.kind): fault for fault in faults}
+    for line in notes["ended"]:
+        cut = by_number[line["fault"], line["kind"]]
+        if not is_lost(runs.get(name_of(line)) or {1: "{\"type\": \"\"}"}):
+            continue
+        took.append(line["ms"])
+        # Whoever was about to end it may have met the next fault: then the time begins anew.
+        seen = cut.begin + line["ms"]
+        latest = begins[bisect.bisect_right(begins, seen) - 1]
+        report.expect(IN_TIME, seen - latest <= (lease + MARGIN) * 1000, (line, seen - latest))
+    if took:
+        print(f"lost runs ended after {percentiles(took)}")
+
+    ends = {}
+    for line in notes["seen"]:
+        if line["sequence"] == max(runs.get(name_of(line)) or [0]):
+            ends.setdefault(name_of(line), line)
+    harmless = {name_of(one) for fault in faults if fault.kind not in KILLS | {"stop"} for one in fault.open}
+    by_server = 0
+    for name, begun in {name_of(call): call for call in reversed(calls)}.items():
+        lost = name in runs and is_lost(runs[name])
+        if not lost:
+            if name in harmless:
+                report.expect(NEEDED, True, name)
+            continue
+        end = ends[name]["n"] if name in ends else float("inf")
+        why = {
+            fault.kind for fault in faults
+            if (fault.kind in SERVER or fault.by == begun["by"] and fault.kind in KILLS | {"stop"})
+            and fault.end_n > begun["n"] and fault.begin_n < end
+        }
+        by_server += bool(why) and why <= SERVER
+        report.expect(NEEDED, bool(why), (begun, ends.get(name)))
+    print(f"{by_server} runs lost because the server was away")
+
+
+def check_stops(report, notes, faults, lease):
+    elsewhere = []
+    for line in notes["stops"]:
+        if line["status"] != 200 or not line["holder"]:
+            continue
+        sent = line["t"] - line["ms"]
+        # Neither the gateway that was asked nor the one that had the run, nor the server, was away or had just been.
+        disturbed = any(
+            (fault.kind in SERVER or fault.by in (line["by"], line["holder"]))
+            and fault.begin < line["t"] and fault.end + (lease + MARGIN) * 1000 > sent
+            for fault in faults
+        )
+        if disturbed:
+            continue
+        report.expect(STOPPED, line["ms"] <= 10_000, line)
+        if line["holder"].split(".")[0] != line["by"].split(".")[0]:
+            elsewhere.append(line["ms"])
+    if elsewhere:
+        print(f"a stop through another gateway took {percentiles(elsewhere)}")
+
+
+def check(report, settings, notes, runs, database):
+    lease = settings["lease"]
+    faults = faults_of(notes)
+    # Long enough to have lost what it had.
+    pauses = [one for one in faults if one.kind == "stop" and one.end - one.begin > lease * 1000]
+    calls = calls_of(notes, pauses, lease)
+    check_calls(report, calls)
+    check_streams(report, notes, runs)
+    check_stopped(report, notes, runs, pauses)
+    check_lost(report, notes, runs, faults, calls, lease)
+    check_stops(report, notes, faults, lease)
+    active = database.execute("SELECT run_id FROM runs WHERE status = 'active'").fetchall()
+    leases = database.execute("SELECT thread_id, run_id FROM leases").fetchall()
+    report.expect(HELD, not active and not leases, (active, leases))

@@ -1,0 +1,272 @@
+// Several gateways on one PostgreSQL, behind a router that sends each request to any of them, while gateways are killed
+// and stopped, the server's connections and the server itself end, and dates jump.
+//
+// usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND] [--keep FOLDER] [--pgbouncer]
+// AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and faketime; and pgbouncer for --pgbouncer.
+
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+
+import { createCampaign } from './campaign.mjs';
+import { createRandom, shuffled } from './random.mjs';
+
+const { values: options } = parseArgs({
+    options: {
+        faults: { type: 'string', default: '20' },
+        clients: { type: 'string', default: '40' },
+        gateways: { type: 'string', default: '2' },
+        seed: { type: 'string', default: String(Date.now() % 1e9) },
+        only: { type: 'string' },
+        keep: { type: 'string' },
+        pgbouncer: { type: 'boolean', default: false },
+    },
+});
+const here = path.dirname(fileURLToPath(import.meta.url));
+const postgresScript = path.join(here, '../postgres.sh');
+const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-peers-'));
+const lease = 6;
+const gateways = Number(options.gateways);
+const faultCount = Number(options.faults);
+// A fault takes up to 15 s; then there are as many to be waited for as have lost a run.
+const mostSeconds = 180 + 20 * faultCount;
+console.log(`seed ${options.seed}, ${gateways} gateways, ${options.clients} clients, ${faultCount} faults` +
+    `${options.pgbouncer ? ' through PgBouncer' : ''}, files in ${folder}`);
+
+// ---- PostgreSQL, and PgBouncer before it. Both refuse to run as root, and their user must be able to enter the folder.
+
+const serverFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-peers-pg-'));
+const direct = execFileSync(postgresScript, ['start', serverFolder], { encoding: 'utf8' }).trim();
+const psql = (...words) => promisify(execFile)('psql', ['--no-psqlrc', '--quiet', '--dbname', direct, ...words]);
+
+function asServer() {
+    if (process.getuid() !== 0) return {};
+    const { uid, gid } = fs.statSync(path.join(serverFolder, 'data'));
+    return { uid, gid };
+}
+
+let pooler;
+async function startPooler() {
+    const config = path.join(serverFolder, 'pgbouncer.ini');
+    fs.writeFileSync(config, `[databases]
+postgres = host=${serverFolder} dbname=postgres user=agui
+[pgbouncer]
+listen_addr =
+listen_port = 6432
+unix_socket_dir = ${serverFolder}
+auth_type = any
+pool_mode = transaction
+default_pool_size = 20
+max_client_conn = 200
+ignore_startup_parameters = extra_float_digits
+logfile = ${serverFolder}/pgbouncer.log
+`);
+    // A killed one leaves its socket, and the next one takes that for a running one.
+    fs.rmSync(path.join(serverFolder, '.s.PGSQL.6432'), { force: true });
+    pooler = spawn('pgbouncer', ['--quiet', config], { stdio: 'ignore', cwd: '/', ...asServer() });
+    pooler.ended = new Promise((resolve) => pooler.on('close', resolve));
+    while (!fs.existsSync(path.join(serverFolder, '.s.PGSQL.6432'))) await sleep(20);
+}
+if (options.pgbouncer) await startPooler();
+const pooled = `postgresql:///postgres?host=${serverFolder}&port=6432&user=agui`;
+
+const campaign = await createCampaign({
+    folder, seed: options.seed, gateways,
+    session: `
+    store = "${options.pgbouncer ? pooled : direct}"
+    ${options.pgbouncer ? `listen = "${direct}"\n    prepared = false` : ''}
+    lease_seconds = ${lease}
+    store_wait_seconds = 10`,
+    readStore: () => execFileSync('python3', [path.join(here, 'postgres_tables.py'), direct, folder], { stdio: 'inherit' }),
+});
+const { counts, note, violation, servers } = campaign;
+note('settings', { lease });
+
+// Only what was started here is ended, by its process id.
+function endAll() {
+    for (const server of servers) {
+        server.process?.kill('SIGCONT');
+        server.process?.kill('SIGKILL');
+    }
+    pooler?.kill('SIGKILL');
+    spawnSync(postgresScript, ['stop', serverFolder]);
+}
+process.on('exit', endAll);
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
+// ---- Witnesses: each follows a run that a fault has cut, through the other gateways, to see when it ends.
+
+const witnesses = [];
+async function follow({ fault, kind }, which, { thread, run }) {
+    const since = performance.now();
+    for (let attempt = 0; performance.now() - since < 60_000; attempt += 1) {
+        const others = servers.filter(({ index, process: gateway }) => index !== which && gateway.exitCode === null);
+        const { port, name: by } = others[attempt % others.length];
+        let ended = false;
+        await campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined, (sequence, data) => {
+            if (sequence > 0) note('witnessed', { thread, run, sequence, by, data });
+            const { type } = JSON.parse(data);
+            ended ||= sequence > 0 && (type === 'RUN_ERROR' || type === 'RUN_FINISHED');
+        }, { port, patience: 2500 }).catch(() => {});
+        if (ended) {
+            note('ended', { fault, kind, thread, run, ms: Math.round(performance.now() - since) });
+            return;
+        }
+        await sleep(50);
+    }
+    violation('a run does not end', { fault, thread, run });
+}
+
+// ---- Faults. Each is noted with the gateway that it meets and the runs for which that one waits for a model.
+
+let faultNumber = 0;
+const happened = {};
+const random = createRandom(Number(options.seed) + 1);
+
+function begin(kind, which) {
+    const by = which === undefined ? undefined : servers[which].name;
+    const open = which === undefined ? servers.flatMap(({ name }) => campaign.callsOf(name)) : campaign.callsOf(by);
+    note('faults', { fault: faultNumber, kind, what: 'begin', by, open });
+    happened[kind] = (happened[kind] ?? 0) + 1;
+    return { kind, by, open, fault: faultNumber };
+}
+const end = ({ kind, by, fault }) => note('faults', { fault, kind, what: 'end', by });
+
+function watchLost(fault, which) {
+    for (const one of fault.open.slice(0, 10)) witnesses.push(follow(fault, which, one));
+}
+
+async function start(which, environment = {}) {
+    campaign.launch(environment, which);
+    await campaign.untilReady(which);
+}
+
+async function kill(kind, which, environment) {
+    const fault = begin(kind, which);
+    expected.add(servers[which].process);
+    campaign.signal('SIGKILL', which);
+    watchLost(fault, which);
+    await campaign.ended(which);
+    await sleep(random.below(3000));
+    await start(which, environment);
+    end(fault);
+}
+
+async function pause(kind, which, milliseconds) {
+    campaign.signal('SIGSTOP', which);
+    await sleep(50); // What it had received before it stopped has been counted as said.
+    const fault = begin(kind, which);
+    if (milliseconds > lease * 1000) watchLost(fault, which);
+    await sleep(milliseconds);
+    end(fault);
+    campaign.signal('SIGCONT', which);
+}
+
+// By the signals that PostgreSQL documents, as pg_ctl stop does with --mode immediate and fast.
+async function restartServer(kind, signal) {
+    const fault = begin(kind);
+    const pidFile = path.join(serverFolder, 'data/postmaster.pid');
+    process.kill(Number(fs.readFileSync(pidFile, 'utf8').split('\n')[0]), signal);
+    while (fs.existsSync(pidFile)) await sleep(20);
+    await sleep(random.below(2500));
+    await promisify(execFile)(postgresScript, ['resume', serverFolder]);
+    end(fault);
+}
+
+const dateFile = (which) => path.join(folder, `date-${which}`);
+
+const kinds = {
+    kill: (which) => kill('kill', which),
+    stop: (which) => pause('stop', which, lease * 1000 + 1000 + random.below(2000)),
+    blink: (which) => pause('blink', which, 200 + random.below(1000)),
+    async backends() {
+        const fault = begin('backends');
+        await psql('-c', `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
+        end(fault);
+    },
+    immediate: () => restartServer('immediate', 'SIGQUIT'),
+    fast: () => restartServer('fast', 'SIGINT'),
+    // A gateway whose date is another one, and runs a little faster or slower; it jumps while the gateway runs.
+    async date(which) {
+        const shifts = ['+2h', '-3h', '+1d', '-2d', '+40s x1.03', '-40s x0.97'];
+        fs.writeFileSync(dateFile(which), `${shifts[random.below(shifts.length)]}\n`);
+        await kill('date', which, {
+            LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1', FAKETIME_TIMESTAMP_FILE: dateFile(which),
+            FAKETIME_CACHE_DURATION: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1',
+        });
+        await sleep(1500);
+        const fault = begin('jump', which);
+        fs.writeFileSync(dateFile(which), `${shifts[random.below(4)]}\n`);
+        await sleep(1500);
+        end(fault);
+    },
+};
+if (options.pgbouncer) {
+    kinds.pooler = async () => {
+        const fault = begin('pooler');
+        pooler.kill('SIGKILL');
+        await pooler.ended;
+        await sleep(random.below(1500));
+        await startPooler();
+        end(fault);
+    };
+}
+
+// A gateway that ends by itself has crashed.
+const expected = new Set();
+async function lookForCrashes() {
+    for (const server of servers) {
+        const gateway = server.process;
+        if ((gateway.exitCode === null && gateway.signalCode === null) || expected.has(gateway)) continue;
+        violation('a gateway has ended by itself', { by: server.name, code: gateway.exitCode, signal: gateway.signalCode });
+        await start(server.index);
+    }
+}
+
+// ---- The campaign.
+
+const guard = setTimeout(() => {
+    violation('the campaign does not end in time', { seconds: mostSeconds });
+    console.log('0 passed, 1 failed');
+    process.exit(1);
+}, mostSeconds * 1000);
+
+await Promise.all(servers.map(({ index }) => start(index)));
+const clients = Array.from({ length: Number(options.clients) }, (_, i) => campaign.converse(i, Infinity));
+let deck = [];
+for (; faultNumber < faultCount; faultNumber += 1) {
+    await sleep(300 + random.below(1200));
+    // Every fourth one is not followed by another one while the runs that it has cut are ended.
+    if (faultNumber % 4 === 3) await Promise.all(witnesses);
+    if (deck.length === 0) deck = shuffled(options.only ? [options.only] : Object.keys(kinds), random.below);
+    await lookForCrashes();
+    const kind = deck.pop();
+    const which = random.below(gateways);
+    console.log(`fault ${faultNumber}: ${kind} ${servers[which].name}, ${counts.runs} runs so far`);
+    await kinds[kind](which);
+}
+await sleep(1000);
+campaign.stopClients();
+await Promise.all(clients);
+await Promise.all(witnesses);
+await lookForCrashes();
+for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere', 'stopsElsewhere']) {
+    if (counts[what] === 0) violation('this never happened', { what });
+}
+const { status, text } = await campaign.finish();
+clearTimeout(guard);
+console.log(`faults: ${Object.entries(happened).map(([kind, count]) => `${count} ${kind}`).join(', ')}`);
+console.log(`${counts.known} runs, ${counts.handoffs} hand-offs (${counts.answeredElsewhere} answered through another gateway), ` +
+    `${counts.stops} stops (${counts.stopsElsewhere} through another gateway), ${counts.cuts} connections lost ` +
+    `(${counts.left} left, ${counts.impatient} without patience), ${counts.reattached} re-attached ` +
+    `(${counts.attachedElsewhere} through another gateway), ${counts.reposts} repeated (${counts.repostedElsewhere}), ` +
+    `${counts.lost} runs ended by an error, ${witnesses.length} witnesses`);
+process.stdout.write(text);
+if (status === 0 && !options.keep) fs.rmSync(folder, { recursive: true });
+process.exit(status);
