@@ -100,7 +100,7 @@ install_packages() {
     # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
     source "$project/examples/install-build-deps.sh"
     local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15)
-    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
+    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs faketime); fi
     printf '==> %s\n' "Debian packages"
     if install_missing "${packages[@]}"; then
         echo "    done"
@@ -294,6 +294,16 @@ kill_campaign() {
     count "the checker" "${good:-0}" "${bad:-0}" $status
 }
 
+# peers_campaign PRESET: two gateways on one PostgreSQL are killed and stopped, and so is PostgreSQL.
+peers_campaign() {
+    local preset=$1 good bad status=0
+    run "20 faults of 2 gateways, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/peers.mjs" --faults 20 --gateways 2 || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "the checker" "${good:-0}" "${bad:-0}" $status
+}
+
 # failpoints PRESET: the gateway fails at each failpoint, in each way.
 failpoints() {
     local preset=$1 good bad status=0
@@ -312,6 +322,7 @@ release_parts() {
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
+    if $all; then peers_campaign release; fi
 }
 
 # A disk that is full, and a journal that is truncated, on btrfs.
