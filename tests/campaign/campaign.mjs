@@ -222,9 +222,11 @@ export async function createCampaign({
         left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
 
+    const violations = {};
     function violation(what, where) {
         note('violations', { what, ...where });
-        console.error(`VIOLATION ${what} ${JSON.stringify(where).slice(0, 500)}`);
+        violations[what] = (violations[what] ?? 0) + 1;
+        if (violations[what] <= 10) console.error(`VIOLATION ${what} ${JSON.stringify(where).slice(0, 500)}`);
     }
 
     // One request; calls `onFrame(sequence, data, link)` for each event, which may tell it to go away by returning
@@ -306,6 +308,7 @@ export async function createCampaign({
         let unknown = false;
         let leaveAfter = 0;
         let first;
+        let refusals = 0;
         counts.runs += 1;
         const onFrame = (sequence, data, { by, number: link }) => {
             const event = JSON.parse(data);
@@ -350,7 +353,12 @@ export async function createCampaign({
                 if (reply.status === 404 && queue && last === 1) { unknown = true; continue; }
                 if (reply.status === 404 && seen) violation('a run that was seen is unknown', { thread, run, last });
                 const expected = reply.status === 503 || reply.status === 409 || (mayFail && reply.status === 500);
-                if (!expected) violation('refused', { thread, run, reply });
+                if (!expected) {
+                    violation('refused', { thread, run, reply });
+                    refusals += 1;
+                    // Nobody will carry it to its end: the conversation goes on with the next one.
+                    if (refusals > 5) return { terminal: { type: 'RUN_ERROR' }, first };
+                }
                 await sleep(20);
             } catch {
                 counts.cuts += 1;

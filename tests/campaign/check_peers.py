@@ -1,6 +1,6 @@
 """What must hold besides when several gateways share a store; a part of check.py. Of peers.mjs it reads, besides:
 
-  settings    {lease}                                    seconds
+  settings    {lease, complete}                          seconds; `complete`: each check must have something to look at
   seen, final have {by}, the process of a gateway that showed it: g0.3 is the third process of the first gateway
   calls       {what: begin|end, thread, run, by}         a model call
   faults      {fault, kind, what: begin|end, by?, open}  `open`: [{thread, run, said}], whose model calls are under way
@@ -63,6 +63,11 @@ def text_of(events):
 def is_lost(events):
     last = json.loads(events[max(events)])
     return last["type"] == "RUN_ERROR" and last.get("code") == LOST
+
+
+def is_long_outage(fault, lease):
+    """A gateway keeps its runs for two thirds of a lease after each renewal, and renews after a third."""
+    return fault.kind in SERVER and fault.end - fault.begin > lease * 1000 / 6
 
 
 def percentiles(values):
@@ -176,7 +181,7 @@ def check_lost(report, notes, runs, faults, calls, lease):
         end = ends[name]["n"] if name in ends else float("inf")
         why = {
             fault.kind for fault in faults
-            if (fault.kind in SERVER or fault.by == begun["by"] and fault.kind in KILLS | {"stop"})
+            if (is_long_outage(fault, lease) or fault.by == begun["by"] and fault.kind in KILLS | {"stop"})
             and fault.end_n > begun["n"] and fault.begin_n < end
         }
         by_server += bool(why) and why <= SERVER

@@ -131,7 +131,7 @@ class PeersFolder(Folder):
         by_x = {"thread": "s", "run": "x", "by": "g0.1"}
         by_y = {"thread": "s", "run": "y", "by": "g1.1"}
         self.files.update(
-            settings=[{"lease": 6}],
+            settings=[{"lease": 6, "complete": True}],
             witnessed=[{**line, "by": "g1.1"} for line in x],
             calls=[
                 {"what": "begin", "n": 80, "t": 800, **by_x},
