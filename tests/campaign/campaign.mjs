@@ -162,7 +162,7 @@ export async function createCampaign({
     durability = "${durability}"
     ${hasty ? 'busy_wait_ms = 60000' : ''}
     ${queue ? 'on_busy = "enqueue"' : ''}
-    replay_seconds = 86400
+    replay_seconds = 31536000
     [models.main]
     provider = "openai"
     base_url = "${upstreamUrl}/${name}/v1"

@@ -2,7 +2,7 @@
 // and stopped, the server's connections and the server itself end, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
-// AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and faketime; and pgbouncer for --pgbouncer.
+// AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -180,6 +180,10 @@ async function restartServer(kind, signal) {
 }
 
 const dateFile = (which) => path.join(folder, `date-${which}`);
+const dateLibrary = path.join(serverFolder, 'shifted_date.so');
+execFileSync(process.env.CC ?? 'clang-19', ['-shared', '-fPIC', '-o', dateLibrary, path.join(here, 'shifted_date.c')]);
+// Up to two days away, and up to a tenth too fast or too slow.
+const setDate = (which) => fs.writeFileSync(dateFile(which), `${random.below(345_600) - 172_800} ${random.below(21) - 10}\n`);
 
 const kinds = {
     kill: (which) => kill('kill', which),
@@ -195,15 +199,13 @@ const kinds = {
     fast: () => restartServer('fast', 'SIGINT'),
     // A gateway whose date is another one, and runs a little faster or slower; it jumps while the gateway runs.
     async date(which) {
-        const shifts = ['+2h', '-3h', '+1d', '-2d', '+40s x1.03', '-40s x0.97'];
-        fs.writeFileSync(dateFile(which), `${shifts[random.below(shifts.length)]}\n`);
+        setDate(which);
         await kill('date', which, {
-            LD_PRELOAD: '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1', FAKETIME_TIMESTAMP_FILE: dateFile(which),
-            FAKETIME_CACHE_DURATION: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1',
+            LD_PRELOAD: dateLibrary, AGUI_SHIFTED_DATE: dateFile(which),
         });
         await sleep(1500);
         const fault = begin('jump', which);
-        fs.writeFileSync(dateFile(which), `${shifts[random.below(4)]}\n`);
+        setDate(which);
         await sleep(1500);
         end(fault);
     },
