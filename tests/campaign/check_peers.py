@@ -28,6 +28,7 @@ CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, SILENT, IN_TIME, NEEDED,
 
 KILLS = {"kill", "date"}
 SERVER = {"immediate", "fast"}
+CONNECTIONS = SERVER | {"backends", "pooler"}
 # What ends a run whose process is gone.
 LOST = "internal"
 MARGIN = 5  # Seconds.
@@ -189,19 +190,25 @@ def check_lost(report, notes, runs, faults, calls, lease):
     print(f"{by_server} runs lost because the server was away")
 
 
+def waiting(fault, lease):
+    """How long it may take until the threads of the lost runs are free."""
+    loses = fault.kind in KILLS | {"stop"} or is_long_outage(fault, lease)
+    return (lease + MARGIN) * 1000 if loses else 0
+
+
 def check_stops(report, notes, faults, lease):
     elsewhere = []
     for line in notes["stops"]:
         if line["status"] != 200 or not line["holder"]:
             continue
         sent = line["t"] - line["ms"]
-        # Neither the gateway that was asked nor the one that had the run, nor the server, was away or had just been.
-        disturbed = any(
-            (fault.kind in SERVER or fault.by in (line["by"], line["holder"]))
-            and fault.begin < line["t"] and fault.end + (lease + MARGIN) * 1000 > sent
+        # Neither the gateway that was asked nor the one that had the run, nor the server, was away or had just been; and
+        # the run had not been lost.
+        if any(
+            (fault.kind in CONNECTIONS or fault.by in (line["by"], line["holder"]))
+            and fault.begin < line["t"] and sent < max(fault.end + 1000, fault.begin + waiting(fault, lease))
             for fault in faults
-        )
-        if disturbed:
+        ):
             continue
         report.expect(STOPPED, line["ms"] <= 10_000, line)
         if line["holder"].split(".")[0] != line["by"].split(".")[0]:

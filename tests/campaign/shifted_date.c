@@ -1,9 +1,13 @@
-// Another date for one process, which may jump and drift while the process runs; its other clocks stay as they are.
-// libfaketime cannot do this here: it shifts the timers of the monotonic clock as well (timerfd_settime with
-// TFD_TIMER_ABSTIME, which Asio uses for a timer that is due), and these then never expire.
+// Another date for one process, which may jump and drift while the process runs; its other clocks
+// stay as they are. libfaketime cannot do this here: it shifts the timers of the monotonic clock as
+// well (timerfd_settime with TFD_TIMER_ABSTIME, which Asio uses for a timer that is due), and these
+// then never expire.
 //
-// cc -shared -fPIC -o shifted_date.so shifted_date.c -ldl; LD_PRELOAD=shifted_date.so AGUI_SHIFTED_DATE=FILE PROGRAM
-// FILE holds two numbers: the shift in seconds, and how much faster the date runs, in percent. It is read again and again.
+//     cc -shared -fPIC -o shifted_date.so shifted_date.c -ldl
+//     LD_PRELOAD=shifted_date.so AGUI_SHIFTED_DATE=FILE PROGRAM
+//
+// FILE holds two numbers: the shift in seconds, and how much faster the date runs, in percent. It
+// is read again and again.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
