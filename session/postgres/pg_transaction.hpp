@@ -81,10 +81,11 @@ boost::asio::awaitable<T> transact(
     pg_pool& pool, pg_patience patience, pg_purpose purpose,
     std::function<boost::asio::awaitable<T>(pg_transaction&)> work
 ) {
-    // What others do is over soon; a server that keeps refusing has another reason.
+    // What others do is over soon; a server that keeps refusing has another reason. How often a
+    // connection is lost says nothing.
     constexpr int tries_max = 10;
     const auto deadline = std::chrono::steady_clock::now() + patience.store_wait;
-    for (int tries = 1;; ++tries) {
+    for (int tries = 1;;) {
         std::optional<T> done;
         std::exception_ptr failed;
         bool again = false;
@@ -98,6 +99,8 @@ boost::asio::awaitable<T> transact(
                         error.is_stale_connection();
                 if (error.is_connection_lost()) {
                     pool.drop_idle();
+                } else {
+                    ++tries;
                 }
             } catch (...) {
                 failed = std::current_exception();
@@ -108,7 +111,7 @@ boost::asio::awaitable<T> transact(
             co_return std::move(*done);
         }
         const bool is_over = std::chrono::steady_clock::now() >= deadline;
-        if (!again || is_over || tries == tries_max) {
+        if (!again || is_over || tries > tries_max) {
             std::rethrow_exception(failed);
         }
     }
