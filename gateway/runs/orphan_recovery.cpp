@@ -63,17 +63,17 @@ private:
 class orphan_ending {
 public:
     orphan_ending(
-        const process_services& services, session::store& store, session::lease_ptr held,
+        const process_services& services, session::store& store, session::held_by by,
         session::store::orphan orphan
     )
         : services_(services),
           store_(store),
-          held_(std::move(held)),
+          by_(std::move(by)),
           orphan_(std::move(orphan)),
           now_(services.time.now()) {}
 
     boost::asio::awaitable<result<void>> end() {
-        auto loaded = co_await store_.load(held_->key());
+        auto loaded = co_await store_.load(by_.held->key());
         if (!loaded) {
             co_return loaded.error();
         }
@@ -100,7 +100,7 @@ public:
         end_record();
         check_failpoint("recovery.commit");
         co_return co_await store_.commit(
-            held_->key(), std::move(change_), std::move(slice), {.held = held_}
+            by_.held->key(), std::move(change_), std::move(slice), by_
         );
     }
 
@@ -181,7 +181,7 @@ private:
         translator::agui_translator writer(out, {});
         writer.set_time(now_);
         const translator::run_opening opening{
-            held_->key().thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
+            by_.held->key().thread_id, orphan_.run.run_id, orphan_.run.parent_run_id
         };
         if (orphan_.last_sequence == 0) {
             // The crash came before RUN_STARTED was durable. If the run had waited in the queue, it
@@ -222,7 +222,7 @@ private:
 
     const process_services& services_;
     session::store& store_;
-    session::lease_ptr held_;
+    const session::held_by by_;
     session::store::orphan orphan_;
     unix_ms now_;
     session::thread_record thread_;
@@ -234,8 +234,9 @@ private:
 
 } // namespace
 
-boost::asio::awaitable<result<bool>>
-recover_orphans(process_services services, session::store& store, session::lease_ptr held) {
+boost::asio::awaitable<result<bool>> recover_orphans(
+    process_services services, session::store& store, session::lease_ptr held, bool releases
+) {
     const auto orphans = co_await store.orphans(held);
     if (!orphans) {
         co_return orphans.error();
@@ -245,7 +246,8 @@ recover_orphans(process_services services, session::store& store, session::lease
         pass_failpoint("recovery.run");
         result<void> ended = failure{errc::internal, {}, {}, {}};
         try {
-            orphan_ending ending(services, store, held, orphan);
+            const bool is_last = &orphan == &orphans->back();
+            orphan_ending ending(services, store, {held, releases && is_last}, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {
             services.log.log(log_level::error, "recovery failed", {{"error", error.what()}});

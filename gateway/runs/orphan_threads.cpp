@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <exception>
+#include <set>
 #include <utility>
-#include <vector>
 
 namespace agui::gateway {
 
@@ -32,7 +32,13 @@ boost::asio::awaitable<bool> orphan_threads::recover_held(
     if (!held->found_orphans() && !may_have_orphans(place)) {
         co_return true;
     }
-    const auto recovered = co_await recover_orphans(services_, store, held);
+    co_return co_await recover(store, std::move(place), std::move(held), false);
+}
+
+boost::asio::awaitable<bool> orphan_threads::recover(
+    session::store& store, conversation_key place, session::lease_ptr held, bool releases
+) {
+    const auto recovered = co_await recover_orphans(services_, store, std::move(held), releases);
     if (!recovered || !*recovered) {
         co_return false;
     }
@@ -50,7 +56,8 @@ orphan_threads::recover(session::store& store, conversation_key place) {
     bool recovered = false;
     std::exception_ptr thrown;
     try {
-        recovered = co_await recover_held(store, place, *taken);
+        recovered = (!(*taken)->found_orphans() && !may_have_orphans(place)) ||
+                    co_await recover(store, place, *taken, true);
     } catch (...) {
         thrown = std::current_exception();
     }
@@ -64,35 +71,24 @@ orphan_threads::recover(session::store& store, conversation_key place) {
 boost::asio::awaitable<bool> orphan_threads::recover_all() {
     session::store& store = services_.store;
     bool is_listed = true;
-    // Those that cannot be recovered stay held until the end, so that the store does not name them
-    // again.
-    std::vector<session::lease_ptr> remaining;
-    while (is_listed) {
-        auto claimed = co_await store.claim_orphans(claimed_at_once);
-        if (!claimed) {
-            is_listed = false;
-            break;
-        }
-        if (claimed->empty()) {
-            break;
-        }
-        for (session::lease_ptr& held : *claimed) {
-            if (!is_listed) {
-                remaining.push_back(std::move(held));
-                continue;
+    std::set<session::thread_key> failed; // The store names them again.
+    for (bool goes_on = true; goes_on;) {
+        const auto claimed = co_await store.claim_orphans(claimed_at_once);
+        goes_on = false;
+        is_listed = is_listed && claimed.has_value();
+        for (std::size_t i = 0; claimed && i < claimed->size(); ++i) {
+            const session::lease_ptr& held = (*claimed)[i];
+            if (is_listed && !failed.contains(held->key())) {
+                const auto recovered = co_await recover_orphans(services_, store, held, true);
+                is_listed = recovered.has_value();
+                goes_on = is_listed;
+                if (!recovered || !*recovered) {
+                    failed.insert(held->key());
+                    add({held->key(), false});
+                }
             }
-            const auto recovered = co_await recover_orphans(services_, store, held);
-            is_listed = recovered.has_value();
-            if (recovered && *recovered) {
-                store.release(held);
-            } else {
-                remaining.push_back(std::move(held));
-            }
+            store.release(held);
         }
-    }
-    for (const session::lease_ptr& held : remaining) {
-        add({held->key(), false});
-        store.release(held);
     }
     bool was_listed = true;
     {
@@ -102,7 +98,7 @@ boost::asio::awaitable<bool> orphan_threads::recover_all() {
     if (was_listed && !is_listed) {
         services_.log.log(log_level::error, "cannot list the runs without an end");
     }
-    co_return is_listed&& remaining.empty();
+    co_return is_listed&& failed.empty();
 }
 
 } // namespace agui::gateway

@@ -35,6 +35,8 @@ public:
     boost::asio::awaitable<bool> recover_all();
 
 private:
+    [[nodiscard]] boost::asio::awaitable<bool>
+    recover(session::store& store, conversation_key place, session::lease_ptr held, bool releases);
     [[nodiscard]] bool may_have_orphans(const conversation_key& place);
 
     const process_services services_;

@@ -8,6 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <fcntl.h>
 
 #include <libpq-fe.h>
 
@@ -46,15 +47,17 @@ struct pg_connection::handle {
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
 
-    // The socket is libpq's, which closes it.
+    // libpq closes its socket when it finds the connection lost, and from that moment its number
+    // may be another connection's: what is watched has a number of its own.
+    void watch(int number) {
+        const int own = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
+        if (own >= 0) {
+            socket.assign(own);
+        } // Otherwise each wait fails, as on a connection that is lost.
+    }
     void stop_watching() noexcept {
-        if (socket.is_open()) {
-            try {
-                (void)socket.release();
-            } catch (const std::exception&) {
-                return; // It was not registered with the reactor.
-            }
-        }
+        boost::system::error_code ignored;
+        socket.close(ignored);
     }
 
     PGconn* connection = nullptr;
@@ -153,7 +156,7 @@ void pg_connection::use_socket() {
     const int number = PQsocket(handle_->connection);
     handle_->stop_watching();
     if (number >= 0) {
-        handle_->socket.assign(number);
+        handle_->watch(number);
     }
 }
 

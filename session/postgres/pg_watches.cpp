@@ -418,16 +418,17 @@ void pg_watches::on_watch(std::int64_t run, std::int64_t gateway, std::int64_t r
 }
 
 void pg_watches::tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers) {
-    if (peer_handler* const handler = handler_.load()) {
-        handler->on_peer_readers(run, gateway, readers);
+    const std::lock_guard lock(handler_mutex_);
+    if (handler_ != nullptr) {
+        handler_->on_peer_readers(run, gateway, readers);
     }
 }
 
 void pg_watches::on_stop(std::string_view payload) {
-    peer_handler* const handler = handler_.load();
     const std::optional<sent_stop> sent = stop_in(payload);
-    if (sent && handler != nullptr && sent->gateway != gateway_.id()) {
-        handler->on_stop_request(sent->request);
+    const std::lock_guard lock(handler_mutex_);
+    if (sent && handler_ != nullptr && sent->gateway != gateway_.id()) {
+        handler_->on_stop_request(sent->request);
     }
 }
 

@@ -9,7 +9,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,7 +37,10 @@ public:
     [[nodiscard]] std::unique_ptr<run_watch>
     watch(std::int64_t run, boost::asio::any_io_executor executor);
     /// As store::set_peer_handler(). Any thread.
-    void set_handler(peer_handler* handler) noexcept { handler_.store(handler); }
+    void set_handler(peer_handler* handler) {
+        const std::lock_guard lock(handler_mutex_);
+        handler_ = handler;
+    }
     /// As store::request_stop().
     [[nodiscard]] boost::asio::awaitable<result<void>> request_stop(stop_request request);
 
@@ -79,7 +81,8 @@ private:
 
     pg_shared& shared_;
     pg_gateway& gateway_;
-    std::atomic<peer_handler*> handler_{nullptr};
+    std::mutex handler_mutex_;        ///< Also held during its calls.
+    peer_handler* handler_ = nullptr; ///< Under handler_mutex_.
     const std::function<bool(std::int64_t run)> holds_;
     const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
     /// Of runs of this process: which processes follow it, and how many readers they have.

@@ -309,7 +309,8 @@ public:
     /// True: there may be some, so that a run which is active, but not here, may be elsewhere. The
     /// rest of these calls is for such a store; others do nothing for them.
     [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
-    /// Null: nobody is told any more. It must be set before the first run, and outlive the calls.
+    /// Null: nobody is told any more, and no call is under way when this returns. To be set before
+    /// the first run.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }
     /// Tells every other process; returns once the store has the request, not once it has taken
     /// effect.

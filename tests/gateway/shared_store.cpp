@@ -26,7 +26,8 @@ public:
 
     mutable std::mutex mutex;
     std::vector<std::weak_ptr<door>> doors;
-    std::vector<session::peer_handler*> handlers; ///< By door.
+    std::mutex handler_mutex;                     ///< Also held during their calls.
+    std::vector<session::peer_handler*> handlers; ///< By door; under handler_mutex.
     std::map<std::int64_t, std::size_t> door_of_run;
     std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
         watches; ///< By run: the watch's door and its readers.
@@ -34,7 +35,7 @@ public:
     void wake(std::int64_t run_number);
     // Tells the run's door how many readers `from` has.
     void report(std::int64_t run_number, std::size_t from) {
-        session::peer_handler* told = nullptr;
+        std::size_t told = 0;
         std::size_t readers = 0;
         {
             const std::lock_guard lock(mutex);
@@ -42,13 +43,16 @@ public:
             if (has_run == door_of_run.end() || has_run->second == from) {
                 return;
             }
-            told = handlers.at(has_run->second - 1);
+            told = has_run->second;
             for (const auto& [watch, who] : watches[run_number]) {
                 readers += who.first == from ? who.second : 0;
             }
         }
-        if (told != nullptr) {
-            told->on_peer_readers(run_number, static_cast<std::int64_t>(from), readers);
+        const std::lock_guard lock(handler_mutex);
+        if (handlers.at(told - 1) != nullptr) {
+            handlers[told - 1]->on_peer_readers(
+                run_number, static_cast<std::int64_t>(from), readers
+            );
         }
     }
 };
@@ -231,22 +235,16 @@ public:
     }
 
     void set_peer_handler(session::peer_handler* handler) override {
-        const std::lock_guard lock(hub_->mutex);
+        const std::lock_guard lock(hub_->handler_mutex);
         hub_->handlers.at(number_ - 1) = handler;
     }
 
     asio::awaitable<result<void>> request_stop(session::stop_request request) override {
-        std::vector<session::peer_handler*> told;
-        {
-            const std::lock_guard lock(hub_->mutex);
-            for (std::size_t i = 0; i < hub_->handlers.size(); ++i) {
-                if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
-                    told.push_back(hub_->handlers[i]);
-                }
+        const std::lock_guard lock(hub_->handler_mutex);
+        for (std::size_t i = 0; i < hub_->handlers.size(); ++i) {
+            if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
+                hub_->handlers[i]->on_stop_request(request);
             }
-        }
-        for (session::peer_handler* each : told) {
-            each->on_stop_request(request);
         }
         co_return result<void>();
     }
@@ -375,7 +373,7 @@ shared_store::shared_store(std::unique_ptr<store> inner)
 shared_store::~shared_store() { hub_->inner->close(); }
 
 std::shared_ptr<store> shared_store::open_door() {
-    const std::lock_guard lock(hub_->mutex);
+    const std::scoped_lock lock(hub_->mutex, hub_->handler_mutex);
     hub_->handlers.push_back(nullptr);
     auto opened = std::make_shared<door>(hub_, hub_->handlers.size());
     hub_->doors.push_back(opened);

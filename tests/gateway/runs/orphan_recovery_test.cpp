@@ -48,7 +48,8 @@ protected:
 
     void end_all(session::store& store) {
         const session::lease_ptr held = get(store.acquire(thread_1, {}));
-        const auto ended = run(recover_orphans({store, tools_, ids_, time_, log()}, store, held));
+        const auto ended =
+            run(recover_orphans({store, tools_, ids_, time_, log()}, store, held, false));
         store.release(held);
         ASSERT_TRUE(ended.has_value());
         EXPECT_TRUE(*ended);
