@@ -159,7 +159,21 @@ async function kill(kind, which, environment) {
     end(fault);
 }
 
+// Readers that do not lose patience: they see what a gateway shows when it wakes up.
+async function attach(which) {
+    const { name, port } = servers[which];
+    for (let waited = 0; campaign.callsOf(name).length < 3 && waited < 5000; waited += 20) await sleep(20);
+    for (const { thread, run } of campaign.callsOf(name).slice(0, 5)) {
+        witnesses.push(campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined,
+            (sequence, data, { by, number: link }) => {
+                if (sequence > 0) note('seen', { thread, run, sequence, by, link, data });
+            }, { port, patience: 30_000, subject: { thread, run } }).catch(() => {}));
+    }
+    await sleep(50);
+}
+
 async function pause(kind, which, milliseconds) {
+    if (milliseconds > lease * 1000) await attach(which);
     campaign.signal('SIGSTOP', which);
     await sleep(50); // What it had received before it stopped has been counted as said.
     const fault = begin(kind, which);
