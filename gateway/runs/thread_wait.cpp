@@ -135,7 +135,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         if (found && found->has_value() && (*found)->number != 0 &&
             (!elsewhere || elsewhere->number() != (*found)->number)) {
             // It may end before the watch is there, so that the thread is tried once more.
-            elsewhere.emplace(request, std::move(**found));
+            elsewhere.emplace(request, **found);
             co_await elsewhere->ask();
             give_up = std::max(give_up, std::chrono::steady_clock::now() + time_to_end(core));
             continue;

@@ -103,7 +103,7 @@ private:
 
 } // namespace
 
-pg_connection::pg_connection(asio::any_io_executor executor, bool prepares)
+pg_connection::pg_connection(const asio::any_io_executor& executor, bool prepares)
     : handle_(std::make_shared<handle>(executor)), prepares_(prepares) {}
 
 pg_connection::~pg_connection() { handle_->timer.cancel(); }

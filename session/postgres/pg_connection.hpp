@@ -59,7 +59,7 @@ public:
 private:
     struct handle;
 
-    pg_connection(boost::asio::any_io_executor executor, bool prepares);
+    pg_connection(const boost::asio::any_io_executor& executor, bool prepares);
 
     boost::asio::awaitable<void> connect(const pg_target& target, time_point deadline);
     void check_server();

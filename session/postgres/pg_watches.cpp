@@ -68,10 +68,10 @@ struct pg_watches::watch_table {
 
 class pg_watches::watching final : public run_watch {
 public:
-    watching(std::shared_ptr<watch_table> table, std::int64_t run, asio::any_io_executor executor)
-        : table_(std::move(table)),
-          run_(run),
-          signal_(std::make_shared<change_signal>(std::move(executor))) {
+    watching(
+        std::shared_ptr<watch_table> table, std::int64_t run, const asio::any_io_executor& executor
+    )
+        : table_(std::move(table)), run_(run), signal_(std::make_shared<change_signal>(executor)) {
         const std::lock_guard lock(table_->mutex);
         table_->runs[run_].watches.push_back(this);
         table_->change(run_);

@@ -44,7 +44,7 @@ postgres_store::postgres_store(const postgres_settings& settings)
       progress_(context_),
       thread_([this] { run_thread(); }) {
     std::promise<void> started;
-    asio::co_spawn(context_, start(), [&started](std::exception_ptr error) {
+    asio::co_spawn(context_, start(), [&started](const std::exception_ptr& error) {
         if (error) {
             started.set_exception(error);
         } else {
@@ -82,7 +82,7 @@ asio::awaitable<void> postgres_store::start() {
 // store without it would lose data silently.
 void postgres_store::keep_running(asio::awaitable<void> loop) {
     ++loops_;
-    asio::co_spawn(context_, std::move(loop), [this](std::exception_ptr error) {
+    asio::co_spawn(context_, std::move(loop), [this](const std::exception_ptr& error) {
         if (error) {
             std::rethrow_exception(error);
         }
@@ -126,7 +126,7 @@ void postgres_store::close() {
     }
     is_closing_ = true;
     std::promise<void> done;
-    asio::co_spawn(context_, shut_down(), [&done](std::exception_ptr error) {
+    asio::co_spawn(context_, shut_down(), [&done](const std::exception_ptr& error) {
         if (error) {
             done.set_exception(error);
         } else {
