@@ -150,12 +150,14 @@ void live_run::start(
             self->on_last_reader_left(how);
         }
     });
-    stop_.stop_if([held = held_] { return held->is_lost(); }, stop_reason::store_unavailable);
-    held_->on_lost([weak] {
-        if (const auto self = weak.lock()) {
-            self->stop(stop_reason::store_unavailable);
-        }
-    });
+    if (store_.is_shared()) { // Otherwise nobody else can have the thread.
+        stop_.stop_if([held = held_] { return held->is_lost(); }, stop_reason::store_unavailable);
+        held_->on_lost([weak] {
+            if (const auto self = weak.lock()) {
+                self->stop(stop_reason::store_unavailable);
+            }
+        });
+    }
     timeout_.expires_after(settings_.run_timeout);
     timeout_.async_wait([weak](boost::system::error_code ec) {
         const auto self = weak.lock();

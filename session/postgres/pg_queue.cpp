@@ -1,9 +1,8 @@
 // The queue of a thread.
 #include "session/postgres/pg_threads.hpp"
 
-#include "session/base/stored_json.hpp"
-#include "session/conversation/message_json.hpp"
 #include "session/store/store_failures.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <utility>
 
@@ -103,12 +102,6 @@ pg_batch select_queued(const thread_key& key) {
 std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agui::logger& log) {
     const pg_rows& rows = results.at(0);
     std::vector<queued_request> requests;
-    const auto leave_out = [&](const queued_request& of, const failure& reason) {
-        log.log(
-            log_level::warning, "left out a queued message that cannot be read",
-            {{"run", of.run_id}, {"reason", reason.detail}}
-        );
-    };
     for (std::size_t i = 0; i < rows.size(); ++i) {
         queued_request& request = requests.emplace_back();
         request.number = rows.integer(i, 0);
@@ -119,18 +112,7 @@ std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agu
         request.idempotency_key = rows.text(i, 5);
         request.protocol = rows.text(i, 6);
         request.queued_at = rows.integer(i, 7);
-        const result<json::value> parsed = parse_stored(rows.text(i, 8));
-        if (!parsed || !parsed->is_array()) {
-            leave_out(request, parsed ? failure{errc::invalid_json, "no array"} : parsed.error());
-            continue;
-        }
-        for (const json::value& each : parsed->get_array()) {
-            if (result<message> given = message_from_stored_json(each)) {
-                request.messages.push_back(std::move(*given));
-            } else {
-                leave_out(request, given.error());
-            }
-        }
+        read_queued_messages(rows.text(i, 8), request, log);
     }
     return requests;
 }

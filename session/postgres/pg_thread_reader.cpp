@@ -5,7 +5,7 @@
 
 #include "session/base/stored_json.hpp"
 #include "session/base/work_count.hpp"
-#include "session/conversation/message_json.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -81,21 +81,9 @@ void read_row(reading& to, const pg_rows& messages, std::size_t row, agui::logge
     node.parent = kept(to, node.parent);
     node.run_id = messages.text(row, 2);
     node.created_at = messages.integer(row, 3);
-    const result<json::value> value = parse_stored(messages.text(row, 4));
-    result<message> read =
-        value ? message_from_stored_json(*value) : result<message>(value.error());
-    if (read) {
-        node.message = std::move(*read);
-    } else {
-        node.message.role = role::activity;
-        log.log(
-            log_level::warning, "left out a stored message that cannot be read",
-            {{"thread", to.record.key.thread_id},
-             {"message", std::to_string(number)},
-             {"reason", read.error().detail}}
-        );
-    }
-    to.left_out.push_back(!read);
+    const bool is_read =
+        read_stored_message(messages.text(row, 4), to.record.key, number, node.message, log);
+    to.left_out.push_back(!is_read);
     to.record.nodes.push_back(std::move(node));
 }
 

@@ -143,21 +143,24 @@ asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {
 }
 
 void pg_watches::add_notifications(const std::vector<std::int64_t>& runs, pg_batch& to) const {
-    if (followers_.empty()) {
-        return;
-    }
-    std::vector<std::string> texts;
+    notice_set notices;
     for (const std::int64_t run : runs) {
-        const auto found = followers_.find(run);
-        if (found != followers_.end()) {
+        if (const auto found = followers_.find(run); found != followers_.end()) {
             for (const auto& [gateway, readers] : found->second) {
-                texts.push_back("agui_gw_" + std::to_string(gateway));
-                texts.push_back("log " + std::to_string(run));
+                notices.emplace(run, gateway);
             }
         }
     }
-    if (texts.empty()) {
-        return;
+    if (!notices.empty()) {
+        to.push_back(notify_of(notices));
+    }
+}
+
+pg_statement pg_watches::notify_of(const notice_set& notices) {
+    std::vector<std::string> texts;
+    for (const auto& [run, gateway] : notices) {
+        texts.push_back("agui_gw_" + std::to_string(gateway));
+        texts.push_back("log " + std::to_string(run));
     }
     std::vector<pg_text> channels;
     std::vector<pg_text> payloads;
@@ -165,7 +168,7 @@ void pg_watches::add_notifications(const std::vector<std::int64_t>& runs, pg_bat
         channels.push_back({texts[i]});
         payloads.push_back({texts[i + 1]});
     }
-    to.emplace_back(notify_all, channels, payloads);
+    return pg_statement(notify_all, channels, payloads);
 }
 
 std::vector<std::string> pg_watches::channels_of(std::int64_t gateway) {
@@ -382,22 +385,7 @@ asio::awaitable<void> pg_watches::write_notices() {
     if (notices.empty()) {
         co_return;
     }
-    (void)co_await write_at_once(shared_, {}, [&notices] {
-        std::vector<std::string> texts;
-        for (const auto& [run, gateway] : notices) {
-            texts.push_back("agui_gw_" + std::to_string(gateway));
-            texts.push_back("log " + std::to_string(run));
-        }
-        std::vector<pg_text> channels;
-        std::vector<pg_text> payloads;
-        for (std::size_t i = 0; i < texts.size(); i += 2) {
-            channels.push_back({texts[i]});
-            payloads.push_back({texts[i + 1]});
-        }
-        pg_batch batch;
-        batch.emplace_back(notify_all, channels, payloads);
-        return batch;
-    });
+    (void)co_await write_at_once(shared_, {}, [&notices] { return pg_batch{notify_of(notices)}; });
 }
 
 // Below 0: it follows the run no longer.

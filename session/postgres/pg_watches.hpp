@@ -69,6 +69,10 @@ private:
     struct watched;
     struct watch_table;
 
+    /// Runs, and the processes to be told of each.
+    using notice_set = std::set<std::pair<std::int64_t, std::int64_t>>;
+
+    [[nodiscard]] static pg_statement notify_of(const notice_set& notices);
     void on_log(std::int64_t run);
     void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers);
     void on_stop(std::string_view payload);
@@ -87,7 +91,7 @@ private:
     const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
     /// Of runs of this process: which processes follow it, and how many readers they have.
     std::map<std::int64_t, std::map<std::int64_t, std::size_t>> followers_;
-    std::set<std::pair<std::int64_t, std::int64_t>> notices_; ///< Runs, and whom to tell of them.
+    notice_set notices_; ///< To be sent.
     bool must_look_ = false;
     std::uint64_t heard_ = 0; ///< Notifications about followers.
     boost::asio::steady_timer timer_;

@@ -3,6 +3,7 @@
 #include "session/base/stored_json.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/store/store_failures.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -53,26 +54,8 @@ std::vector<sqlite_queue::row> queue_jobs::queued(const thread_key& key) {
 std::vector<queued_request> queue_jobs::read(std::vector<sqlite_queue::row> rows) const {
     std::vector<queued_request> requests;
     requests.reserve(rows.size());
-    const auto leave_out = [&](const queued_request& of, const failure& reason) {
-        logger_.log(
-            log_level::warning, "left out a queued message that cannot be read",
-            {{"run", of.run_id}, {"reason", reason.detail}}
-        );
-    };
     for (sqlite_queue::row& row : rows) {
-        queued_request& request = requests.emplace_back(std::move(row.request));
-        const result<json::value> parsed = parse_stored(row.messages);
-        if (!parsed || !parsed->is_array()) {
-            leave_out(request, parsed ? failure{errc::invalid_json, "no array"} : parsed.error());
-            continue;
-        }
-        for (const json::value& each : parsed->get_array()) {
-            if (result<message> given = message_from_stored_json(each)) {
-                request.messages.push_back(std::move(*given));
-            } else {
-                leave_out(request, given.error());
-            }
-        }
+        read_queued_messages(row.messages, requests.emplace_back(std::move(row.request)), logger_);
     }
     return requests;
 }

@@ -4,6 +4,7 @@
 #include "session/base/work_count.hpp"
 #include "session/conversation/message_json.hpp"
 #include "session/store/list_cursor.hpp"
+#include "session/store/stored_messages.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -150,21 +151,9 @@ void sqlite_thread_reader::read_message(reading& what, const statement::rows& ro
     node.parent = kept(what, node.parent);
     node.run_id = row.text(2);
     node.created_at = row.integer(3);
-    const result<json::value> value = parse_stored(row.text(4));
-    result<message> read =
-        value ? message_from_stored_json(*value) : result<message>(value.error());
-    if (read) {
-        node.message = std::move(*read);
-    } else {
-        node.message.role = role::activity;
-        log_.log(
-            log_level::warning, "left out a stored message that cannot be read",
-            {{"thread", what.record.key.thread_id},
-             {"message", std::to_string(number)},
-             {"reason", read.error().detail}}
-        );
-    }
-    what.left_out.push_back(!read);
+    const bool is_read =
+        read_stored_message(row.text(4), what.record.key, number, node.message, log_);
+    what.left_out.push_back(!is_read);
     what.record.nodes.push_back(std::move(node));
 }
 

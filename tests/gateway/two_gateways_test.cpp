@@ -147,7 +147,7 @@ protected:
         return true;
     }
 
-    /// As the store knows them: threads `t`, all runs.
+    /// The run that holds thread `t`, as that gateway says. Empty: none.
     std::string active_run_at(std::uint16_t port) {
         const std::string body = ask_at(port, get("/agui/threads/t")).body;
         const std::size_t at = body.find(R"("activeRunId":")");

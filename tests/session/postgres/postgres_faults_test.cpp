@@ -44,7 +44,7 @@ protected:
         test::sql_session session(database_->url());
         const std::string folder = session("SHOW unix_socket_directories");
         if (folder.empty()) {
-            GTEST_SKIP() << "the server has no socket for the proxy";
+            FAIL() << "the server has no socket for the proxy: start it with tests/postgres.sh";
         }
         proxy_ = std::make_unique<cutting_proxy>(folder + "/.s.PGSQL." + session("SHOW port"));
         postgres_settings through = settings();

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "session/base/log.hpp"
+#include "session/conversation/message.hpp"
+#include "session/conversation/queued_request.hpp"
+#include "session/conversation/thread.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+namespace agui::session {
+
+// Messages as every store writes them: the text that to_stored_json() makes. What cannot be read is
+// left out with a warning, so that one damaged message does not cost the others.
+
+/// Reads `text` into `to`, the message of that number in the thread. False: it is left out, and has
+/// become an empty `activity` message.
+[[nodiscard]] bool read_stored_message(
+    std::string_view text, const thread_key& thread, std::size_t number, message& to,
+    agui::logger& log
+);
+
+/// Appends the messages in `text`, an array, to those of the request.
+void read_queued_messages(std::string_view text, queued_request& to, agui::logger& log);
+
+} // namespace agui::session
