@@ -223,6 +223,7 @@ void event_log::publish_end() {
         const std::lock_guard lock(mutex_);
         visible_ = events_.size();
         ended_ = true;
+        held_.reset(); // What is committed cannot be lost.
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }

@@ -132,13 +132,13 @@ live_run::live_run(
 }
 
 void live_run::start(
-    runner::run_request request, runner::loop_services services, handlers to_notify,
+    runner::run_request request, runner::loop_services services, std::weak_ptr<owner> to_notify,
     std::optional<stop_reason> stopped
 ) {
     if (stopped) {
         stop(*stopped);
     }
-    handlers_ = std::move(to_notify);
+    owner_ = std::move(to_notify);
     const std::weak_ptr<live_run> weak = weak_from_this();
     log_->set_failure_handler([weak] {
         if (const auto self = weak.lock()) {
@@ -218,10 +218,12 @@ void live_run::set_over() noexcept {
     ended_.set();
 }
 
-// What the handler throws must not keep readers from seeing the end.
+// What the owner throws must not keep readers from seeing the end.
 void live_run::notify_end() {
     try {
-        handlers_.on_end(shared_from_this());
+        if (const auto to_notify = owner_.lock()) {
+            to_notify->on_end(shared_from_this());
+        }
     } catch (const std::exception& error) {
         logger_.log(
             log_level::error, "what follows the end of a run has failed",
@@ -344,7 +346,9 @@ session::run_record live_run::ended_record(const runner::run_end& end) const {
 
 void live_run::end_without_store() {
     finished_ = true;
-    handlers_.on_orphaned(shared_from_this());
+    if (const auto to_notify = owner_.lock()) {
+        to_notify->on_orphaned(shared_from_this());
+    }
     store_.release(held_);
     std::vector<std::string> events;
     // Of a run that another process may have taken over, nothing more is shown: its readers read on
@@ -411,7 +415,9 @@ void live_run::on_last_reader_left(event_log::leaving how) {
         break;
     }
     pass_failpoint("run.left");
-    handlers_.on_detached(shared_from_this());
+    if (const auto to_notify = owner_.lock()) {
+        to_notify->on_detached(shared_from_this());
+    }
 }
 
 void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
@@ -425,7 +431,10 @@ void live_run::leave_after(std::chrono::seconds after, stop_reason reason) {
     });
 }
 
-bool live_run::is_awaited() const { return handlers_.is_awaited && handlers_.is_awaited(place_); }
+bool live_run::is_awaited() const {
+    const auto asked = owner_.lock();
+    return asked && asked->is_awaited(place_);
+}
 
 void live_run::check_readers() {
     boost::asio::post(executor_, [self = shared_from_this()] {

@@ -61,24 +61,27 @@ public:
         settings options
     );
 
-    /// Who is told about the run. All are called on the executor.
-    struct handlers {
+    /// Who is told about the run, on its executor.
+    class owner {
+    public:
+        virtual ~owner() = default;
         /// The last reader is gone, and the run continues for the time being.
-        std::function<void(const std::shared_ptr<live_run>&)> on_detached;
-        /// The run's end could not be stored, so it becomes an orphan. Comes before on_end, while
+        virtual void on_detached(const std::shared_ptr<live_run>& run) = 0;
+        /// The run's end could not be stored, so it becomes an orphan. Comes before on_end(), while
         /// the run holds its thread.
-        std::function<void(const std::shared_ptr<live_run>&)> on_orphaned;
+        virtual void on_orphaned(const std::shared_ptr<live_run>& run) = 0;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
-        std::function<void(const std::shared_ptr<live_run>&)> on_end;
+        virtual void on_end(const std::shared_ptr<live_run>& run) = 0;
         /// True: requests wait for its end, so it does not end for lack of readers. Once they wait
         /// no longer, they call check_readers().
-        std::function<bool(const conversation_key&)> is_awaited;
+        [[nodiscard]] virtual bool is_awaited(const conversation_key& place) const = 0;
     };
 
     /// Writes RUN_STARTED, unless the log has it already, and starts the agent loop. With
-    /// `stopped`, the run is stopped for that reason before its first step.
+    /// `stopped`, the run is stopped for that reason before its first step. A run may outlive its
+    /// owner: then nobody is told.
     void start(
-        runner::run_request request, runner::loop_services services, handlers to_notify,
+        runner::run_request request, runner::loop_services services, std::weak_ptr<owner> to_notify,
         std::optional<runner::stop_reason> stopped
     );
     /// Ends a run that cannot start, instead of start() or after it has thrown: shows readers an
@@ -150,7 +153,7 @@ private:
     runner::stop_source stop_;
     boost::asio::steady_timer timeout_;
     boost::asio::steady_timer detached_timer_;
-    handlers handlers_;
+    std::weak_ptr<owner> owner_;
     completion_event ended_;
     std::atomic<bool> detached_{false};
     std::atomic<bool> was_stopped_{false};

@@ -1,5 +1,7 @@
 #include "gateway/runs/run_core.hpp"
 
+#include "session/base/failpoint.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -33,6 +35,39 @@ const agent_entry* run_core::find_agent(const std::string& id) const {
 
 session::store& run_core::store_of(const conversation_key& place) const {
     return place.ephemeral ? ephemeral->store() : services.store;
+}
+
+void run_core::on_detached(const std::shared_ptr<live_run>& run) {
+    if (const auto too_many = registry.add_detached(run)) {
+        services.log.log(
+            log_level::warning, "a run without a reader was ended: server.max_detached_runs",
+            {{"thread", too_many->key().thread_id}, {"run", too_many->record().run_id}}
+        );
+        too_many->stop(runner::stop_reason::run_timeout);
+    }
+}
+
+void run_core::on_orphaned(const std::shared_ptr<live_run>& run) { orphans.add(run->place()); }
+
+void run_core::on_end(const std::shared_ptr<live_run>& run) {
+    // Removed even if something fails here, because a drain waits for every registered run; but
+    // last, so that a reader always finds the run in the registry or its log among the kept ones.
+    struct removal {
+        ~removal() { from.remove(ended); }
+        run_registry& from;
+        const std::shared_ptr<live_run>& ended;
+    } const removed_at_the_end{registry, run};
+    check_failpoint("run.ending");
+    if (!store_of(run->place()).keeps_logs()) {
+        registry.keep_log(*run);
+    }
+    if (run->place().ephemeral) {
+        ephemeral->grown(run->key(), run->log()->bytes(), run->executor());
+    }
+}
+
+bool run_core::is_awaited(const conversation_key& place) const {
+    return settings.queue && queue.is_awaited(place);
 }
 
 } // namespace agui::gateway

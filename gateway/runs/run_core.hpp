@@ -2,6 +2,7 @@
 
 #include "gateway/runs/conversation_key.hpp"
 #include "gateway/runs/ephemeral_store.hpp"
+#include "gateway/runs/live_run.hpp"
 #include "gateway/runs/orphan_threads.hpp"
 #include "gateway/runs/process_services.hpp"
 #include "gateway/runs/run_queue.hpp"
@@ -16,7 +17,7 @@ namespace agui::gateway {
 
 /// What the parts of the run service share. Owned by shared_ptr: by the service, and by every call
 /// and run that may outlive it. Safe to use from any thread.
-struct run_core : std::enable_shared_from_this<run_core> {
+struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> {
     run_core(process_services given, run_settings options);
     run_core(const run_core&) = delete;
     run_core& operator=(const run_core&) = delete;
@@ -24,6 +25,12 @@ struct run_core : std::enable_shared_from_this<run_core> {
     /// An empty id means the default agent. Null: there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
     [[nodiscard]] session::store& store_of(const conversation_key& place) const;
+
+    // live_run::owner
+    void on_detached(const std::shared_ptr<live_run>& run) override;
+    void on_orphaned(const std::shared_ptr<live_run>& run) override;
+    void on_end(const std::shared_ptr<live_run>& run) override;
+    [[nodiscard]] bool is_awaited(const conversation_key& place) const override;
 
     const process_services services;
     const run_settings settings;

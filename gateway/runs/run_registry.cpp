@@ -12,7 +12,9 @@ using runner::stop_reason;
 std::optional<stop_reason>
 run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
     const std::lock_guard lock(mutex_);
-    by_place_[run->place()] = run;
+    if (const auto [earlier, is_first] = by_place_.insert(run); !is_first) {
+        by_place_.insert(by_place_.erase(earlier), run);
+    }
     runs_.insert(run);
     if (!run->place().ephemeral) {
         by_number_[run->record().number] = run;
@@ -25,7 +27,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
     {
         const std::lock_guard lock(mutex_);
         const auto found = by_place_.find(run->place());
-        if (found != by_place_.end() && found->second == run) {
+        if (found != by_place_.end() && *found == run) {
             by_place_.erase(found);
         }
         runs_.erase(run);
@@ -40,7 +42,7 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
 std::shared_ptr<live_run> run_registry::active(const conversation_key& place) const {
     const std::lock_guard lock(mutex_);
     const auto found = by_place_.find(place);
-    return found == by_place_.end() ? nullptr : found->second;
+    return found == by_place_.end() ? nullptr : *found;
 }
 
 std::shared_ptr<live_run> run_registry::find_active(std::int64_t run_number) const {
@@ -165,8 +167,8 @@ run_registry::stop(const conversation_key& place, const std::optional<std::strin
     {
         const std::lock_guard lock(mutex_);
         const auto live = by_place_.find(place);
-        if (live != by_place_.end() && (!run_id || live->second->record().run_id == *run_id)) {
-            found.run_ = live->second;
+        if (live != by_place_.end() && (!run_id || (*live)->record().run_id == *run_id)) {
+            found.run_ = *live;
             found.run_->stop(stop_reason::cancelled);
         }
         const auto [begin, end] = arrivals_.equal_range(place);

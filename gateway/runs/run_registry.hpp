@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -137,6 +138,20 @@ private:
         std::chrono::steady_clock::time_point until;
     };
     struct arriving;
+    /// The order of the runs' places: a run can be found by its place, which it has anyway.
+    struct place_order {
+        using is_transparent = void;
+        using run_ptr = std::shared_ptr<live_run>;
+        bool operator()(const run_ptr& a, const run_ptr& b) const {
+            return a->place() < b->place();
+        }
+        bool operator()(const run_ptr& a, const conversation_key& b) const {
+            return a->place() < b;
+        }
+        bool operator()(const conversation_key& a, const run_ptr& b) const {
+            return a < b->place();
+        }
+    };
 
     void end_arrival(const std::shared_ptr<arriving>& request, bool held_thread);
     void end_admission();
@@ -151,7 +166,7 @@ private:
     /// A run whose end is committed stays here briefly, while its thread may already have the next
     /// one.
     std::unordered_set<std::shared_ptr<live_run>> runs_;
-    std::map<conversation_key, std::shared_ptr<live_run>> by_place_;        ///< The newest of each.
+    std::set<std::shared_ptr<live_run>, place_order> by_place_; ///< The newest of each place.
     std::unordered_map<std::int64_t, std::shared_ptr<live_run>> by_number_; ///< Not ephemeral ones.
     /// The one that has had no reader for the longest time is first. Readers may have come back.
     detached_list detached_;

@@ -1,9 +1,17 @@
 #include "session/store/lease.hpp"
 
 #include <ctime>
+#include <mutex>
 #include <utility>
 
 namespace agui::session {
+
+namespace {
+
+// One for all leases: it is taken only at the end of one, and each active run has a lease.
+std::mutex handlers_mutex;
+
+} // namespace
 
 std::chrono::nanoseconds time_since_boot() noexcept {
     timespec now{};
@@ -13,7 +21,7 @@ std::chrono::nanoseconds time_since_boot() noexcept {
 
 void lease::on_lost(std::function<void()> handler) {
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(handlers_mutex);
         const state now = state_.load(std::memory_order_acquire);
         if (now == state::held) {
             on_lost_ = std::move(handler);
@@ -28,7 +36,7 @@ void lease::on_lost(std::function<void()> handler) {
 
 bool lease::set_released() noexcept {
     std::function<void()> dropped; // Destroyed without the lock.
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(handlers_mutex);
     state expected = state::held;
     if (!state_.compare_exchange_strong(expected, state::released, std::memory_order_acq_rel)) {
         return false;
@@ -40,7 +48,7 @@ bool lease::set_released() noexcept {
 bool lease::set_lost() noexcept {
     std::function<void()> told;
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(handlers_mutex);
         state expected = state::held;
         if (!state_.compare_exchange_strong(expected, state::lost, std::memory_order_acq_rel)) {
             return false;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace agui::session {
@@ -95,8 +94,7 @@ private:
     const std::shared_ptr<const lease_term> term_;
     const bool found_orphans_;
     std::atomic<state> state_{state::held};
-    std::mutex mutex_;
-    std::function<void()> on_lost_; ///< Under mutex_.
+    std::function<void()> on_lost_; ///< Under the mutex of all leases.
 };
 
 using lease_ptr = std::shared_ptr<lease>;

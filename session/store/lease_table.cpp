@@ -1,27 +1,23 @@
 #include "session/store/lease_table.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace agui::session {
 
 result<lease_ptr> lease_table::acquire(const thread_key& key, const std::string& run_id) {
     const std::lock_guard lock(mutex_);
-    const auto [place, is_new] = holders_.try_emplace(key);
-    if (!is_new) {
+    if (const auto found = holders_.find(std::cref(key)); found != holders_.end()) {
         return failure{
             errc::thread_busy,
             "another run is active on this thread",
             {},
-            place->second.held->run_id()
+            found->second.held->run_id()
         };
     }
-    try {
-        place->second.held = std::make_shared<lease>(key, run_id, ++last_token_);
-    } catch (...) {
-        holders_.erase(place);
-        throw;
-    }
-    return place->second.held;
+    auto held = std::make_shared<lease>(key, run_id, ++last_token_);
+    holders_.emplace(std::cref(held->key()), entry{.held = held});
+    return held;
 }
 
 void lease_table::release(const lease_ptr& held) noexcept {
@@ -29,7 +25,7 @@ void lease_table::release(const lease_ptr& held) noexcept {
         return;
     }
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(held->key());
+    const auto found = holders_.find(std::cref(held->key()));
     if (found != holders_.end() && found->second.held == held) {
         holders_.erase(found);
     }
@@ -42,7 +38,7 @@ void lease_table::set_begun(
         return;
     }
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(held->key());
+    const auto found = holders_.find(std::cref(held->key()));
     if (found != holders_.end() && found->second.held == held) {
         found->second.run_number = run_number;
         found->second.first_own_message = first_own_message;
@@ -51,7 +47,7 @@ void lease_table::set_begun(
 
 std::optional<thread_holder> lease_table::holder(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(key);
+    const auto found = holders_.find(std::cref(key));
     if (found == holders_.end()) {
         return std::nullopt;
     }
@@ -61,13 +57,13 @@ std::optional<thread_holder> lease_table::holder(const thread_key& key) const {
 
 std::string lease_table::run_of(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(key);
+    const auto found = holders_.find(std::cref(key));
     return found == holders_.end() ? std::string() : found->second.held->run_id();
 }
 
 bool lease_table::is_free(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    return !holders_.contains(key);
+    return !holders_.contains(std::cref(key));
 }
 
 } // namespace agui::session

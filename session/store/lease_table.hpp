@@ -6,6 +6,7 @@
 #include "session/store/store.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -39,7 +40,8 @@ private:
         node_index first_own_message = no_node;
     };
     mutable std::mutex mutex_;
-    std::map<thread_key, entry> holders_;
+    /// Each under the key of its lease.
+    std::map<std::reference_wrapper<const thread_key>, entry, std::less<thread_key>> holders_;
     std::uint64_t last_token_ = 0;
 };
 
