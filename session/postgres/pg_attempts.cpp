@@ -142,6 +142,7 @@ pg_batch select_attempts(std::int64_t run) {
 std::vector<failed_attempt> read_attempts(const std::vector<pg_rows>& results) {
     const pg_rows& rows = results.at(0);
     std::vector<failed_attempt> found;
+    found.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         found.push_back({
             .run_number = rows.integer(i, 0),

@@ -27,7 +27,9 @@ constexpr auto time_between_questions = 10s;
 
 } // namespace
 
-pg_listener::pg_listener(asio::any_io_executor executor, const pg_target& target, receiver& told)
+pg_listener::pg_listener(
+    const asio::any_io_executor& executor, const pg_target& target, receiver& told
+)
     : target_(target), told_(told), timer_(executor) {}
 
 asio::awaitable<void> pg_listener::run() {

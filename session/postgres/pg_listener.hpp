@@ -26,7 +26,9 @@ public:
     };
 
     /// The arguments must outlive this.
-    pg_listener(boost::asio::any_io_executor executor, const pg_target& target, receiver& told);
+    pg_listener(
+        const boost::asio::any_io_executor& executor, const pg_target& target, receiver& told
+    );
 
     /// Listens until close(). To be called once.
     [[nodiscard]] boost::asio::awaitable<void> run();

@@ -31,66 +31,77 @@ constexpr const char* has_request =
     "SELECT EXISTS (SELECT FROM agui.queued_requests WHERE number = $3 "
     "AND thread = " AGUI_PG_THREAD ")";
 
+asio::awaitable<result<std::int64_t>> enqueue_in(
+    pg_transaction& in, const thread_key& key, const pg_queued_request& request,
+    const queue_limits& limits
+) {
+    const queued_request& next = request.request;
+    pg_batch look;
+    look.push_back(lock_thread(key));
+    look.push_back(is_run_taken(key, {next.run_id}, {next.idempotency_key}));
+    look.push_back(is_request_taken(key, next));
+    look.emplace_back(size_of_queue, key.principal, key.thread_id);
+    look.emplace_back(next_number);
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    if (!at) {
+        co_return no_such_thread();
+    }
+    if (found.at(1).boolean(0, 0) || found.at(2).boolean(0, 0)) {
+        co_return run_id_taken();
+    }
+    const auto requests = static_cast<std::uint64_t>(found.at(3).integer(0, 0));
+    const auto bytes = static_cast<std::uint64_t>(found.at(3).integer(0, 1));
+    if (requests >= limits.requests || bytes + request.bytes > limits.bytes) {
+        co_return queue_is_full();
+    }
+    const std::int64_t number = found.at(4).integer(0, 0);
+    const std::optional<std::string_view> idempotency_key =
+        next.idempotency_key.empty() ? std::nullopt
+                                     : std::optional<std::string_view>(next.idempotency_key);
+    pg_batch writes;
+    writes.emplace_back(
+        insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
+        next.input_digest, idempotency_key, next.protocol, next.queued_at, request.bytes,
+        request.messages
+    );
+    co_await in.commit(std::move(writes));
+    co_return number;
+}
+
+asio::awaitable<result<bool>>
+withdraw_in(pg_transaction& in, const thread_key& key, std::int64_t number) {
+    // With the thread locked, a run that takes it has done so, or will not.
+    pg_batch look;
+    look.push_back(lock_thread(key));
+    look.emplace_back(has_request, key.principal, key.thread_id, number);
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    if (!found.at(1).boolean(0, 0)) {
+        co_return false;
+    }
+    pg_batch writes;
+    writes.emplace_back(drop_request, key.principal, key.thread_id, number);
+    co_await in.commit(std::move(writes));
+    co_return true;
+}
+
 } // namespace
 
 asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
     thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits
 ) {
     std::function<asio::awaitable<result<std::int64_t>>(pg_transaction&)> work =
-        [=](pg_transaction& in) -> asio::awaitable<result<std::int64_t>> {
-        const queued_request& next = request->request;
-        pg_batch look;
-        look.push_back(lock_thread(key));
-        look.push_back(is_run_taken(key, {next.run_id}, {next.idempotency_key}));
-        look.push_back(is_request_taken(key, next));
-        look.emplace_back(size_of_queue, key.principal, key.thread_id);
-        look.emplace_back(next_number);
-        const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        const std::optional<pg_thread_position> at = position_of(found.at(0));
-        if (!at) {
-            co_return no_such_thread();
-        }
-        if (found.at(1).boolean(0, 0) || found.at(2).boolean(0, 0)) {
-            co_return run_id_taken();
-        }
-        const auto requests = static_cast<std::uint64_t>(found.at(3).integer(0, 0));
-        const auto bytes = static_cast<std::uint64_t>(found.at(3).integer(0, 1));
-        if (requests >= limits.requests || bytes + request->bytes > limits.bytes) {
-            co_return queue_is_full();
-        }
-        const std::int64_t number = found.at(4).integer(0, 0);
-        const std::optional<std::string_view> idempotency_key =
-            next.idempotency_key.empty() ? std::nullopt
-                                         : std::optional<std::string_view>(next.idempotency_key);
-        pg_batch writes;
-        writes.emplace_back(
-            insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
-            next.input_digest, idempotency_key, next.protocol, next.queued_at, request->bytes,
-            request->messages
-        );
-        co_await in.commit(std::move(writes));
-        co_return number;
-    };
-    return transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+        [&](pg_transaction& in) {
+            return enqueue_in(in, key, *request, limits);
+        };
+    co_return co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
 }
 
 asio::awaitable<result<bool>> pg_threads::withdraw(thread_key key, std::int64_t number) {
-    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work =
-        [=](pg_transaction& in) -> asio::awaitable<result<bool>> {
-        // With the thread locked, a run that takes it has done so, or will not.
-        pg_batch look;
-        look.push_back(lock_thread(key));
-        look.emplace_back(has_request, key.principal, key.thread_id, number);
-        const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        if (!found.at(1).boolean(0, 0)) {
-            co_return false;
-        }
-        pg_batch writes;
-        writes.emplace_back(drop_request, key.principal, key.thread_id, number);
-        co_await in.commit(std::move(writes));
-        co_return true;
+    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work = [&](pg_transaction& in) {
+        return withdraw_in(in, key, number);
     };
-    return transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+    co_return co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
 }
 
 pg_batch select_queued(const thread_key& key) {

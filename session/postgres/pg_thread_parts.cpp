@@ -134,6 +134,7 @@ std::optional<std::vector<pending_call>> read_pending_calls(const std::vector<pg
     }
     const pg_rows& calls = results.at(1);
     std::vector<call_record> records;
+    records.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
         records.push_back(
             {.id = std::string(calls.text(i, 0)),

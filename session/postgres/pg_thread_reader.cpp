@@ -104,6 +104,7 @@ void read_documents(thread_record& to, const pg_rows& rows) {
 
 std::vector<branch> branches_at(const pg_rows& rows) {
     std::vector<branch> branches;
+    branches.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         branches.push_back({.tip = node_of(rows.integer(i, 0)), .updated_at = rows.integer(i, 1)});
     }

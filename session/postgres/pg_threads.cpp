@@ -57,83 +57,112 @@ struct run_names {
     bool has_twins = false;
 };
 
+asio::awaitable<result<bool>>
+remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& runs) {
+    pg_batch look;
+    look.push_back(lock_thread(key));
+    look.emplace_back(runs_of, key.principal, key.thread_id);
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    if (!at) {
+        co_return false;
+    }
+    runs.clear();
+    for (std::size_t i = 0; i < found.at(1).size(); ++i) {
+        runs.push_back(found[1].integer(i, 0));
+    }
+    pg_batch writes;
+    writes.emplace_back(note_removed, at->thread);
+    writes.emplace_back(drop_thread, at->thread);
+    co_await in.commit(std::move(writes));
+    co_return true;
+}
+
 } // namespace
 
 asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const beginning> what) {
-    const changes& change = what->change.value();
-    check_answered(what->run, change);
-    const run_names names(what->run, change.answered);
-    std::function<asio::awaitable<result<begun_run>>(pg_transaction&)> work =
-        [this, what, &names, &change](pg_transaction& in) -> asio::awaitable<result<begun_run>> {
-        if (what->held && !what->held->is_held()) {
-            co_return lease_is_lost();
-        }
-        const thread_key& key = what->key;
-        pg_batch look;
-        look.push_back(lock_thread(key));
-        look.push_back(is_run_taken(key, names.ids, names.keys));
-        look.push_back(count_queued(key, change.dequeued));
-        look.emplace_back(next_run_numbers, 1 + change.answered.size());
-        look.emplace_back(next_thread_number, key.principal, key.thread_id);
-        look.push_back(has_run(key, change.run ? change.run->number : 0));
-        if (what->held) {
-            look.push_back(parts_.leases.select_lease(*what->held));
-        }
-        const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        if (what->held && !found.at(6).boolean(0, 0)) {
-            parts_.leases.lose(what->held);
-        }
-        if (what->held && !what->held->is_held()) {
-            co_return lease_is_lost();
-        }
-        const std::optional<pg_thread_position> at = position_of(found.at(0));
-        if (what->seen_version && *what->seen_version != (at ? at->version : 0)) {
-            co_return thread_has_changed();
-        }
-        if (found.at(1).boolean(0, 0) || names.has_twins) {
-            co_return run_id_taken();
-        }
-        if (static_cast<std::size_t>(found.at(2).integer(0, 0)) !=
-            std::set(change.dequeued.begin(), change.dequeued.end()).size()) {
-            throw std::logic_error("a run can only take what is in the queue");
-        }
-        if (change.run && !found.at(5).boolean(0, 0)) {
-            throw std::logic_error("a run must begin on the thread before its record changes");
-        }
-        pg_batch writes;
-        const std::int64_t thread = at ? at->thread : found.at(4).integer(0, 0);
-        if (at) {
-            what->change.apply(writes, *at, what->run.started_at);
-        } else {
-            what->change.create(writes, thread, key, what->run.agent_id, what->run.started_at);
-        }
-        if (change.run) {
-            writes.push_back(update_run(*change.run));
-        }
-        if (!change.dequeued.empty()) {
-            writes.emplace_back(take_queued, thread, change.dequeued);
-        }
-        // Before the run, so that it is the latest.
-        std::size_t next = 0;
-        for (const run_record& answered : change.answered) {
-            writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered));
-        }
-        const std::int64_t number = found.at(3).integer(next, 0);
-        writes.push_back(add_run(thread, number, what->run));
-        const auto first_own =
-            static_cast<node_index>((at ? at->size.messages : 0) + change.messages.size());
-        if (what->held) {
-            writes.push_back(parts_.leases.note_run(*what->held, number, first_own));
-        }
-        co_await in.commit(std::move(writes));
-        parts_.logs.open(number, 0);
-        parts_.leases.set_begun(what->held, number, first_own);
-        co_return begun_run{number};
+    check_answered(what->run, what->change.value());
+    std::function<asio::awaitable<result<begun_run>>(pg_transaction&)> work = [&](pg_transaction& in
+                                                                              ) {
+        return begin_in(in, *what);
     };
     const pg_purpose purpose{.gateway = what->held ? parts_.gateway.id() : 0};
     co_return co_await transact(
         parts_.shared.pool, parts_.shared.patience, purpose, std::move(work)
     );
+}
+
+bool pg_threads::is_still_held(const lease_ptr& held, const pg_rows& found) {
+    if (!found.boolean(0, 0)) {
+        parts_.leases.lose(held);
+    }
+    return held->is_held();
+}
+
+asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, const beginning& what) {
+    const changes& change = what.change.value();
+    const run_names names(what.run, change.answered);
+    if (what.held && !what.held->is_held()) {
+        co_return lease_is_lost();
+    }
+    const thread_key& key = what.key;
+    pg_batch look;
+    look.push_back(lock_thread(key));
+    look.push_back(is_run_taken(key, names.ids, names.keys));
+    look.push_back(count_queued(key, change.dequeued));
+    look.emplace_back(next_run_numbers, 1 + change.answered.size());
+    look.emplace_back(next_thread_number, key.principal, key.thread_id);
+    look.push_back(has_run(key, change.run ? change.run->number : 0));
+    if (what.held) {
+        look.push_back(parts_.leases.select_lease(*what.held));
+    }
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    if (what.held && !is_still_held(what.held, found.at(6))) {
+        co_return lease_is_lost();
+    }
+    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    if (what.seen_version && *what.seen_version != (at ? at->version : 0)) {
+        co_return thread_has_changed();
+    }
+    if (found.at(1).boolean(0, 0) || names.has_twins) {
+        co_return run_id_taken();
+    }
+    if (static_cast<std::size_t>(found.at(2).integer(0, 0)) !=
+        std::set(change.dequeued.begin(), change.dequeued.end()).size()) {
+        throw std::logic_error("a run can only take what is in the queue");
+    }
+    if (change.run && !found.at(5).boolean(0, 0)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    pg_batch writes;
+    const std::int64_t thread = at ? at->thread : found.at(4).integer(0, 0);
+    if (at) {
+        what.change.apply(writes, *at, what.run.started_at);
+    } else {
+        what.change.create(writes, thread, key, what.run.agent_id, what.run.started_at);
+    }
+    if (change.run) {
+        writes.push_back(update_run(*change.run));
+    }
+    if (!change.dequeued.empty()) {
+        writes.emplace_back(take_queued, thread, change.dequeued);
+    }
+    // Before the run, so that it is the latest.
+    std::size_t next = 0;
+    for (const run_record& answered : change.answered) {
+        writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered));
+    }
+    const std::int64_t number = found.at(3).integer(next, 0);
+    writes.push_back(add_run(thread, number, what.run));
+    const auto first_own =
+        static_cast<node_index>((at ? at->size.messages : 0) + change.messages.size());
+    if (what.held) {
+        writes.push_back(parts_.leases.note_run(*what.held, number, first_own));
+    }
+    co_await in.commit(std::move(writes));
+    parts_.logs.open(number, 0);
+    parts_.leases.set_begun(what.held, number, first_own);
+    co_return begun_run{number};
 }
 
 asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
@@ -180,87 +209,34 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     co_return *outcome;
 }
 
+// What a commit writes of a run's log: what waits, and after it the slice that came with it.
+struct pg_threads::commit_log {
+    const pg_logs::taken& waiting;
+    pg_log_row slice;
+    std::uint64_t end = 0; // Before the slice.
+};
+
 asio::awaitable<result<void>>
 pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries) {
     const changes& change = what->change.value();
     const lease_ptr& held = what->by.held;
-    const bool has_slice = what->log && !what->log->ends.empty();
-    const std::int64_t run = change.run ? change.run->number : 0;
-    pg_log_row slice;
-    if (has_slice) {
-        slice.run = what->log->run_number;
-        slice.first_sequence = what->log->first_sequence;
-        slice.append(*what->log);
+    commit_log log{.waiting = entries, .slice = {}, .end = entries.end};
+    if (what->log && !what->log->ends.empty()) {
+        log.slice.run = what->log->run_number;
+        log.slice.first_sequence = what->log->first_sequence;
+        log.slice.append(*what->log);
     }
-    const bool knows_end = entries.is_known && !entries.has_failed;
-    std::uint64_t log_end = entries.end;
-    std::function<asio::awaitable<result<void>>(pg_transaction&)> work =
-        [&](pg_transaction& in) -> asio::awaitable<result<void>> {
-        if (held && !held->is_held()) {
-            co_return lease_is_lost();
-        }
-        pg_batch look;
-        look.push_back(lock_thread(what->key));
-        look.push_back(has_run(what->key, run));
-        look.push_back(select_log_end(knows_end ? 0 : entries.run));
-        if (held) {
-            look.push_back(parts_.leases.select_lease(*held));
-        }
-        const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        if (held && !found.at(3).boolean(0, 0)) {
-            parts_.leases.lose(held);
-        }
-        if (held && !held->is_held()) {
-            co_return lease_is_lost();
-        }
-        const std::optional<pg_thread_position> at = position_of(found.at(0));
-        if (!at) {
-            co_return no_such_thread();
-        }
-        if (run != 0 && !found.at(1).boolean(0, 0)) {
-            throw std::logic_error("a run must begin on the thread before its record changes");
-        }
-        if (change.run && run == 0) {
-            throw std::logic_error("a run must begin on the thread before its record changes");
-        }
-        if (!knows_end) {
-            log_end = static_cast<std::uint64_t>(found.at(2).integer(0, 0));
-        }
-        if (has_slice && slice.first_sequence != log_end + 1) {
-            co_return failure{
-                errc::store_unavailable, "earlier entries of the run's log were lost"
-            };
-        }
-        pg_batch writes;
-        what->change.apply(writes, *at, std::nullopt);
-        if (change.run) {
-            writes.push_back(update_run(*change.run));
-        }
-        std::vector<const pg_log_row*> rows;
-        if (!entries.row.empty()) {
-            rows.push_back(&entries.row);
-        }
-        if (has_slice) {
-            rows.push_back(&slice);
-        }
-        if (!rows.empty()) {
-            writes.push_back(insert_log_rows(rows));
-        }
-        if (!rows.empty() || ended_run(change) != 0) {
-            writes.push_back(notify_watchers({entries.run}));
-        }
-        if (held && what->by.releases) {
-            writes.push_back(parts_.leases.delete_lease(*held));
-        }
-        co_await in.commit(std::move(writes));
-        co_return result<void>();
+    std::function<asio::awaitable<result<void>>(pg_transaction&)> work = [&](pg_transaction& in) {
+        return commit_in(in, *what, log);
     };
     const pg_purpose purpose{.gateway = held ? parts_.gateway.id() : 0};
     result<void> outcome =
         co_await transact(parts_.shared.pool, parts_.shared.patience, purpose, std::move(work));
     if (outcome) {
         if (change.run && change.run->status == run_status::active) {
-            parts_.logs.open(change.run->number, has_slice ? slice.last_sequence : log_end);
+            parts_.logs.open(
+                change.run->number, log.slice.empty() ? log.end : log.slice.last_sequence
+            );
         }
         if (what->by.releases) {
             parts_.leases.released_by_commit(held);
@@ -269,28 +245,72 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::t
     co_return outcome;
 }
 
+asio::awaitable<result<void>>
+pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& log) {
+    const changes& change = what.change.value();
+    const lease_ptr& held = what.by.held;
+    const std::int64_t run = change.run ? change.run->number : 0;
+    const bool knows_end = log.waiting.is_known && !log.waiting.has_failed;
+    if (held && !held->is_held()) {
+        co_return lease_is_lost();
+    }
+    pg_batch look;
+    look.push_back(lock_thread(what.key));
+    look.push_back(has_run(what.key, run));
+    look.push_back(select_log_end(knows_end ? 0 : log.waiting.run));
+    if (held) {
+        look.push_back(parts_.leases.select_lease(*held));
+    }
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    if (held && !is_still_held(held, found.at(3))) {
+        co_return lease_is_lost();
+    }
+    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    if (!at) {
+        co_return no_such_thread();
+    }
+    if (run != 0 && !found.at(1).boolean(0, 0)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    if (change.run && run == 0) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    if (!knows_end) {
+        log.end = static_cast<std::uint64_t>(found.at(2).integer(0, 0));
+    }
+    if (!log.slice.empty() && log.slice.first_sequence != log.end + 1) {
+        co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
+    }
+    pg_batch writes;
+    what.change.apply(writes, *at, std::nullopt);
+    if (change.run) {
+        writes.push_back(update_run(*change.run));
+    }
+    std::vector<const pg_log_row*> rows;
+    if (!log.waiting.row.empty()) {
+        rows.push_back(&log.waiting.row);
+    }
+    if (!log.slice.empty()) {
+        rows.push_back(&log.slice);
+    }
+    if (!rows.empty()) {
+        writes.push_back(insert_log_rows(rows));
+    }
+    if (!rows.empty() || ended_run(change) != 0) {
+        writes.push_back(notify_watchers({log.waiting.run}));
+    }
+    if (held && what.by.releases) {
+        writes.push_back(parts_.leases.delete_lease(*held));
+    }
+    co_await in.commit(std::move(writes));
+    co_return result<void>();
+}
+
 asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {
     co_await parts_.logs.flush(0);
     std::vector<std::int64_t> runs;
-    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work =
-        [&key, &runs](pg_transaction& in) -> asio::awaitable<result<bool>> {
-        pg_batch look;
-        look.push_back(lock_thread(key));
-        look.emplace_back(runs_of, key.principal, key.thread_id);
-        const std::vector<pg_rows> found = co_await in.read(std::move(look));
-        const std::optional<pg_thread_position> at = position_of(found.at(0));
-        if (!at) {
-            co_return false;
-        }
-        runs.clear();
-        for (std::size_t i = 0; i < found.at(1).size(); ++i) {
-            runs.push_back(found[1].integer(i, 0));
-        }
-        pg_batch writes;
-        writes.emplace_back(note_removed, at->thread);
-        writes.emplace_back(drop_thread, at->thread);
-        co_await in.commit(std::move(writes));
-        co_return true;
+    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work = [&](pg_transaction& in) {
+        return remove_in(in, key, runs);
     };
     result<bool> outcome = // Not const: co_return would make `true` of a const one.
         co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));

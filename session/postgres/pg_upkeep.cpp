@@ -116,13 +116,29 @@ asio::awaitable<pg_rows> write_one(pg_shared& shared, const char* text, Args... 
 
 std::vector<std::int64_t> numbers_of(const pg_rows& rows) {
     std::vector<std::int64_t> numbers;
+    numbers.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         numbers.push_back(rows.integer(i, 0));
     }
     return numbers;
 }
 
-std::int64_t day_of(unix_ms time) { return time / (24 * 60 * 60 * 1000LL); }
+std::int64_t day_of(unix_ms time) { return time / (24LL * 60 * 60 * 1000); }
+
+asio::awaitable<bool> drop_partition_in(pg_transaction& in, std::int64_t day, unix_ms ended_since) {
+    pg_batch first;
+    first.emplace_back(needed_of_day, day, ended_since);
+    const auto needed = co_await in.read(std::move(first));
+    if (!needed.at(0).empty()) {
+        co_return false;
+    }
+    pg_batch change;
+    change.emplace_back(mark_day, day);
+    change.push_back(pg_statement::once("DROP TABLE IF EXISTS agui.log_rows_" + std::to_string(day))
+    );
+    co_await in.commit(std::move(change));
+    co_return true;
+}
 
 } // namespace
 
@@ -210,21 +226,8 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
 asio::awaitable<void> pg_upkeep::drop_partitions(unix_ms ended_since) {
     const pg_rows days = co_await write_one(shared_, partitions, day_of(ended_since));
     for (const std::int64_t day : numbers_of(days)) {
-        std::function<asio::awaitable<bool>(pg_transaction&)> work =
-            [day, ended_since](pg_transaction& in) -> asio::awaitable<bool> {
-            pg_batch first;
-            first.emplace_back(needed_of_day, day, ended_since);
-            const auto needed = co_await in.read(std::move(first));
-            if (!needed.at(0).empty()) {
-                co_return false;
-            }
-            pg_batch change;
-            change.emplace_back(mark_day, day);
-            change.push_back(
-                pg_statement::once("DROP TABLE IF EXISTS agui.log_rows_" + std::to_string(day))
-            );
-            co_await in.commit(std::move(change));
-            co_return true;
+        std::function<asio::awaitable<bool>(pg_transaction&)> work = [=](pg_transaction& in) {
+            return drop_partition_in(in, day, ended_since);
         };
         (void)co_await transact(shared_.pool, shared_.patience, {}, std::move(work));
     }

@@ -125,8 +125,9 @@ pg_watches::~pg_watches() {
     table_->owner = nullptr;
 }
 
-std::unique_ptr<run_watch> pg_watches::watch(std::int64_t run, asio::any_io_executor executor) {
-    return std::make_unique<watching>(table_, run, std::move(executor));
+std::unique_ptr<run_watch>
+pg_watches::watch(std::int64_t run, const asio::any_io_executor& executor) {
+    return std::make_unique<watching>(table_, run, executor);
 }
 
 asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {

@@ -35,7 +35,7 @@ public:
 
     /// As store::watch(). Any thread.
     [[nodiscard]] std::unique_ptr<run_watch>
-    watch(std::int64_t run, boost::asio::any_io_executor executor);
+    watch(std::int64_t run, const boost::asio::any_io_executor& executor);
     /// As store::set_peer_handler(). Any thread.
     void set_handler(peer_handler* handler) {
         const std::lock_guard lock(handler_mutex_);

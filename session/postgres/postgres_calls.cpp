@@ -16,11 +16,13 @@ namespace asio = boost::asio;
 
 asio::awaitable<result<postgres_store::rows>>
 postgres_store::read(std::function<pg_batch()> statements) {
-    return on_store<rows>(
-        [this, statements = std::move(statements)]() -> asio::awaitable<result<rows>> {
-            co_return co_await read_at_once(shared_, statements);
-        }
+    return on_store<rows>([this, statements = std::move(statements)] { return rows_of(statements); }
     );
+}
+
+asio::awaitable<result<postgres_store::rows>>
+postgres_store::rows_of(std::function<pg_batch()> statements) {
+    co_return co_await read_at_once(shared_, std::move(statements));
 }
 
 asio::awaitable<result<lease_ptr>> postgres_store::acquire(thread_key key, std::string run_id) {
@@ -78,19 +80,19 @@ asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std
 }
 
 asio::awaitable<result<std::optional<thread_summary>>> postgres_store::summary(thread_key key) {
-    auto found = co_await on_store<std::optional<thread_summary>>(
-        [this, key]() -> asio::awaitable<result<std::optional<thread_summary>>> {
-            std::optional<thread_summary> read = read_summary(
-                key, co_await read_at_once(shared_, [key] { return select_summary(key); })
-            );
-            if (read) {
-                const auto by = co_await leases_.holder(key);
-                read->active_run_id = by && *by ? (*by)->run_id : std::string();
-            }
-            co_return read;
-        }
-    );
-    co_return found;
+    return on_store<std::optional<thread_summary>>([this, key = std::move(key)] {
+        return summary_of(key);
+    });
+}
+
+asio::awaitable<result<std::optional<thread_summary>>> postgres_store::summary_of(thread_key key) {
+    std::optional<thread_summary> read =
+        read_summary(key, co_await read_at_once(shared_, [&] { return select_summary(key); }));
+    if (read) {
+        const auto by = co_await leases_.holder(key);
+        read->active_run_id = by && *by ? (*by)->run_id : std::string();
+    }
+    co_return read;
 }
 
 asio::awaitable<result<std::optional<json_text>>> postgres_store::state(thread_key key) {
@@ -202,32 +204,35 @@ void postgres_store::append_log(
 
 asio::awaitable<result<std::vector<log_entry>>>
 postgres_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
-    const auto found = co_await on_store<rows>(
-        [this, run_number, after, limit]() -> asio::awaitable<result<rows>> {
-            co_await logs_.flush(run_number);
-            co_return co_await read_at_once(shared_, [run_number, after, limit] {
-                return select_log(run_number, after, limit);
-            });
-        }
-    );
+    const auto found =
+        co_await on_store<rows>([=, this] { return rows_of_log(run_number, after, limit); });
     if (!found) {
         co_return found.error();
     }
     co_return session::read_log(*found, after, limit);
 }
 
+asio::awaitable<result<postgres_store::rows>>
+postgres_store::rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
+    co_await logs_.flush(run_number);
+    co_return co_await read_at_once(shared_, [=] { return select_log(run_number, after, limit); });
+}
+
 void postgres_store::keep_attempt(failed_attempt attempt) { attempts_.keep(std::move(attempt)); }
 
 asio::awaitable<result<std::vector<failed_attempt>>>
 postgres_store::failed_attempts(std::int64_t run_number) {
-    return on_store<std::vector<failed_attempt>>(
-        [this, run_number]() -> asio::awaitable<result<std::vector<failed_attempt>>> {
-            co_await attempts_.flush();
-            co_return read_attempts(co_await read_at_once(shared_, [run_number] {
-                return select_attempts(run_number);
-            }));
-        }
-    );
+    return on_store<std::vector<failed_attempt>>([this, run_number] {
+        return attempts_of(run_number);
+    });
+}
+
+asio::awaitable<result<std::vector<failed_attempt>>>
+postgres_store::attempts_of(std::int64_t run_number) {
+    co_await attempts_.flush();
+    co_return read_attempts(co_await read_at_once(shared_, [=] {
+        return select_attempts(run_number);
+    }));
 }
 
 asio::awaitable<result<std::optional<run_record>>>
@@ -263,15 +268,7 @@ asio::awaitable<result<std::optional<run_record>>> postgres_store::latest_run(th
 
 asio::awaitable<result<thread_page>> postgres_store::list(thread_query query) {
     auto page =
-        co_await on_store<thread_page>([this, query]() -> asio::awaitable<result<thread_page>> {
-            const result<pg_batch> statements = select_page(query, gateway_.id());
-            if (!statements) {
-                co_return statements.error();
-            }
-            co_return read_page(query, co_await read_at_once(shared_, [&statements] {
-                                    return *statements;
-                                }));
-        });
+        co_await on_store<thread_page>([this, query = std::move(query)] { return page_of(query); });
     if (page) {
         for (thread_summary& summary : page->threads) {
             if (auto here = leases_.run_here(summary.key)) {
@@ -280,6 +277,14 @@ asio::awaitable<result<thread_page>> postgres_store::list(thread_query query) {
         }
     }
     co_return page;
+}
+
+asio::awaitable<result<thread_page>> postgres_store::page_of(thread_query query) {
+    const result<pg_batch> statements = select_page(query, gateway_.id());
+    if (!statements) {
+        co_return statements.error();
+    }
+    co_return read_page(query, co_await read_at_once(shared_, [&] { return *statements; }));
 }
 
 asio::awaitable<result<std::vector<session_event>>>
@@ -294,19 +299,21 @@ postgres_store::events(thread_key key, std::uint64_t after, std::size_t limit) {
 }
 
 asio::awaitable<result<bool>> postgres_store::remove(thread_key key) {
-    return on_store<bool>([this, key = std::move(key)]() -> asio::awaitable<result<bool>> {
-        co_await attempts_.flush();
-        result<bool> removed = co_await threads_.remove(key);
-        if (removed && *removed) {
-            try {
-                co_await upkeep_.erase_removed();
-            } catch (const std::runtime_error& error) {
-                // The thread is already invisible; drop_logs() does the rest.
-                note_failure(error.what());
-            }
+    return on_store<bool>([this, key = std::move(key)] { return remove_and_erase(key); });
+}
+
+asio::awaitable<result<bool>> postgres_store::remove_and_erase(thread_key key) {
+    co_await attempts_.flush();
+    result<bool> removed = co_await threads_.remove(std::move(key));
+    if (removed && *removed) {
+        try {
+            co_await upkeep_.erase_removed();
+        } catch (const std::runtime_error& error) {
+            // The thread is already invisible; drop_logs() does the rest.
+            note_failure(error.what());
         }
-        co_return removed;
-    });
+    }
+    co_return removed;
 }
 
 asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(lease_ptr held) {
@@ -326,16 +333,18 @@ asio::awaitable<result<void>> postgres_store::request_stop(stop_request request)
 }
 
 std::unique_ptr<run_watch>
-postgres_store::watch(std::int64_t run_number, asio::any_io_executor executor) {
-    return watches_.watch(run_number, std::move(executor));
+postgres_store::watch(std::int64_t run_number, const asio::any_io_executor& executor) {
+    return watches_.watch(run_number, executor);
 }
 
 asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
-    return on_store<void>([this, limits]() -> asio::awaitable<result<void>> {
-        co_await attempts_.flush();
-        co_await upkeep_.drop_logs(limits);
-        co_return result<void>();
-    });
+    return on_store<void>([this, limits] { return drop_old_logs(limits); });
+}
+
+asio::awaitable<result<void>> postgres_store::drop_old_logs(log_limits limits) {
+    co_await attempts_.flush();
+    co_await upkeep_.drop_logs(limits);
+    co_return result<void>();
 }
 
 } // namespace agui::session

@@ -86,7 +86,7 @@ public:
     void set_peer_handler(peer_handler* handler) override { watches_.set_handler(handler); }
     boost::asio::awaitable<result<void>> request_stop(stop_request request) override;
     std::unique_ptr<run_watch>
-    watch(std::int64_t run_number, boost::asio::any_io_executor executor) override;
+    watch(std::int64_t run_number, const boost::asio::any_io_executor& executor) override;
     std::string unavailable() const override;
 
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
@@ -107,8 +107,18 @@ private:
     boost::asio::awaitable<result<std::optional<thread_record>>>
     decode(thread_key key, pg_thread_rows found);
 
+    // What on_store() carries out on the store's thread.
+    boost::asio::awaitable<result<rows>> rows_of(std::function<pg_batch()> statements);
+    boost::asio::awaitable<result<rows>>
+    rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit);
+    boost::asio::awaitable<result<std::optional<thread_summary>>> summary_of(thread_key key);
+    boost::asio::awaitable<result<thread_page>> page_of(thread_query query);
+    boost::asio::awaitable<result<std::vector<failed_attempt>>> attempts_of(std::int64_t run_number
+    );
     boost::asio::awaitable<result<void>>
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);
+    boost::asio::awaitable<result<bool>> remove_and_erase(thread_key key);
+    boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
 
     void note_failure(const std::string& reason);
     void note_success();

@@ -31,7 +31,8 @@ asio::awaitable<result<void>> store::request_stop(stop_request request) {
     co_return result<void>();
 }
 
-std::unique_ptr<run_watch> store::watch(std::int64_t run_number, asio::any_io_executor executor) {
+std::unique_ptr<run_watch>
+store::watch(std::int64_t run_number, const asio::any_io_executor& executor) {
     (void)run_number;
     return std::make_unique<idle_watch>(executor);
 }

@@ -317,7 +317,7 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> request_stop(stop_request request);
     /// Watches a run of another process, which must be active.
     [[nodiscard]] virtual std::unique_ptr<run_watch>
-    watch(std::int64_t run_number, boost::asio::any_io_executor executor);
+    watch(std::int64_t run_number, const boost::asio::any_io_executor& executor);
 
     /// Why the store cannot be used at the moment, in a few words for an operator. Empty: it can.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }

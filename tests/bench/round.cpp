@@ -77,13 +77,15 @@ std::string history_messages(const round_plan& plan, const std::string& thread_i
     std::string messages;
     for (std::int64_t i = 0; i < plan.history; ++i) {
         const std::string number = std::to_string(i);
-        std::string content = "Message " + number + " of " + thread_id + ".";
+        std::string content = "Message ";
+        content.append(number).append(" of ").append(thread_id).append(".");
         while (content.size() < content_bytes) {
             content += " More of the same.";
         }
         content.resize(content_bytes);
-        messages += R"({"id":"history-)" + number + R"(","role":")" +
-                    (i % 2 == 0 ? "user" : "assistant") + R"(","content":")" + content + R"("},)";
+        messages.append(R"({"id":"history-)").append(number).append(R"(","role":")");
+        messages.append(i % 2 == 0 ? "user" : "assistant");
+        messages.append(R"(","content":")").append(content).append(R"("},)");
     }
     return messages;
 }

@@ -250,7 +250,7 @@ public:
     }
 
     std::unique_ptr<session::run_watch>
-    watch(std::int64_t run_number, asio::any_io_executor executor) override {
+    watch(std::int64_t run_number, const asio::any_io_executor& executor) override {
         return std::make_unique<door_watch>(hub_, number_, run_number, executor);
     }
 

@@ -27,7 +27,15 @@ sockaddr_un address_of(const std::string& path) {
 }
 
 const sockaddr* generic(const sockaddr_un& address) {
-    return static_cast<const sockaddr*>(static_cast<const void*>(&address));
+    return reinterpret_cast<const sockaddr*>(&address);
+}
+
+int local_socket() {
+    const int made = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (made < 0) {
+        throw std::runtime_error("no socket can be made");
+    }
+    return made;
 }
 
 std::string read_some(int from) {
@@ -50,7 +58,7 @@ bool write_all(int to, std::string_view bytes) {
 } // namespace
 
 cutting_proxy::cutting_proxy(std::string server) : server_(std::move(server)) {
-    listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    listener_ = local_socket();
     const sockaddr_un address = address_of(folder_.file(".s.PGSQL.5432"));
     if (::bind(listener_, generic(address), sizeof(address)) != 0 || ::listen(listener_, 64) != 0) {
         throw std::runtime_error("cannot listen for the proxy");
@@ -78,7 +86,7 @@ void cutting_proxy::accept() {
 }
 
 void cutting_proxy::pass(int client) {
-    const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const int server = local_socket();
     const sockaddr_un address = address_of(server_);
     bool is_open = ::connect(server, generic(address), sizeof(address)) == 0;
     while (is_open && !is_closing_) {

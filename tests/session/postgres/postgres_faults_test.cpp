@@ -217,6 +217,9 @@ public:
         const std::string line =
             "bash " AGUI_TEST_POSTGRES_SCRIPT " " + what + " " + folder_.path().string();
         std::FILE* const pipe = ::popen(line.c_str(), "r");
+        if (pipe == nullptr) {
+            throw std::runtime_error("no shell can be started");
+        }
         std::string output;
         std::array<char, 256> buffer{};
         while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) {
