@@ -13,7 +13,9 @@ std::optional<stop_reason>
 run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
     const std::lock_guard lock(mutex_);
     if (const auto [earlier, is_first] = by_place_.insert(run); !is_first) {
-        by_place_.insert(by_place_.erase(earlier), run);
+        auto place = by_place_.extract(earlier);
+        place.value() = run;
+        by_place_.insert(std::move(place));
     }
     runs_.insert(run);
     if (!run->place().ephemeral) {

@@ -1,7 +1,6 @@
 #include "session/postgres/pg_payload.hpp"
 
 #include <charconv>
-#include <memory>
 #include <utility>
 
 namespace agui::session {
@@ -53,10 +52,9 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 std::optional<std::int64_t> number_in(std::string_view text) {
     std::int64_t value = 0;
-    const auto read =
-        std::from_chars(std::to_address(text.begin()), std::to_address(text.end()), value);
-    return read.ec == std::errc() && read.ptr == std::to_address(text.end()) ? std::optional(value)
-                                                                             : std::nullopt;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = problem == std::errc() && end == text.data() + text.size();
+    return is_number ? std::optional(value) : std::nullopt;
 }
 
 std::string payload_of(const stop_request& request, std::int64_t gateway) {

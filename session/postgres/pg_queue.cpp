@@ -90,18 +90,17 @@ withdraw_in(pg_transaction& in, const thread_key& key, std::int64_t number) {
 asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
     thread_key key, std::shared_ptr<const pg_queued_request> request, queue_limits limits
 ) {
-    std::function<asio::awaitable<result<std::int64_t>>(pg_transaction&)> work =
-        [&](pg_transaction& in) {
-            return enqueue_in(in, key, *request, limits);
-        };
-    co_return co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+    co_return co_await transact<result<std::int64_t>>(
+        parts_.shared.pool, parts_.shared.patience, {},
+        [&](pg_transaction& in) { return enqueue_in(in, key, *request, limits); }
+    );
 }
 
 asio::awaitable<result<bool>> pg_threads::withdraw(thread_key key, std::int64_t number) {
-    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work = [&](pg_transaction& in) {
-        return withdraw_in(in, key, number);
-    };
-    co_return co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+    co_return co_await transact<result<bool>>(
+        parts_.shared.pool, parts_.shared.patience, {},
+        [&](pg_transaction& in) { return withdraw_in(in, key, number); }
+    );
 }
 
 pg_batch select_queued(const thread_key& key) {

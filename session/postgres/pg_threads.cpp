@@ -82,13 +82,10 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
 
 asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const beginning> what) {
     check_answered(what->run, what->change.value());
-    std::function<asio::awaitable<result<begun_run>>(pg_transaction&)> work = [&](pg_transaction& in
-                                                                              ) {
-        return begin_in(in, *what);
-    };
     const pg_purpose purpose{.gateway = what->held ? parts_.gateway.id() : 0};
-    co_return co_await transact(
-        parts_.shared.pool, parts_.shared.patience, purpose, std::move(work)
+    co_return co_await transact<result<begun_run>>(
+        parts_.shared.pool, parts_.shared.patience, purpose,
+        [&](pg_transaction& in) { return begin_in(in, *what); }
     );
 }
 
@@ -226,12 +223,11 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::t
         log.slice.first_sequence = what->log->first_sequence;
         log.slice.append(*what->log);
     }
-    std::function<asio::awaitable<result<void>>(pg_transaction&)> work = [&](pg_transaction& in) {
-        return commit_in(in, *what, log);
-    };
     const pg_purpose purpose{.gateway = held ? parts_.gateway.id() : 0};
-    result<void> outcome =
-        co_await transact(parts_.shared.pool, parts_.shared.patience, purpose, std::move(work));
+    result<void> outcome = co_await transact<result<void>>(
+        parts_.shared.pool, parts_.shared.patience, purpose,
+        [&](pg_transaction& in) { return commit_in(in, *what, log); }
+    );
     if (outcome) {
         if (change.run && change.run->status == run_status::active) {
             parts_.logs.open(
@@ -309,11 +305,11 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
 asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {
     co_await parts_.logs.flush(0);
     std::vector<std::int64_t> runs;
-    std::function<asio::awaitable<result<bool>>(pg_transaction&)> work = [&](pg_transaction& in) {
-        return remove_in(in, key, runs);
-    };
     result<bool> outcome = // Not const: co_return would make `true` of a const one.
-        co_await transact(parts_.shared.pool, parts_.shared.patience, {}, std::move(work));
+        co_await transact<result<bool>>(
+            parts_.shared.pool, parts_.shared.patience, {},
+            [&](pg_transaction& in) { return remove_in(in, key, runs); }
+        );
     for (const std::int64_t run : runs) {
         parts_.logs.close(run);
     }

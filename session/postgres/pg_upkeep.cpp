@@ -226,10 +226,9 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
 asio::awaitable<void> pg_upkeep::drop_partitions(unix_ms ended_since) {
     const pg_rows days = co_await write_one(shared_, partitions, day_of(ended_since));
     for (const std::int64_t day : numbers_of(days)) {
-        std::function<asio::awaitable<bool>(pg_transaction&)> work = [=](pg_transaction& in) {
+        (void)co_await transact<bool>(shared_.pool, shared_.patience, {}, [&](pg_transaction& in) {
             return drop_partition_in(in, day, ended_since);
-        };
-        (void)co_await transact(shared_.pool, shared_.patience, {}, std::move(work));
+        });
     }
 }
 

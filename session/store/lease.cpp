@@ -8,7 +8,8 @@ namespace agui::session {
 
 namespace {
 
-// One for all leases: it is taken only at the end of one, and each active run has a lease.
+// One for all leases, each of which takes it once or twice: a mutex in each would make every active
+// run larger.
 std::mutex handlers_mutex;
 
 } // namespace
@@ -24,7 +25,7 @@ void lease::on_lost(std::function<void()> handler) {
         const std::lock_guard lock(handlers_mutex);
         const state now = state_.load(std::memory_order_acquire);
         if (now == state::held) {
-            on_lost_ = std::move(handler);
+            on_lost_.swap(handler); // What it was is destroyed without the lock.
             return;
         }
         if (now == state::released) {

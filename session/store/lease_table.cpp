@@ -1,13 +1,12 @@
 #include "session/store/lease_table.hpp"
 
-#include <functional>
 #include <memory>
 
 namespace agui::session {
 
 result<lease_ptr> lease_table::acquire(const thread_key& key, const std::string& run_id) {
     const std::lock_guard lock(mutex_);
-    if (const auto found = holders_.find(std::cref(key)); found != holders_.end()) {
+    if (const auto found = holders_.find(key); found != holders_.end()) {
         return failure{
             errc::thread_busy,
             "another run is active on this thread",
@@ -16,7 +15,7 @@ result<lease_ptr> lease_table::acquire(const thread_key& key, const std::string&
         };
     }
     auto held = std::make_shared<lease>(key, run_id, ++last_token_);
-    holders_.emplace(std::cref(held->key()), entry{.held = held});
+    holders_.emplace(held->key(), entry{.held = held});
     return held;
 }
 
@@ -25,7 +24,7 @@ void lease_table::release(const lease_ptr& held) noexcept {
         return;
     }
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(std::cref(held->key()));
+    const auto found = holders_.find(held->key());
     if (found != holders_.end() && found->second.held == held) {
         holders_.erase(found);
     }
@@ -38,7 +37,7 @@ void lease_table::set_begun(
         return;
     }
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(std::cref(held->key()));
+    const auto found = holders_.find(held->key());
     if (found != holders_.end() && found->second.held == held) {
         found->second.run_number = run_number;
         found->second.first_own_message = first_own_message;
@@ -47,7 +46,7 @@ void lease_table::set_begun(
 
 std::optional<thread_holder> lease_table::holder(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(std::cref(key));
+    const auto found = holders_.find(key);
     if (found == holders_.end()) {
         return std::nullopt;
     }
@@ -57,13 +56,13 @@ std::optional<thread_holder> lease_table::holder(const thread_key& key) const {
 
 std::string lease_table::run_of(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    const auto found = holders_.find(std::cref(key));
+    const auto found = holders_.find(key);
     return found == holders_.end() ? std::string() : found->second.held->run_id();
 }
 
 bool lease_table::is_free(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
-    return !holders_.contains(std::cref(key));
+    return !holders_.contains(key);
 }
 
 } // namespace agui::session

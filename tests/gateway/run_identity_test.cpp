@@ -180,6 +180,35 @@ TEST_F(RunIdentity, WhoFollowsARunThatCannotStartIsToldSo) {
     EXPECT_THAT(rest, HasSubstr("\r\n0\r\n\r\n"));
 }
 
+TEST_F(RunIdentity, AStopReachesTheRunThatBeganBeforeTheLastOneWasForgotten) {
+    settings.server.threads = 2;
+    answer = say_and_stall("so far");
+    start();
+    raw_client first(port()); // Connections go to the two threads by turns.
+    raw_client second(port());
+    raw_client other(port());
+    raw_client canceller(port());
+    for (raw_client* one : {&first, &second, &other, &canceller}) {
+        one->send(get("/healthz"));
+        ASSERT_EQ(one->read_reply().status, 200);
+    }
+    bool has_begun = false;
+    const failpoint_hook hook([&](std::string_view place) {
+        if (place == "run.ending" && !std::exchange(has_begun, true)) {
+            second.send(post("/agui", run_body("t", "r2")));
+            (void)second.read_until("so far");
+        }
+    });
+    first.send(post("/agui", run_body("t", "r1")));
+    (void)first.read_until("so far");
+    canceller.send(post("/agui/cancel", R"({"threadId":"t","runId":"r1"})"));
+    ASSERT_EQ(canceller.read_reply().body, R"({"cancelled":true})");
+    ASSERT_TRUE(has_begun);
+
+    EXPECT_EQ(ask(post("/agui/cancel", R"({"threadId":"t"})")).body, R"({"cancelled":true})");
+    EXPECT_THAT(second.read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
+}
+
 class EndThatThrows : public RunIdentity, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(EndThatThrows, KeepsNobodyWaiting) {

@@ -30,14 +30,6 @@ const sockaddr* generic(const sockaddr_un& address) {
     return reinterpret_cast<const sockaddr*>(&address);
 }
 
-int local_socket() {
-    const int made = ::socket(AF_UNIX, SOCK_STREAM, 0);
-    if (made < 0) {
-        throw std::runtime_error("no socket can be made");
-    }
-    return made;
-}
-
 std::string read_some(int from) {
     std::array<char, 65536> buffer{};
     const ssize_t count = ::recv(from, buffer.data(), buffer.size(), 0);
@@ -58,9 +50,10 @@ bool write_all(int to, std::string_view bytes) {
 } // namespace
 
 cutting_proxy::cutting_proxy(std::string server) : server_(std::move(server)) {
-    listener_ = local_socket();
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
     const sockaddr_un address = address_of(folder_.file(".s.PGSQL.5432"));
-    if (::bind(listener_, generic(address), sizeof(address)) != 0 || ::listen(listener_, 64) != 0) {
+    if (listener_ < 0 || ::bind(listener_, generic(address), sizeof(address)) != 0 ||
+        ::listen(listener_, 64) != 0) {
         throw std::runtime_error("cannot listen for the proxy");
     }
     thread_ = std::thread([this] { accept(); });
@@ -86,9 +79,9 @@ void cutting_proxy::accept() {
 }
 
 void cutting_proxy::pass(int client) {
-    const int server = local_socket();
+    const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
     const sockaddr_un address = address_of(server_);
-    bool is_open = ::connect(server, generic(address), sizeof(address)) == 0;
+    bool is_open = server >= 0 && ::connect(server, generic(address), sizeof(address)) == 0;
     while (is_open && !is_closing_) {
         std::array<pollfd, 2> waiting{{{client, POLLIN, 0}, {server, POLLIN, 0}}};
         (void)::poll(waiting.data(), waiting.size(), look_around);
