@@ -153,19 +153,21 @@ def check_stopped(report, notes, runs, pauses):
 
 def check_lost(report, notes, runs, faults, calls, lease):
     begins = sorted(fault.begin for fault in faults if fault.kind in KILLS | SERVER | {"stop"})
-    took = []
+    took, disturbed = [], []
     by_number = {(fault.number, fault.kind): fault for fault in faults}
     for line in notes["ended"]:
         cut = by_number[line["fault"], line["kind"]]
         if not is_lost(runs.get(name_of(line)) or {1: "{\"type\": \"\"}"}):
             continue
-        took.append(line["ms"])
         # Whoever was about to end it may have met the next fault: then the time begins anew.
         seen = cut.begin + line["ms"]
         latest = begins[bisect.bisect_right(begins, seen) - 1]
+        (took if latest <= cut.begin else disturbed).append(seen - latest)
         report.expect(IN_TIME, seen - latest <= (lease + MARGIN) * 1000, (line, seen - latest))
     if took:
         print(f"lost runs ended after {percentiles(took)}")
+    if disturbed:
+        print(f"lost runs that the next fault met ended, after it, after {percentiles(disturbed)}")
 
     ends = {}
     for line in notes["seen"]:
