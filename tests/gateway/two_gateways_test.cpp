@@ -65,7 +65,7 @@ private:
 class postgres final : public common_store {
 public:
     std::shared_ptr<session::store> open() override {
-        return session::make_postgres_store({.url = database_.url()});
+        return session::make_postgres_store(database_.settings());
     }
     // As another process does once they have expired.
     void end_first_leases() override {

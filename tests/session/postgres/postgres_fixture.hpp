@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/store/store.hpp"
+
 #include <libpq-fe.h>
 
 #include <gtest/gtest.h>
@@ -97,6 +99,18 @@ public:
             return server + " dbname=" + name_;
         }
         return server + (server.find('?') == std::string::npos ? '?' : '&') + "dbname=" + name_;
+    }
+    /// Of a store in it. With AGUI_TEST_PGBOUNCER, libpq's `key=value` form without a database,
+    /// through that pooler.
+    [[nodiscard]] session::postgres_settings settings() const {
+        session::postgres_settings given;
+        given.url = url();
+        if (const char* const pooler = std::getenv("AGUI_TEST_PGBOUNCER")) {
+            given.listen_url = given.url;
+            given.url = std::string(pooler) + " dbname=" + name_;
+            given.prepared = false;
+        }
+        return given;
     }
     /// Ends all sessions in it, but for those of sql_session, as a server does that is shut down.
     void end_sessions() const {

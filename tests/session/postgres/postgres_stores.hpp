@@ -26,16 +26,9 @@ protected:
         database_ = std::make_unique<postgres_database>();
     }
 
-    /// With AGUI_TEST_PGBOUNCER, libpq's `key=value` form without a database, through that pooler.
     [[nodiscard]] session::postgres_settings settings() {
-        session::postgres_settings given;
-        given.url = database_->url();
+        session::postgres_settings given = database_->settings();
         given.logger = &log_;
-        if (const char* const pooler = std::getenv("AGUI_TEST_PGBOUNCER")) {
-            given.listen_url = given.url;
-            given.url = std::string(pooler) + " dbname=" + database_->name();
-            given.prepared = false;
-        }
         return given;
     }
     [[nodiscard]] std::unique_ptr<session::store> open() {

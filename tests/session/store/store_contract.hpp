@@ -51,7 +51,7 @@ public:
             return session::make_memory_store();
         }
         if (kind_ == store_kind::postgres) {
-            return database_ ? session::make_postgres_store({.url = database_->url()}) : nullptr;
+            return database_ ? session::make_postgres_store(database_->settings()) : nullptr;
         }
         session::sqlite_settings settings;
         settings.path = folder_.file("store.db");
