@@ -252,6 +252,18 @@ void event_log::end_without_store(const std::vector<std::string>& events) {
     resume(ready);
 }
 
+void event_log::continue_in(std::shared_ptr<event_log> next) {
+    resumptions ready;
+    {
+        const std::lock_guard lock(mutex_);
+        next_ = std::move(next);
+        ended_ = true;
+        share_.shrink_to(held_bytes_);
+        take_waiters(ready);
+    }
+    resume(ready);
+}
+
 std::uint64_t event_log::last_sequence() const {
     const std::lock_guard lock(mutex_);
     return events_.size();

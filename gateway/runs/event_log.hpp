@@ -127,6 +127,9 @@ public:
     /// Ends the log with events that the store does not hold; they are sent without a number (the
     /// exception of P3). To be called after freeze().
     void end_without_store(const std::vector<std::string>& events);
+    /// Ends the log of a run that another process may have by now: its readers, who were shown
+    /// nothing since the lease was lost, go on in `next`, which has the events of the store.
+    void continue_in(std::shared_ptr<event_log> next);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
     /// The approximate memory of the events.
@@ -147,10 +150,13 @@ public:
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
     /// about `max_bytes` at most, but no less than one event if there is one. True: the cursor is
-    /// at the end, and nothing will follow; or
-    /// the run is lost to another process, which has the rest.
+    /// at the end, and nothing will follow. Nothing is appended while the run is lost to another
+    /// process, which has the rest (continuation()).
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
+
+    /// Where readers go on that read() has given nothing; null: they wait here.
+    [[nodiscard]] std::shared_ptr<event_log> continuation() const;
 
     /// The approximate number of bytes that are still to be read in that form.
     [[nodiscard]] std::size_t backlog_bytes(const cursor& at, const stream_form& form) const;
@@ -217,6 +223,7 @@ private:
         std::optional<std::string> undeclared;
     };
 
+    [[nodiscard]] bool is_elsewhere() const noexcept;
     void count(std::size_t bytes);
     void append_event(std::string_view json);
     [[nodiscard]] const std::optional<std::string>*
@@ -238,7 +245,8 @@ private:
 
     const boost::asio::any_io_executor executor_;
     settings settings_;
-    session::lease_ptr held_; ///< Changed under the mutex.
+    session::lease_ptr held_;         ///< Changed under the mutex.
+    std::shared_ptr<event_log> next_; ///< Of continue_in(). Under the mutex, as the rest.
 
     mutable std::mutex mutex_;
     memory_share share_;

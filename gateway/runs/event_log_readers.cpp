@@ -73,11 +73,21 @@ event_log::older_form(const cursor& at, std::uint64_t sequence) const {
     return json ? &json : nullptr;
 }
 
+// With the mutex held.
+bool event_log::is_elsewhere() const noexcept {
+    return next_ || (!ended_ && held_ && held_->is_lost());
+}
+
+std::shared_ptr<event_log> event_log::continuation() const {
+    const std::lock_guard lock(mutex_);
+    return next_;
+}
+
 bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out) {
     const std::size_t most = out.size() + max_bytes;
     const std::lock_guard lock(mutex_);
-    if (held_ && held_->is_lost()) {
-        return true;
+    if (is_elsewhere()) {
+        return false;
     }
     while (at.after < visible_ && out.size() < most) {
         const std::uint64_t sequence = at.after + 1;
@@ -129,7 +139,7 @@ boost::asio::awaitable<void> event_log::wait(const cursor& at, waiter& who) {
         [this, self = shared_from_this(), &at, &who](auto handler) {
             const std::lock_guard lock(mutex_);
             resumption here(who.executor(), std::move(handler));
-            if (at.after < visible_ || ended_) {
+            if (ended_ || (at.after < visible_ && !is_elsewhere())) {
                 std::move(here).post();
                 return;
             }

@@ -3,8 +3,11 @@
 #include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -152,6 +155,48 @@ followed_log(run_core& core, const conversation_key& place, const session::run_r
     }
     core.registry.share_log(run.number, log);
     co_return log;
+}
+
+namespace {
+
+boost::asio::awaitable<void> continue_log(
+    std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
+    std::weak_ptr<event_log> lost, std::vector<std::string> events
+) {
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    while (!lost.expired()) {
+        pass_failpoint("follow.lost");
+        const auto next = co_await followed_log(*core, place, run);
+        const std::shared_ptr<event_log> log = lost.lock();
+        if (!log) {
+            co_return; // Nobody reads it any more.
+        }
+        if (next) {
+            log->continue_in(*next);
+            co_return;
+        }
+        if (next.error().code != errc::store_unavailable) {
+            log->end_without_store(events);
+            co_return;
+        }
+        timer.expires_after(try_again);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+}
+
+} // namespace
+
+void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events) {
+    const std::weak_ptr<event_log> lost = run.log();
+    boost::asio::co_spawn(
+        run.executor(),
+        continue_log(core.shared_from_this(), run.place(), run.record(), lost, events),
+        [lost, events](const std::exception_ptr& thrown) {
+            if (const auto left = lost.lock(); thrown && left) {
+                left->end_without_store(events);
+            }
+        }
+    );
 }
 
 } // namespace agui::gateway

@@ -9,6 +9,8 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -27,5 +29,10 @@ followed_log(run_core& core, const conversation_key& place, const session::run_r
     run_core& core, const conversation_key& place, const session::run_record& run,
     const std::shared_ptr<event_log>& log
 );
+
+/// The readers of a run of this process that another one may have by now go on with what the store
+/// has, once it can be read. If it cannot be, whatever happens, they get `events`. On the run's
+/// executor; does not wait.
+void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events);
 
 } // namespace agui::gateway

@@ -186,9 +186,8 @@ void live_run::give_up() noexcept {
     timeout_.cancel();
     detached_timer_.cancel();
     try {
-        show_end_without_store(
-            held_->is_lost() ? std::vector<std::string>() : end_seen_by_readers()
-        );
+        const bool is_lost = held_->is_lost();
+        show_end_without_store(end_seen_by_readers(), is_lost);
     } catch (const std::exception&) {
         log_->end_without_store({}); // Without memory for events, the stream just ends.
     }
@@ -349,23 +348,24 @@ void live_run::end_without_store() {
     if (const auto to_notify = owner_.lock()) {
         to_notify->on_orphaned(shared_from_this());
     }
+    const bool is_lost = held_->is_lost();
     store_.release(held_);
-    std::vector<std::string> events;
-    // Of a run that another process may have taken over, nothing more is shown: its readers read on
-    // there.
-    if (!held_->is_lost()) {
-        events = end_seen_by_readers();
-    }
+    std::vector<std::string> events = end_seen_by_readers();
     notify_end();
-    show_end_without_store(events);
+    show_end_without_store(std::move(events), is_lost);
     set_over();
 }
 
-void live_run::show_end_without_store(const std::vector<std::string>& events) {
+void live_run::show_end_without_store(std::vector<std::string> events, bool is_lost) {
     if (observed_) {
         observed_->report_end_without_store(events);
     }
-    log_->end_without_store(events);
+    const auto to_notify = is_lost ? owner_.lock() : nullptr;
+    if (to_notify) {
+        to_notify->on_lost(shared_from_this(), std::move(events));
+    } else {
+        log_->end_without_store(events);
+    }
 }
 
 // The exception of P3: an end that is not stored. It tells the client that the last events may be

@@ -69,6 +69,10 @@ public:
         /// The run's end could not be stored, so it becomes an orphan. Comes before on_end(), while
         /// the run holds its thread.
         virtual void on_orphaned(const std::shared_ptr<live_run>& run) = 0;
+        /// Another process may have the run by now, and its readers are to go on with what the
+        /// store has. If that cannot be read, they are to get `events`. Comes after on_end().
+        virtual void
+        on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) = 0;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
         virtual void on_end(const std::shared_ptr<live_run>& run) = 0;
         /// True: requests wait for its end, so it does not end for lack of readers. Once they wait
@@ -133,7 +137,7 @@ private:
     void ensure_ended() noexcept;
     void end_without_store();
     [[nodiscard]] std::vector<std::string> end_seen_by_readers();
-    void show_end_without_store(const std::vector<std::string>& events);
+    void show_end_without_store(std::vector<std::string> events, bool is_lost);
     void notify_end();
     void set_over() noexcept;
 

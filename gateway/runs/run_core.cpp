@@ -1,5 +1,6 @@
 #include "gateway/runs/run_core.hpp"
 
+#include "gateway/runs/followed_run.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <algorithm>
@@ -48,6 +49,10 @@ void run_core::on_detached(const std::shared_ptr<live_run>& run) {
 }
 
 void run_core::on_orphaned(const std::shared_ptr<live_run>& run) { orphans.add(run->place()); }
+
+void run_core::on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) {
+    go_on_elsewhere(*this, *run, std::move(events));
+}
 
 void run_core::on_end(const std::shared_ptr<live_run>& run) {
     // Removed even if something fails here, because a drain waits for every registered run; but

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -29,6 +30,7 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     // live_run::owner
     void on_detached(const std::shared_ptr<live_run>& run) override;
     void on_orphaned(const std::shared_ptr<live_run>& run) override;
+    void on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) override;
     void on_end(const std::shared_ptr<live_run>& run) override;
     [[nodiscard]] bool is_awaited(const conversation_key& place) const override;
 

@@ -1,5 +1,6 @@
 #include "gateway/runs/run_stream.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace agui::gateway {
@@ -23,11 +24,22 @@ void run_stream::open(boost::asio::any_io_executor executor) {
 void run_stream::read(std::size_t max_bytes, batch& out) {
     out.bytes.clear();
     out.ended = log_->read(at_, form_, max_bytes, out.bytes);
-    if (out.ended && next_) {
+    if (auto continued = out.bytes.empty() ? log_->continuation() : nullptr) {
+        go_on_in(std::move(continued));
+    } else if (out.ended && next_) {
         log_ = std::move(next_);
         at_ = {at_.projection, 0, 0, 0};
         out.ended = false;
     }
+}
+
+// With relaxed durability the reader may have seen what is not in the store: then it gets the last
+// event, whatever its number is.
+void run_stream::go_on_in(std::shared_ptr<event_log> log) {
+    const std::uint64_t last = log->last_sequence();
+    at_.after = std::min(at_.after, last == 0 || !log->ended() ? last : last - 1);
+    token_.emplace(log);
+    log_ = std::move(log);
 }
 
 boost::asio::awaitable<void> run_stream::wait() { return log_->wait(at_, *waiter_); }

@@ -22,7 +22,8 @@ struct run_stream_request {
     std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.
 };
 
-/// A run's log, from a cursor to its end, as the body of a reply.
+/// A run's log, from a cursor to its end, as the body of a reply. If the run is lost to another
+/// process, the stream goes on with what that one has stored.
 class run_stream final : public event_source {
 public:
     explicit run_stream(run_stream_request what);
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] std::string_view cut_off_note() const noexcept override;
 
 private:
+    void go_on_in(std::shared_ptr<event_log> log);
+
     const stream_form& form_;
     std::shared_ptr<event_log> log_;
     std::shared_ptr<event_log> next_;

@@ -103,7 +103,8 @@ class Folder:
 
 class PeersFolder(Folder):
     """The same at two gateways; besides, the first one is stopped for longer than its lease while it has the run x of
-    another thread. The second one ends that run and begins the next one, y, while the first one's model still speaks."""
+    another thread. The second one ends that run and begins the next one, y, while the first one's model still speaks. The
+    first one's reader gets that end when it wakes up."""
 
     def __init__(self):
         super().__init__()
@@ -120,7 +121,8 @@ class PeersFolder(Folder):
             for line in x
         ]
         seen_y = [{**line, "by": "g1.1", "link": 4, "n": 160 + line["sequence"], "t": 8600} for line in y]
-        self.files["seen"] += seen_x + seen_y
+        late = [{**line, "by": "g0.1", "link": 2, "n": 201 + line["sequence"], "t": 9050} for line in x[3:]]
+        self.files["seen"] += seen_x + seen_y + late
         everything = [{**line} for line in self.files["final"] + x + y]
         self.files["final"] = [{**line, "by": by} for by in ("g0.1", "g1.1") for line in everything]
         self.files["acknowledged"] += [{"thread": "s", "run": run, "answers": []} for run in ("x", "y")]
@@ -211,8 +213,8 @@ PEER_FAULTS = [
     (check_peers.SAME, lambda folder: folder.files.update(
         final=[line for line in folder.files["final"] if line["by"] == "g0.1"])),
     (check_peers.DROPPED, lambda folder: folder.files["faults"][2]["open"][0].update(said="Hell")),
-    (check_peers.SILENT, lambda folder: folder.files["seen"].append(
-        {**folder.files["witnessed"][3], "by": "g0.1", "link": 2, "n": 205, "t": 9050})),
+    (check_peers.STORED, lambda folder: folder.files["seen"].append(
+        {**folder.files["witnessed"][3], "by": "g0.1", "link": 2, "n": 205, "t": 9050, "data": event("TEXT_MESSAGE_END", messageId="other")})),
     (check_peers.IN_TIME, line_of("ended", 0, ms=11_500)),
     # Only a short stop, or the end of another gateway, explains the loss.
     (check_peers.NEEDED, without_the_stop),

@@ -4,6 +4,7 @@
 #include "session/store/store_failures.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -291,8 +292,13 @@ public:
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {
-        return store_->read_log(run_number, after, limit);
+        if (!unavailable().empty()) {
+            ++refused_reads_;
+            co_return failure{errc::store_unavailable, unavailable()};
+        }
+        co_return co_await store_->read_log(run_number, after, limit);
     }
+    [[nodiscard]] std::size_t refused_reads() const { return refused_reads_; }
     void keep_attempt(session::failed_attempt attempt) override {
         store_->keep_attempt(std::move(attempt));
     }
@@ -363,6 +369,7 @@ private:
     const std::size_t number_;
     mutable std::mutex mutex_;
     std::string unavailable_;
+    std::atomic<std::size_t> refused_reads_{0};
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
@@ -389,6 +396,10 @@ void shared_store::end_leases(std::size_t number) { find(number)->end_leases(); 
 
 void shared_store::set_unavailable(std::size_t number, std::string reason) {
     find(number)->set_unavailable(std::move(reason));
+}
+
+std::size_t shared_store::refused_reads(std::size_t number) const {
+    return find(number)->refused_reads();
 }
 
 std::size_t shared_store::readers_reported(std::int64_t run_number) const {

@@ -24,8 +24,10 @@ public:
     /// not told: it finds out by itself.
     void end_leases(std::size_t door);
 
-    /// From now on a door says that it cannot be used; empty: that it can.
+    /// From now on a door says that it cannot be used, and refuses to read logs; empty: neither.
     void set_unavailable(std::size_t door, std::string reason);
+    /// How often it has refused that.
+    [[nodiscard]] std::size_t refused_reads(std::size_t door) const;
 
     /// How many readers the doors have reported for a run, in all.
     [[nodiscard]] std::size_t readers_reported(std::int64_t run_number) const;
