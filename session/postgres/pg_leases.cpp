@@ -212,9 +212,12 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
 }
 
 void pg_leases::release(const lease_ptr& held) noexcept {
-    if (!held || !held->set_released()) {
+    if (!held) {
         return;
     }
+    // Not only if it was held: after its term is over, the term may be renewed, and the thread must
+    // not stay taken then.
+    (void)held->set_released();
     const std::lock_guard lock(mutex_);
     const auto found = here_.find(held->key());
     if (found == here_.end() || found->second.held != held) {
@@ -297,7 +300,8 @@ asio::awaitable<void> pg_leases::flush() {
 }
 
 void pg_leases::released_by_commit(const lease_ptr& held) noexcept {
-    if (held && held->set_released()) {
+    if (held) {
+        (void)held->set_released();
         const std::lock_guard lock(mutex_);
         const auto found = here_.find(held->key());
         if (found != here_.end() && found->second.held == held) {

@@ -38,12 +38,13 @@ void lease::on_lost(std::function<void()> handler) {
 bool lease::set_released() noexcept {
     std::function<void()> dropped; // Destroyed without the lock.
     const std::lock_guard lock(handlers_mutex);
+    const state next = is_over() ? state::lost : state::released;
     state expected = state::held;
-    if (!state_.compare_exchange_strong(expected, state::released, std::memory_order_acq_rel)) {
+    if (!state_.compare_exchange_strong(expected, next, std::memory_order_acq_rel)) {
         return false;
     }
     dropped.swap(on_lost_);
-    return true;
+    return next == state::released;
 }
 
 bool lease::set_lost() noexcept {

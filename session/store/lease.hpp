@@ -78,7 +78,8 @@ public:
 
     // For stores.
 
-    /// False: it was released or lost before.
+    /// False: it was released or lost before; or its term is over, and it is lost for good, which
+    /// the handler of on_lost() is not told.
     bool set_released() noexcept;
     /// False: it was released or lost before.
     bool set_lost() noexcept;

@@ -30,6 +30,7 @@ struct options {
     round_plan plan;
     std::int64_t settle_ns = 0;
     pid_t server_pid = 0;
+    pid_t second_pid = 0; // Of the server at the plan's second port.
     pid_t mock_pid = 0;
     pid_t database_pid = 0; // Of the server behind the server: its first process.
     std::vector<int> cores;
@@ -86,7 +87,7 @@ options parse_options(int argc, char** argv) {
         argc, argv,
         {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
          "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid",
-         "--database-pid", "--reader-port", "--cores"}
+         "--database-pid", "--reader-port", "--second-port", "--second-pid", "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
@@ -99,11 +100,14 @@ options parse_options(int argc, char** argv) {
     parsed.plan.delay_ns = given.number("--delay-ms", 0, {0, 600'000}) * ns_per_ms;
     parsed.plan.reader_port =
         static_cast<std::uint16_t>(given.number("--reader-port", 0, {0, 65'535}));
+    parsed.plan.second_port =
+        static_cast<std::uint16_t>(given.number("--second-port", 0, {0, 65'535}));
     parsed.plan.mark = given.text("--mark", "");
     parsed.plan.history = given.number("--history", 0, {0, 100'000});
     parsed.plan.history_bytes = given.number("--history-bytes", 1024, {1, 1'000'000});
     parsed.settle_ns = given.number("--settle-ms", 300, {0, 60'000}) * ns_per_ms;
     parsed.server_pid = static_cast<pid_t>(given.number("--server-pid", 0, pid_range));
+    parsed.second_pid = static_cast<pid_t>(given.number("--second-pid", 0, pid_range));
     parsed.mock_pid = static_cast<pid_t>(given.number("--mock-pid", 0, pid_range));
     parsed.database_pid = static_cast<pid_t>(given.number("--database-pid", 0, pid_range));
     parsed.cores = parse_cores(given.text("--cores", ""));
@@ -137,7 +141,8 @@ struct reading {
 reading read_all(const options& opt) {
     return {
         .at_ns = now_ns(),
-        .server_ns = opt.server_pid != 0 ? cpu_ns(opt.server_pid) : 0,
+        .server_ns = (opt.server_pid != 0 ? cpu_ns(opt.server_pid) : 0) +
+                     (opt.second_pid != 0 ? cpu_ns(opt.second_pid) : 0),
         .mock_ns = opt.mock_pid != 0 ? cpu_ns(opt.mock_pid) : 0,
         .database_ns = opt.database_pid != 0 ? cpu_ns_with_children(opt.database_pid) : 0,
         .load_ns = own_cpu_ns(),
@@ -247,11 +252,20 @@ void measure(const options& opt) {
     std::optional<pss_sampler::result> memory;
     if (opt.server_pid != 0) {
         pss_sampler sampler(opt.server_pid);
+        std::optional<pss_sampler> second;
+        if (opt.second_pid != 0) {
+            second.emplace(opt.second_pid);
+        }
         round.run();
         // What a server does for the runs after their last byte belongs to the cost of the tokens.
         const timespec settle = to_timespec(opt.settle_ns);
         nanosleep(&settle, nullptr);
         memory = sampler.stop();
+        if (second) {
+            const pss_sampler::result also = second->stop();
+            memory->base_kb += also.base_kb;
+            memory->peak_kb += also.peak_kb; // Both peaks are at about the same time.
+        }
     } else {
         round.run();
     }
@@ -263,7 +277,7 @@ constexpr const char* usage =
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
     "  [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--database-pid PID]\n"
-    "  [--reader-port PORT] [--cores 0,1]\n";
+    "  [--reader-port PORT] [--second-port PORT --second-pid PID] [--cores 0,1]\n";
 
 } // namespace
 } // namespace agui::bench

@@ -4,12 +4,13 @@
 
 BEGIN {
     FS = "\t"
-    count_names = split("direct nginx memory sqlite postgres elsewhere chat chat-full", names, " ")
+    count_names = split("direct nginx memory sqlite postgres two elsewhere chat chat-full", names, " ")
     title["direct"] = "direct"
     title["nginx"] = "nginx"
     title["memory"] = "gateway, memory:"
     title["sqlite"] = "gateway, sqlite:"
     title["postgres"] = "gateway, postgres:"
+    title["two"] = "postgres: two"
     title["elsewhere"] = "postgres: elsewhere"
     title["chat"] = "chat, incremental"
     title["chat-full"] = "chat, full"
@@ -185,10 +186,19 @@ END {
         n = collect(p99, "elsewhere", "over", "postgres")
         printf "; p99 %s us, limit 50000 (%s)\n", cell(n, 0), verdict(n, 50000)
     }
-    n = collect(database, "postgres", "itself")
+    n = collect(cpu, "two", "by", "postgres")
     if (n > 0) {
-        printf "the database server itself: CPU %s us a token", cell(n, 1)
-        printf ", write-ahead log %s bytes a token\n", cell(collect(wal, "postgres", "itself"), 0)
+        printf "two gateways over one, the same streams: CPU of both %s", cell(n, 2)
+        printf "; first event p50 %s us", cell(collect(first_event, "two", "over", "postgres"), 0)
+        printf "; p99 %s us\n", cell(collect(p99, "two", "over", "postgres"), 0)
+    }
+    for (i = 1; i <= count_names; i++) {
+        name = names[i]
+        n = collect(database, name, "itself")
+        if (n > 0) {
+            printf "the database server itself (%s): CPU %s us a token", title[name], cell(n, 1)
+            printf ", write-ahead log %s bytes a token\n", cell(collect(wal, name, "itself"), 0)
+        }
     }
     n = collect(cpu, "chat", "by", "memory")
     if (n > 0) {

@@ -220,6 +220,13 @@ public:
 
 private:
     // There is nothing to read for the others of a fanout before the first has started the run.
+    [[nodiscard]] std::uint16_t port_of(std::size_t index) const {
+        if (is_reader(index) && plan_.reader_port != 0) {
+            return plan_.reader_port;
+        }
+        return index % 2 == 1 && plan_.second_port != 0 ? plan_.second_port : plan_.port;
+    }
+
     [[nodiscard]] bool is_reader(std::size_t index) const {
         return plan_.kind == stream_kind::fanout && index > 0;
     }
@@ -249,8 +256,7 @@ private:
         check(setsockopt(opened.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        const bool apart = is_reader(index) && plan_.reader_port != 0;
-        address.sin_port = htons(apart ? plan_.reader_port : plan_.port);
+        address.sin_port = htons(port_of(index));
         inet_pton(AF_INET, plan_.host.c_str(), &address.sin_addr);
         if (connect(opened.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) < 0 &&
             errno != EINPROGRESS) {

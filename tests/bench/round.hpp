@@ -29,6 +29,7 @@ struct round_plan {
     std::string host; // numeric IPv4
     std::uint16_t port = 0;
     std::uint16_t reader_port = 0; // Of a fanout's readers, on the same host; 0: `port`.
+    std::uint16_t second_port = 0; // Of every second stream, on the same host; 0: `port`.
     std::string path;
     stream_kind kind = stream_kind::openai;
     std::int64_t streams = 0;

@@ -21,8 +21,9 @@ usage: tests/bench/run.sh [options]
                     tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
                     100 tokens at once, 10 000 tokens a second in all (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
-  --targets LIST    of direct,nginx,memory,sqlite,postgres,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
-                    core of load and model, its data on the disk of the temporary folder; chat: as memory, but read as
+  --targets LIST    of direct,nginx,memory,sqlite,postgres,two,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
+                    core of load and model, its data on the disk of the temporary folder; two: the same with two
+                    gateways on one core, each of which has every second stream; chat: as memory, but read as
                     a chat stream in incremental mode, chat-full: in full mode (the first four; with streams also chat)
   --build DIR       build folder that holds bin/ (build/release)
   --json FILE       also keep the figures of every round, one line "ROUND TARGET JSON" each
@@ -105,12 +106,15 @@ for target in "${target_list[@]}"; do
     case $target in
     direct | nginx | memory | sqlite | postgres) ;;
     elsewhere) [ "$workload" = elsewhere ] || stop_usage "the target elsewhere is for the workload elsewhere" ;;
+    two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ "$history" = 0 ] || stop_usage "two gateways do not share one run" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
-    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, chat, chat-full" ;;
+    *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, two, chat, chat-full" ;;
     esac
 done
 
 wants() { [[ ",$targets," == *",$1,"* ]]; }
+wants_database() { wants postgres || wants two || wants elsewhere; }
+on_database() { [ "$1" = postgres ] || [ "$1" = two ] || [ "$1" = elsewhere ]; }
 
 load=$build/bin/bench-load
 mock=$build/bin/bench-model-mock
@@ -123,10 +127,10 @@ if wants nginx; then
 fi
 [ -x "$load" ] && [ -x "$mock" ] ||
     missing+=("bench-load and bench-model-mock in $build/bin (cmake --preset release -DAGUI_BENCH=ON && cmake --build --preset release)")
-if wants memory || wants sqlite || wants postgres || wants elsewhere || wants chat || wants chat-full; then
+if wants memory || wants sqlite || wants_database || wants chat || wants chat-full; then
     [ -x "$gateway" ] || missing+=("agui-gateway in $build/bin (cmake --build --preset release)")
 fi
-if wants postgres || wants elsewhere; then
+if wants_database; then
     psql=/usr/lib/postgresql/15/bin/psql
     [ -x "$psql" ] && [ -x "${psql%psql}postgres" ] || missing+=("PostgreSQL 15 (Debian: postgresql-15)")
 fi
@@ -142,7 +146,7 @@ fi
 work=$(mktemp -d -t agui-bench.XXXXXX)
 mock_pid=
 target_pid=
-reader_pid=
+other_pid=
 database_pid=
 database_url=
 keep_store=
@@ -162,7 +166,7 @@ end_process() {
 
 clean_up() {
     [ -n "$target_pid" ] && end_process "$target_pid"
-    [ -n "$reader_pid" ] && end_process "$reader_pid"
+    [ -n "$other_pid" ] && end_process "$other_pid"
     [ -n "$mock_pid" ] && end_process "$mock_pid"
     [ -z "$database_pid" ] || "$here/../postgres.sh" stop "$work/postgres"
     rm -rf "$work"
@@ -293,11 +297,11 @@ start_target() {
         write_nginx_config "$port"
         taskset -c $server_core nginx -e "$work/target.log" -c "$work/nginx.conf" >>"$work/target.log" 2>&1 &
         ;;
-    memory | sqlite | postgres | elsewhere | chat | chat-full)
+    memory | sqlite | postgres | two | elsewhere | chat | chat-full)
         [ -n "$keep_store" ] || rm -f "$work"/bench.db*
         if [ "$target" = sqlite ]; then
             write_gateway_config "$port" "sqlite:$work/bench.db"
-        elif [ "$target" = postgres ] || [ "$target" = elsewhere ]; then
+        elif on_database "$target"; then
             fresh_database || return 1
             write_gateway_config "$port" "${database_url/\/postgres\?/\/bench?}"
         else
@@ -308,12 +312,12 @@ start_target() {
     esac
     target_pid=$!
     wait_ready "$port" "$target_pid" || return 1
-    if [ "$target" = elsewhere ]; then
-        reader_port=$(free_port)
-        sed "s/127.0.0.1:$port/127.0.0.1:$reader_port/" "$work/gateway.toml" >"$work/reader.toml"
-        taskset -c $server_core "$gateway" --config "$work/reader.toml" >>"$work/target.log" 2>&1 &
-        reader_pid=$!
-        wait_ready "$reader_port" "$reader_pid" || return 1
+    if [ "$target" = elsewhere ] || [ "$target" = two ]; then
+        other_port=$(free_port)
+        sed "s/127.0.0.1:$port/127.0.0.1:$other_port/" "$work/gateway.toml" >"$work/other.toml"
+        taskset -c $server_core "$gateway" --config "$work/other.toml" >>"$work/target.log" 2>&1 &
+        other_pid=$!
+        wait_ready "$other_port" "$other_pid" || return 1
     fi
     if [ "$target" = nginx ]; then
         url=http://127.0.0.1:$port/v1/chat/completions kind=openai
@@ -347,8 +351,8 @@ wal_bytes() {
 
 stop_target() {
     [ -n "$target_pid" ] && end_process "$target_pid"
-    [ -n "$reader_pid" ] && end_process "$reader_pid"
-    target_pid= reader_pid=
+    [ -n "$other_pid" ] && end_process "$other_pid"
+    target_pid= other_pid=
 }
 
 # Runs bench-load against the target: STREAMS TOKENS SPREAD_MS [OPTION...].
@@ -391,9 +395,10 @@ run_target() {
         stop_target
         return 1
     fi
-    case $target in postgres | elsewhere) more=(--database-pid "$database_pid") ;; esac
-    [ "$target" != elsewhere ] || more+=(--reader-port "$reader_port")
-    if run_load 20 20 200 >/dev/null && before=$(wal_bytes) &&
+    ! on_database "$target" || more=(--database-pid "$database_pid")
+    [ "$target" != elsewhere ] || more+=(--reader-port "$other_port")
+    [ "$target" != two ] || more+=(--second-port "$other_port" --second-pid "$other_pid")
+    if run_load 20 20 200 "${more[@]}" >/dev/null && before=$(wal_bytes) &&
         line=$(run_load "$streams" "$tokens" "$spread_ms" --mark "$mark" --mock-pid "$mock_pid" \
             --cores $server_core,$harness_core "${more[@]}"); then
         [ ${#more[@]} -eq 0 ] || line="${line%\}},\"wal_bytes_per_token\":$(((
@@ -409,7 +414,7 @@ run_target() {
 }
 
 start_mock
-if wants postgres || wants elsewhere; then start_database; fi
+if wants_database; then start_database; fi
 : >"$work/results"
 failures=0
 repeats_left=$rounds

@@ -146,7 +146,8 @@ public:
 
     void release(const lease_ptr& mine) noexcept override {
         const held what = take(mine);
-        if (what.inner && mine->set_released()) {
+        if (what.inner) {
+            (void)mine->set_released();
             store_->release(what.inner);
             hub_->wake(what.run_number);
         }

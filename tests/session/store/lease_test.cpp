@@ -57,6 +57,24 @@ TEST(Lease, IsNotLostOnceItWasReleased) {
     EXPECT_FALSE(held.is_held());
 }
 
+// As a run does that finds on waking up that its end cannot be stored.
+TEST(Lease, StaysLostIfItIsReleasedAfterItsTerm) {
+    const auto term = std::make_shared<lease_term>();
+    lease held(key_of("t"), "r", 1, term);
+    int told = 0;
+    held.on_lost([&] { ++told; });
+    term->set_end(nanoseconds(0));
+
+    EXPECT_FALSE(held.set_released());
+
+    EXPECT_TRUE(held.is_lost());
+    term->set_end(time_since_boot() + hours(1));
+    EXPECT_TRUE(held.is_lost()) << "a renewal gives nothing back";
+    EXPECT_FALSE(held.is_held());
+    EXPECT_FALSE(held.set_lost());
+    EXPECT_EQ(told, 0);
+}
+
 TEST(Lease, TellsOnceThatItIsLost) {
     lease held(key_of("t"), "r", 1);
     int told = 0;
