@@ -188,10 +188,11 @@ boost::asio::awaitable<void> continue_log(
 
 void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events) {
     const std::weak_ptr<event_log> lost = run.log();
+    auto continuing =
+        continue_log(core.shared_from_this(), run.place(), run.record(), lost, events);
     boost::asio::co_spawn(
-        run.executor(),
-        continue_log(core.shared_from_this(), run.place(), run.record(), lost, events),
-        [lost, events](const std::exception_ptr& thrown) {
+        run.executor(), std::move(continuing),
+        [lost, events = std::move(events)](const std::exception_ptr& thrown) {
             if (const auto left = lost.lock(); thrown && left) {
                 left->end_without_store(events);
             }
