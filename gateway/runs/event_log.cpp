@@ -252,16 +252,29 @@ void event_log::end_without_store(const std::vector<std::string>& events) {
     resume(ready);
 }
 
-void event_log::continue_in(std::shared_ptr<event_log> next) {
+bool event_log::continue_in(std::shared_ptr<event_log> next) {
     resumptions ready;
     {
         const std::lock_guard lock(mutex_);
+        if (settings_.visible_before_durable && visible_ > durable_) {
+            return false;
+        }
         next_ = std::move(next);
         ended_ = true;
         share_.shrink_to(held_bytes_);
         take_waiters(ready);
     }
     resume(ready);
+    return true;
+}
+
+std::string event_log::last_event() const {
+    std::string json;
+    const std::lock_guard lock(mutex_);
+    if (events_.size() > 0) {
+        events_.write(events_.size(), json);
+    }
+    return json;
 }
 
 std::uint64_t event_log::last_sequence() const {

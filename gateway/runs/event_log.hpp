@@ -128,10 +128,13 @@ public:
     /// exception of P3). To be called after freeze().
     void end_without_store(const std::vector<std::string>& events);
     /// Ends the log of a run that another process may have by now: its readers, who were shown
-    /// nothing since the lease was lost, go on in `next`, which has the events of the store.
-    void continue_in(std::shared_ptr<event_log> next);
+    /// nothing since the lease was lost, go on in `next`, which has the events of the store. False,
+    /// and nothing is done: they may have seen what the store does not have (relaxed durability).
+    [[nodiscard]] bool continue_in(std::shared_ptr<event_log> next);
 
     [[nodiscard]] std::uint64_t last_sequence() const;
+    /// As JSON; empty: it has none.
+    [[nodiscard]] std::string last_event() const;
     /// The approximate memory of the events.
     [[nodiscard]] std::size_t bytes() const;
     /// True if that is more than `most`, or if the budget has had no room for it. (The events are

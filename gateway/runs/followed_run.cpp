@@ -1,10 +1,12 @@
 #include "gateway/runs/followed_run.hpp"
 
 #include "gateway/runs/run_locator.hpp"
+#include "gateway/runs/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -86,6 +88,20 @@ boost::asio::awaitable<step> look(
     co_return is_gone || has_ended ? step::end : step::go_on;
 }
 
+// Nothing more can be read. No reader may be left without an end, whatever the store has.
+void end_followed(
+    const run_core& core, const conversation_key& place, const session::run_record& run,
+    event_log& log
+) {
+    if (ends_a_run(log.last_event())) {
+        log.end_restored();
+        return;
+    }
+    log.end_without_store(unstored_end(
+        log, place.thread.thread_id, run, runner::stop_reason::error, core.services.time
+    ));
+}
+
 boost::asio::awaitable<void> follow(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
     std::weak_ptr<event_log> followed, std::shared_ptr<session::run_watch> watch
@@ -100,7 +116,7 @@ boost::asio::awaitable<void> follow(
             pass_failpoint("follow.look");
             const step seen = co_await look(*core, place, run, *log);
             if (seen == step::end) {
-                log->end_restored();
+                end_followed(*core, place, run, *log);
                 co_return;
             }
             next = seen == step::wait ? try_again : look_again;
@@ -164,6 +180,8 @@ boost::asio::awaitable<void> continue_log(
     std::weak_ptr<event_log> lost, std::vector<std::string> events
 ) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    // First the run lets go of its log: one that nobody reads need not be continued.
+    co_await boost::asio::post(timer.get_executor(), boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");
         const auto next = co_await followed_log(*core, place, run);
@@ -171,12 +189,10 @@ boost::asio::awaitable<void> continue_log(
         if (!log) {
             co_return; // Nobody reads it any more.
         }
-        if (next) {
-            log->continue_in(*next);
-            co_return;
-        }
-        if (next.error().code != errc::store_unavailable) {
+        if (next ? !log->continue_in(*next) : next.error().code != errc::store_unavailable) {
             log->end_without_store(events);
+        }
+        if (next || next.error().code != errc::store_unavailable) {
             co_return;
         }
         timer.expires_after(try_again);

@@ -31,8 +31,8 @@ followed_log(run_core& core, const conversation_key& place, const session::run_r
 );
 
 /// The readers of a run of this process that another one may have by now go on with what the store
-/// has, once it can be read. If it cannot be, whatever happens, they get `events`. On the run's
-/// executor; does not wait.
+/// has, once it can be read. If it has less than they may have seen, or cannot be read for another
+/// reason than that it is away, they get `events`. On the run's executor; does not wait.
 void go_on_elsewhere(run_core& core, const live_run& run, std::vector<std::string> events);
 
 } // namespace agui::gateway

@@ -1,10 +1,8 @@
 #include "gateway/runs/live_run.hpp"
 
+#include "gateway/runs/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/store/store_failures.hpp"
-#include "translator/agui/event_reader.hpp"
-#include "translator/agui/open_brackets.hpp"
-#include "translator/agui/projected_events.hpp"
 #include "translator/agui/protocol_version.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -186,8 +184,7 @@ void live_run::give_up() noexcept {
     timeout_.cancel();
     detached_timer_.cancel();
     try {
-        const bool is_lost = held_->is_lost();
-        show_end_without_store(end_seen_by_readers(), is_lost);
+        show_end_without_store(end_seen_by_readers(), false);
     } catch (const std::exception&) {
         log_->end_without_store({}); // Without memory for events, the stream just ends.
     }
@@ -369,30 +366,9 @@ void live_run::show_end_without_store(std::vector<std::string> events, bool is_l
 }
 
 // The exception of P3: an end that is not stored. It tells the client that the last events may be
-// missing after a restart; recovery will write the durable end. With it, what readers have seen is
-// a complete stream, in which everything opened is closed (P1, P2).
+// missing after a restart; recovery will write the durable end.
 std::vector<std::string> live_run::end_seen_by_readers() {
-    using translator::projection;
-    const std::vector<std::string> visible = log_->freeze();
-    translator::projected_events events(
-        translator::projection_from_string(record_.protocol).value_or(projection::undeclared)
-    );
-    translator::agui_translator writer(events, {});
-    writer.set_time(time_.now());
-    const translator::run_opening opening{key().thread_id, record_.run_id, record_.parent_run_id};
-    if (visible.empty()) {
-        writer.start(opening);
-    } else {
-        translator::open_brackets open;
-        for (const std::string& event : visible) {
-            open.read(translator::parse_event(event));
-        }
-        writer.resume(opening, open);
-    }
-    runner::run_end end;
-    end.reason = stop_reason::store_unavailable;
-    writer.finish(end);
-    return events.take();
+    return unstored_end(*log_, key().thread_id, record_, stop_reason::store_unavailable, time_);
 }
 
 // A reader that was cut off for reading too slowly has not asked for the run to end.

@@ -70,7 +70,7 @@ public:
         /// the run holds its thread.
         virtual void on_orphaned(const std::shared_ptr<live_run>& run) = 0;
         /// Another process may have the run by now, and its readers are to go on with what the
-        /// store has. If that cannot be read, they are to get `events`. Comes after on_end().
+        /// store has. If they cannot, they are to get `events`. Comes after on_end().
         virtual void
         on_lost(const std::shared_ptr<live_run>& run, std::vector<std::string> events) = 0;
         /// The run has ended and its thread is free; its terminal event is not visible yet.
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept {
         return executor_;
     }
-    /// Any thread. Set once readers can see the end.
+    /// Any thread. Set once readers can see the end, or will get it from the store (on_lost()).
     [[nodiscard]] completion_event& ended() noexcept { return ended_; }
     [[nodiscard]] const conversation_key& place() const noexcept { return place_; }
     [[nodiscard]] const session::thread_key& key() const noexcept { return place_.thread; }

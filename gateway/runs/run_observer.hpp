@@ -49,7 +49,7 @@ public:
     /// To be called once the terminal event that was passed on is stored.
     void report_end();
     /// To be called instead if it could not be stored, with the events that readers get in its
-    /// place.
+    /// place, or would if the run had not been lost to another process.
     void report_end_without_store(const std::vector<std::string>& events);
 
 private:

@@ -1,6 +1,5 @@
 #include "gateway/runs/run_stream.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace agui::gateway {
@@ -33,12 +32,12 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
     }
 }
 
-// With relaxed durability the reader may have seen what is not in the store: then it gets the last
-// event, whatever its number is.
+// All that the reader has seen is there, under the same numbers.
 void run_stream::go_on_in(std::shared_ptr<event_log> log) {
-    const std::uint64_t last = log->last_sequence();
-    at_.after = std::min(at_.after, last == 0 || !log->ended() ? last : last - 1);
     token_.emplace(log);
+    if (!next_) {
+        next_token_.reset(); // What it is for is `log_`, if anything was.
+    }
     log_ = std::move(log);
 }
 

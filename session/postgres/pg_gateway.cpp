@@ -118,6 +118,10 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             lose(id);
             co_return false;
         }
+        if (id == id_ && term_->is_over()) {
+            lose(id); // What runs have been told by is_lost() must not become untrue again.
+            co_return false;
+        }
         if (id == id_) {
             set_term(sent);
             told_.on_renewed();

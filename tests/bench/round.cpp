@@ -219,7 +219,6 @@ public:
     }
 
 private:
-    // There is nothing to read for the others of a fanout before the first has started the run.
     [[nodiscard]] std::uint16_t port_of(std::size_t index) const {
         if (is_reader(index) && plan_.reader_port != 0) {
             return plan_.reader_port;

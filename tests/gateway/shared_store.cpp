@@ -297,8 +297,12 @@ public:
             ++refused_reads_;
             co_return failure{errc::store_unavailable, unavailable()};
         }
+        if (logs_are_lost_) {
+            co_return session::log_is_gone();
+        }
         co_return co_await store_->read_log(run_number, after, limit);
     }
+    void lose_logs() { logs_are_lost_ = true; }
     [[nodiscard]] std::size_t refused_reads() const { return refused_reads_; }
     void keep_attempt(session::failed_attempt attempt) override {
         store_->keep_attempt(std::move(attempt));
@@ -371,6 +375,7 @@ private:
     mutable std::mutex mutex_;
     std::string unavailable_;
     std::atomic<std::size_t> refused_reads_{0};
+    std::atomic<bool> logs_are_lost_{false};
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
@@ -398,6 +403,8 @@ void shared_store::end_leases(std::size_t number) { find(number)->end_leases(); 
 void shared_store::set_unavailable(std::size_t number, std::string reason) {
     find(number)->set_unavailable(std::move(reason));
 }
+
+void shared_store::lose_logs(std::size_t number) { find(number)->lose_logs(); }
 
 std::size_t shared_store::refused_reads(std::size_t number) const {
     return find(number)->refused_reads();

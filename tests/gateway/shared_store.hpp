@@ -26,7 +26,9 @@ public:
 
     /// From now on a door says that it cannot be used, and refuses to read logs; empty: neither.
     void set_unavailable(std::size_t door, std::string reason);
-    /// How often it has refused that.
+    /// From now on a door reads no logs, because they are gone.
+    void lose_logs(std::size_t door);
+    /// How often it has refused to read one because it could not be used.
     [[nodiscard]] std::size_t refused_reads(std::size_t door) const;
 
     /// How many readers the doors have reported for a run, in all.

@@ -540,6 +540,23 @@ TEST_F(TwoGatewaysOfOneProcess, OfARunWhoseLeaseIsOverOnlyItsEndAtTheOtherIsShow
     EXPECT_EQ(shown, stored);
 }
 
+TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsGone) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    raw_client here(b());
+    here.send(get(events_path("r")));
+    ASSERT_THAT(here.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
+
+    fake->lose_logs(2);
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+    const std::string rest = rest_of(here);
+    EXPECT_THAT(rest, HasSubstr("RUN_ERROR"));
+    EXPECT_THAT(rest, HasSubstr(R"("code":"internal")"));
+}
+
 // The client has a stream without an end, but with heartbeats, until the store answers again.
 TEST_F(TwoGatewaysOfOneProcess, TheEndOfALostRunIsShownOnceTheStoreCanBeRead) {
     start_both();
