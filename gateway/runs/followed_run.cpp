@@ -189,10 +189,11 @@ boost::asio::awaitable<void> continue_log(
         if (!log) {
             co_return; // Nobody reads it any more.
         }
-        if (next ? !log->continue_in(*next) : next.error().code != errc::store_unavailable) {
-            log->end_without_store(events);
-        }
-        if (next || next.error().code != errc::store_unavailable) {
+        const bool is_away = !next && next.error().code == errc::store_unavailable;
+        if (!is_away) {
+            if (!next || !log->continue_in(*next)) {
+                log->end_without_store(events);
+            }
             co_return;
         }
         timer.expires_after(try_again);

@@ -36,7 +36,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
 void run_stream::go_on_in(std::shared_ptr<event_log> log) {
     token_.emplace(log);
     if (!next_) {
-        next_token_.reset(); // What it is for is `log_`, if anything was.
+        next_token_.reset(); // It was for the log that is left here.
     }
     log_ = std::move(log);
 }

@@ -114,12 +114,9 @@ asio::awaitable<bool> pg_gateway::renew_once() {
                 return batch;
             });
         shared_.pool.set_unavailable({});
-        if (results.at(0).changed() == 0) {
+        // A term that is over stays so: what is_lost() has told a run must not become untrue.
+        if (results.at(0).changed() == 0 || term_->is_over()) {
             lose(id);
-            co_return false;
-        }
-        if (id == id_ && term_->is_over()) {
-            lose(id); // What runs have been told by is_lost() must not become untrue again.
             co_return false;
         }
         if (id == id_) {

@@ -215,9 +215,7 @@ void pg_leases::release(const lease_ptr& held) noexcept {
     if (!held) {
         return;
     }
-    // Not only if it was held: after its term is over, the term may be renewed, and the thread must
-    // not stay taken then.
-    (void)held->set_released();
+    (void)held->set_released(); // Released or lost: this process holds the thread no longer.
     const std::lock_guard lock(mutex_);
     const auto found = here_.find(held->key());
     if (found == here_.end() || found->second.held != held) {

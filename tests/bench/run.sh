@@ -106,7 +106,7 @@ for target in "${target_list[@]}"; do
     case $target in
     direct | nginx | memory | sqlite | postgres) ;;
     elsewhere) [ "$workload" = elsewhere ] || stop_usage "the target elsewhere is for the workload elsewhere" ;;
-    two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ "$history" = 0 ] || stop_usage "two gateways do not share one run" ;;
+    two) [ "$workload" != fanout ] && [ "$workload" != elsewhere ] && [ "$history" = 0 ] || stop_usage "the target two is not for the workload $workload" ;;
     chat | chat-full) [ "$workload" != fanout ] || stop_usage "no fanout of a chat stream is measured" ;;
     *) stop_usage "unknown target '$target': direct, nginx, memory, sqlite, postgres, two, chat, chat-full" ;;
     esac
