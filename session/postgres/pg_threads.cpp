@@ -1,6 +1,5 @@
 #include "session/postgres/pg_threads.hpp"
 
-#include "session/base/failpoint.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/store/store_failures.hpp"
 

@@ -26,7 +26,7 @@ STOPPED = "a stop is answered within 10 seconds"
 HELD = "no thread is held, no run is active"
 CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, STORED, IN_TIME, NEEDED, STOPPED, HELD]
 
-KILLS = {"kill", "date"}
+KILLS = {"kill", "date", "failpoint"}
 SERVER = {"immediate", "fast"}
 CONNECTIONS = SERVER | {"backends", "pooler"}
 # What ends a run whose process is gone.

@@ -2,6 +2,7 @@
 // and stopped, the server's connections and the server itself end, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
+//        [--failpoints]
 // AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -25,6 +26,7 @@ const { values: options } = parseArgs({
         only: { type: 'string' },
         keep: { type: 'string' },
         pgbouncer: { type: 'boolean', default: false },
+        failpoints: { type: 'boolean', default: false },
     },
 });
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -130,9 +132,12 @@ let faultNumber = 0;
 const happened = {};
 const random = createRandom(Number(options.seed) + 1);
 
-function begin(kind, which) {
+function openCalls(which) {
+    return which === undefined ? servers.flatMap(({ name }) => campaign.callsOf(name)) : campaign.callsOf(servers[which].name);
+}
+
+function begin(kind, which, open = openCalls(which)) {
     const by = which === undefined ? undefined : servers[which].name;
-    const open = which === undefined ? servers.flatMap(({ name }) => campaign.callsOf(name)) : campaign.callsOf(by);
     note('faults', { fault: faultNumber, kind, what: 'begin', by, open });
     happened[kind] = (happened[kind] ?? 0) + 1;
     return { kind, by, open, fault: faultNumber };
@@ -148,8 +153,8 @@ async function start(which, environment = {}) {
     await campaign.untilReady(which);
 }
 
-async function kill(kind, which, environment) {
-    const fault = begin(kind, which);
+async function kill(kind, which, environment, open) {
+    const fault = begin(kind, which, open);
     expected.add(servers[which].process);
     campaign.signal('SIGKILL', which);
     watchLost(fault, which);
@@ -236,6 +241,32 @@ if (options.pgbouncer) {
     };
 }
 
+// Places that a gateway passes only because there are others; and those between what it stores and what it says.
+const places = shuffled(['follow.look', 'follow.lost', 'locator.lost', 'begin.repeated', 'begin.conflict', 'begin.loaded',
+    'begin.stored', 'launch.registered', 'run.commit', 'run.committed', 'run.ending', 'run.finish_stored',
+    'run.thread_free', 'cancel.requested', 'cancel.counted', 'recovery.loaded', 'recovery.commit', 'recovery.run_ended',
+    'loop.turn_stored', 'loop.results_stored', 'sweep.begin'], random.below);
+const passed = new Set();
+if (options.failpoints) {
+    // A gateway that kills itself at one of these places, or is killed because it has not passed it in time.
+    kinds.failpoint = async (which) => {
+        const name = places.shift();
+        places.push(name);
+        await kill('kill', which, { AGUI_FAILPOINT: `${name}=kill:${1 + random.below(3)}` });
+        const { process: gateway, log } = servers[which];
+        expected.add(gateway);
+        // Its connections are closed a little before its end is heard of.
+        let open = [];
+        let now = openCalls(which);
+        for (let waited = 0; gateway.signalCode === null && waited < 8000; waited += 50) {
+            await sleep(50);
+            [open, now] = [now, openCalls(which)];
+        }
+        if (fs.readFileSync(log, 'utf8').includes(`failpoint ${name}`)) passed.add(name);
+        await kill('failpoint', which, {}, open);
+    };
+}
+
 // A gateway that ends by itself has crashed.
 const expected = new Set();
 async function lookForCrashes() {
@@ -279,6 +310,7 @@ for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere
 }
 const { status, text } = await campaign.finish();
 clearTimeout(guard);
+if (options.failpoints) console.log(`killed itself at ${[...passed].join(', ')}; not at ${places.filter((name) => !passed.has(name)).join(', ')}`);
 console.log(`faults: ${Object.entries(happened).map(([kind, count]) => `${count} ${kind}`).join(', ')}`);
 console.log(`${counts.known} runs, ${counts.handoffs} hand-offs (${counts.answeredElsewhere} answered through another gateway), ` +
     `${counts.stops} stops (${counts.stopsElsewhere} through another gateway), ${counts.cuts} connections lost ` +
