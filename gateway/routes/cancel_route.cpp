@@ -40,9 +40,12 @@ cancel_run(run_service& runs, std::size_t max_json_depth, http_request& request)
         run_id = std::string(run->get_string());
     }
     session::thread_key key{request.principal, std::string(thread->get_string())};
-    const bool cancelled = co_await runs.cancel(std::move(key), std::move(run_id));
+    const auto cancelled = co_await runs.cancel(std::move(key), std::move(run_id));
+    if (!cancelled) {
+        co_return to_reply(cancelled.error());
+    }
     http_reply reply;
-    reply.body = cancelled ? R"({"cancelled":true})" : R"({"cancelled":false})";
+    reply.body = *cancelled ? R"({"cancelled":true})" : R"({"cancelled":false})";
     co_return reply;
 }
 

@@ -65,6 +65,8 @@ public:
         const boost::asio::any_io_executor& executor
     );
     ~wake_from_elsewhere();
+    /// The run there is not ended for lack of readers while somebody here waits for its end.
+    void count_as_reader() { watch_->set_readers(1); }
     wake_from_elsewhere(const wake_from_elsewhere&) = delete;
     wake_from_elsewhere& operator=(const wake_from_elsewhere&) = delete;
 

@@ -32,19 +32,45 @@ constexpr std::chrono::seconds look_again{1};
 // killed.
 constexpr std::chrono::seconds look_elsewhere_again{5};
 constexpr std::chrono::milliseconds begins_elsewhere{50};
-// The same while a hand-off holds the queue: only the removal of the thread comes without notice.
+// The same while a hand-off holds the queue: only the removal of the thread comes without notice,
+// unless other processes may answer it.
 constexpr std::chrono::milliseconds hold_look_again{10'000};
+
+// Stores the messages and returns their number.
+boost::asio::awaitable<result<std::int64_t>>
+store_messages(const accepted_run::admitted& request, const session::queued_request& row) {
+    run_core& core = *request.core;
+    session::store& store = core.store_of(request.place);
+    const std::uint64_t most = core.settings.max_thread_bytes;
+    const std::uint64_t used = request.thread ? std::min(request.thread->bytes, most) : 0;
+    const session::queue_limits limits{core.settings.queue->max, most - used};
+    std::uint64_t bytes = 0;
+    for (const session::message& each : row.messages) {
+        bytes += session::stored_size(each);
+    }
+    if (bytes > limits.bytes) {
+        co_return failure{
+            errc::body_too_large,
+            "the thread would have more than " + std::to_string(most) +
+                " bytes of messages: start a new thread",
+            "messages"
+        };
+    }
+    co_return co_await store.enqueue(request.place.thread, row, limits);
+}
 
 // One request that waits, from RUN_STARTED until it has become the active run or its stream has
 // ended. On the request's executor.
 class queued_run : public std::enable_shared_from_this<queued_run> {
 public:
     queued_run(
-        std::unique_ptr<accepted_run::admitted> request, std::shared_ptr<waiting_run> waiting
+        std::unique_ptr<accepted_run::admitted> request, std::shared_ptr<waiting_run> waiting,
+        session::queued_request row
     )
         : request_(std::move(request)),
           core_(request_->core),
           waiting_(std::move(waiting)),
+          row_memory_(core_->services.memory),
           leaving_(request_->executor),
           observed_(
               core_->services.observer == nullptr
@@ -57,7 +83,11 @@ public:
           writer_(
               observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
               core_->settings.translation
-          ) {}
+          ) {
+        if (store().is_shared() && row_memory_.grow_to(session::bytes_of(row))) {
+            row_ = std::move(row);
+        }
+    }
 
     void start() {
         writer_.set_time(waiting_->record.started_at);
@@ -82,8 +112,10 @@ private:
         for (;;) {
             pass_failpoint("queue.waits");
             if (const auto pass = core_->queue.pass_of(*waiting_)) {
-                co_await follow(*pass, *watch);
-                co_return;
+                if (co_await follow(pass, *watch)) {
+                    co_return;
+                }
+                continue;
             }
             if (const auto run = co_await begun_elsewhere()) {
                 co_await follow_elsewhere(*run, *watch);
@@ -103,7 +135,9 @@ private:
             auto next = steady_clock::now() + look_again;
             if (core_->queue.is_first(*waiting_) && !core_->registry.active(place())) {
                 if (const auto held = co_await held_for()) {
-                    next = steady_clock::now() + std::min(*held, hold_look_again);
+                    const std::chrono::milliseconds most =
+                        store().is_shared() ? look_elsewhere_again : hold_look_again;
+                    next = steady_clock::now() + std::min(*held, most);
                 } else if (co_await begin()) {
                     co_return;
                 } else if (const auto until = co_await held_elsewhere_for()) {
@@ -137,6 +171,7 @@ private:
         if (holder_number_ != (*holder)->number) {
             holder_number_ = (*holder)->number;
             wakes_.emplace(*core_, place(), holder_number_, request_->executor);
+            wakes_->count_as_reader();
             core_->registry.wake(place()); // It may have ended before it was watched.
         }
         co_return look_elsewhere_again;
@@ -150,6 +185,7 @@ private:
             // The request itself, which was sent to both processes: that run's log goes on with
             // what was shown here. It is no longer found here from now on.
             core_->queue.remove(waiting_);
+            co_await remove_message(); // It may have begun there without having been in the queue.
             const auto followed = co_await follow_run(*core_, place(), run, waiting_->log);
             if (!followed) {
                 end_with_failure(followed.error());
@@ -162,6 +198,10 @@ private:
             if (request_->arrival->stopped()) {
                 request_->arrival->set_ended_by_stop();
                 finish(stop_reason::cancelled);
+                co_return;
+            }
+            if (core_->registry.draining()) { // Which stops no run of another process.
+                finish(stop_reason::shutdown);
                 co_return;
             }
             const auto answer = co_await find_run(*core_, place(), run.answered_by);
@@ -235,6 +275,11 @@ private:
             }
         }
         if (!begun) {
+            const errc code = begun.error().code;
+            if (code == errc::lease_lost ||
+                (code == errc::not_found && co_await store_message_again())) {
+                co_return false;
+            }
             co_await fail(begun.error());
             co_return true;
         }
@@ -243,6 +288,20 @@ private:
         }
         over();
         co_return true;
+    }
+
+    // This request may have waited in another process too, which its client has left, so that the
+    // message was withdrawn there. False: it cannot be in the queue.
+    boost::asio::awaitable<bool> store_message_again() {
+        if (!row_ || request_->arrival->stopped()) {
+            co_return false;
+        }
+        pass_failpoint("queue.again");
+        const auto number = co_await store_messages(*request_, *row_);
+        if (number) {
+            core_->queue.set_stored(*waiting_, *number);
+        }
+        co_return number || number.error().code == errc::run_id_reused;
     }
 
     // The run that would have taken the message could not begin. What can never succeed leaves the
@@ -260,21 +319,26 @@ private:
         });
     }
 
-    // Until the run that has taken its message is over.
-    boost::asio::awaitable<void> follow(queue_pass& pass, run_registry::watch& watch) {
-        while (!core_->queue.is_over(pass)) {
+    // Until the run that has taken its message is over. False: it has put the message back.
+    boost::asio::awaitable<bool>
+    follow(std::shared_ptr<queue_pass> pass, run_registry::watch& watch) {
+        while (!core_->queue.is_over(*pass)) {
+            if (core_->queue.pass_of(*waiting_) != pass) {
+                co_return false;
+            }
             if (request_->arrival->stopped()) {
                 request_->arrival->set_ended_by_stop();
                 finish(stop_reason::cancelled);
-                co_return;
+                co_return true;
             }
             co_await watch.wait_until(steady_clock::now() + look_again);
         }
-        if (pass.failed) {
-            co_await fail(*pass.failed);
-            co_return;
+        if (pass->failed) {
+            co_await fail(*pass->failed);
+        } else {
+            co_await end_answered(pass->run_id);
         }
-        co_await end_answered(pass.run_id);
+        co_return true;
     }
 
     boost::asio::awaitable<void> end_answered(const std::string& answered_by) {
@@ -382,6 +446,9 @@ private:
     std::unique_ptr<accepted_run::admitted> request_; ///< Null once it waits no longer.
     const std::shared_ptr<run_core> core_;
     const std::shared_ptr<waiting_run> waiting_;
+    /// Where other processes may withdraw the message: as it was stored, if there is memory for it.
+    std::optional<session::queued_request> row_;
+    memory_share row_memory_;
     boost::asio::steady_timer leaving_;
     std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
     translator::agui_translator writer_;
@@ -418,29 +485,6 @@ row_of(const session::run_record& record, std::vector<session::message> messages
     return row;
 }
 
-// Stores the messages and returns their number.
-boost::asio::awaitable<result<std::int64_t>>
-store_messages(const accepted_run::admitted& request, const session::queued_request& row) {
-    run_core& core = *request.core;
-    session::store& store = core.store_of(request.place);
-    const std::uint64_t most = core.settings.max_thread_bytes;
-    const std::uint64_t used = request.thread ? std::min(request.thread->bytes, most) : 0;
-    const session::queue_limits limits{core.settings.queue->max, most - used};
-    std::uint64_t bytes = 0;
-    for (const session::message& each : row.messages) {
-        bytes += session::stored_size(each);
-    }
-    if (bytes > limits.bytes) {
-        co_return failure{
-            errc::body_too_large,
-            "the thread would have more than " + std::to_string(most) +
-                " bytes of messages: start a new thread",
-            "messages"
-        };
-    }
-    co_return co_await store.enqueue(request.place.thread, row, limits);
-}
-
 } // namespace
 
 boost::asio::awaitable<result<void>> wait_in_queue(
@@ -471,9 +515,10 @@ boost::asio::awaitable<result<void>> wait_in_queue(
         std::shared_ptr<waiting_run> waiting;
     } registered{request->core, waiting};
     check_failpoint("queue.store");
+    session::queued_request row = request->queued ? std::move(*request->queued)
+                                                  : row_of(waiting->record, std::move(messages));
     if (!request->queued) {
-        const auto number =
-            co_await store_messages(*request, row_of(waiting->record, std::move(messages)));
+        const auto number = co_await store_messages(*request, row);
         if (!number) {
             co_return number.error();
         }
@@ -487,7 +532,8 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     request->thread.reset();
     request->is_thread_read = false;
     request->what.input.messages.clear();
-    const auto run = std::make_shared<queued_run>(std::move(request), waiting);
+    request->queued.reset();
+    const auto run = std::make_shared<queued_run>(std::move(request), waiting, std::move(row));
     run->start();
     registered.waiting.reset();
     core.registry.wake(waiting->place);

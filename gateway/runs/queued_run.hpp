@@ -13,7 +13,8 @@ namespace agui::gateway {
 
 /// True: a queued message whose run could not begin for that reason stays in the queue.
 [[nodiscard]] inline bool may_succeed_later(errc code) noexcept {
-    return code == errc::store_unavailable || code == errc::internal || code == errc::overloaded;
+    return code == errc::store_unavailable || code == errc::internal || code == errc::overloaded ||
+           code == errc::lease_lost;
 }
 
 /// Lets a request wait for its thread's next run (`session.on_busy = "enqueue"`): stores its

@@ -1,5 +1,6 @@
 #include "gateway/runs/run_beginning.hpp"
 
+#include "gateway/runs/queue_taking.hpp"
 #include "gateway/runs/queued_run.hpp"
 #include "gateway/runs/repeated_run.hpp"
 #include "gateway/runs/run_launch.hpp"
@@ -37,7 +38,8 @@ public:
         : request_(request),
           core_(*request.core),
           store_(core_.store_of(request.place)),
-          log_(std::move(log)) {}
+          log_(std::move(log)),
+          queue_(request) {}
 
     boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
         check_failpoint("admission.thread_taken");
@@ -58,7 +60,7 @@ public:
             is_read_now = true;
         }
         check_failpoint("begin.loaded");
-        if (const auto taken = co_await take_queue(); !taken) {
+        if (const auto taken = co_await queue_.take(); !taken) {
             co_return taken.error();
         }
         session::run_record record;
@@ -82,6 +84,9 @@ public:
                 co_return loaded.error();
             }
             is_read_now = true;
+            if (const auto taken = co_await queue_.take_again(); !taken) {
+                co_return taken.error();
+            }
         }
         check_failpoint("begin.stored");
         log_warnings();
@@ -107,7 +112,7 @@ private:
         }
         check_failpoint("begin.planned");
         record = make_record();
-        add_queue_changes();
+        queue_.add_to(plan_.change, now_);
         const auto begun = co_await store_.begin(
             request_.place.thread, record, plan_.change, thread_.version, request_.held
         );
@@ -116,83 +121,6 @@ private:
         }
         record.number = begun->number;
         co_return result<void>();
-    }
-
-    // The messages that wait become those of this request: if it is itself one that waits, or if it
-    // answers all open calls and nobody waits, which is so after a restart.
-    boost::asio::awaitable<result<void>> take_queue() {
-        translator::run_input& input = request_.what.input;
-        if (!request_.waiting && !may_take_abandoned()) {
-            co_return result<void>();
-        }
-        // Until the run is active: then the queue no longer has what it takes.
-        queue_turn_ = co_await core_.registry.take_turn(request_.place, "queue");
-        auto queued = co_await store_.queued(request_.place.thread);
-        if (!queued) {
-            co_return queued.error();
-        }
-        check_failpoint("queue.read");
-        run_queue::taken taken = core_.queue.take(
-            request_.place, input.run_id, request_.agent->settings.id, std::move(*queued)
-        );
-        request_.pass = std::move(taken.pass);
-        taken_ = std::move(taken.requests);
-        check_failpoint("queue.taken");
-        bool has_own = false;
-        std::set<std::string, std::less<>> ids;
-        for (session::queued_request& each : taken_) {
-            has_own = has_own || each.run_id == input.run_id;
-            for (session::message& message : each.messages) {
-                // Somebody may have sent a message again, in another request.
-                if (ids.insert(message.id).second) {
-                    input.messages.push_back(std::move(message));
-                }
-            }
-        }
-        if (request_.waiting && !has_own) {
-            co_return failure{errc::not_found, "the conversation was removed", {}, {}};
-        }
-        co_return result<void>();
-    }
-
-    [[nodiscard]] bool may_take_abandoned() const {
-        const std::vector<session::message>& messages = request_.what.input.messages;
-        if (!request_.others_queued || core_.queue.is_awaited(request_.place) || messages.empty() ||
-            messages.back().role != session::role::tool || !request_.thread) {
-            return false;
-        }
-        std::set<std::string_view> answered;
-        for (const session::message& each : messages) {
-            if (each.role == session::role::user) {
-                return false; // With history, the place of what is new is not certain.
-            }
-            answered.insert(each.tool_call_id);
-        }
-        return std::ranges::all_of(request_.thread->calls, [&](const session::call_record& call) {
-            return call.status != session::call_status::pending || answered.contains(call.id);
-        });
-    }
-
-    void add_queue_changes() {
-        for (const session::queued_request& each : taken_) {
-            plan_.change.dequeued.push_back(each.number);
-            if (each.run_id == request_.what.input.run_id) {
-                continue;
-            }
-            session::run_record record;
-            record.run_id = each.run_id;
-            record.parent_run_id = each.parent_run_id;
-            record.agent_id = each.agent_id;
-            record.input_digest = each.input_digest;
-            record.idempotency_key = each.idempotency_key;
-            record.protocol = each.protocol;
-            record.status = session::run_status::finished;
-            record.end_reason = "answered";
-            record.answered_by = request_.what.input.run_id;
-            record.started_at = each.queued_at;
-            record.ended_at = now_;
-            plan_.change.answered.push_back(std::move(record));
-        }
     }
 
     result<void> plan() {
@@ -293,8 +221,7 @@ private:
     std::shared_ptr<event_log> log_;
     session::thread_record thread_;
     std::vector<runner::tool_definition> tools_;
-    std::unique_ptr<run_registry::turn> queue_turn_;
-    std::vector<session::queued_request> taken_; ///< From the queue, in order.
+    queue_taking queue_;
     session::history_plan plan_;
     unix_ms now_ = 0;
 };
@@ -338,6 +265,12 @@ begin_on_thread(accepted_run::admitted& request, std::shared_ptr<event_log> log)
             boost::asio::detached
         );
     } else if (request.pass) {
+        if (request.waiting && !thrown && begun.error().code == errc::lease_lost) {
+            // Nobody is refused for that: all go on waiting.
+            core.queue.put_back(request.place, *request.pass);
+            request.pass.reset();
+            co_return begun;
+        }
         // What can never succeed leaves the queue, so that later messages are answered.
         if (!thrown && !may_succeed_later(begun.error().code)) {
             for (const std::int64_t number : request.pass->numbers) {

@@ -2,8 +2,12 @@
 
 #include "session/base/failpoint.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,6 +20,10 @@ using session::run_status;
 // How long who waits for a run elsewhere relies on being woken: a process that was killed wakes
 // nobody. Its lease ends later than this, and others look for orphans more often.
 constexpr std::chrono::seconds look_again{5};
+// How long a process takes to hear of a stop, at most, unless it is not listening.
+constexpr std::chrono::seconds ask_again{1};
+// How long a run that holds its thread may take to begin is not known: nobody is woken by that.
+constexpr std::chrono::milliseconds begins_soon{50};
 
 boost::asio::awaitable<result<std::optional<known_run>>>
 look_run_up(run_core& core, conversation_key place, std::string run_id) {
@@ -69,7 +77,9 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     if (!elsewhere) {
         co_return elsewhere.error();
     }
-    if (elsewhere->has_value() && (*elsewhere)->run_id == run_id) {
+    // A process that holds the thread for itself is about to end what was lost.
+    if (elsewhere->has_value() &&
+        ((*elsewhere)->run_id == run_id || (*elsewhere)->run_id.empty())) {
         (*known)->place = run_place::elsewhere;
         co_return known;
     }
@@ -84,10 +94,27 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     co_return co_await look_run_up(core, place, run_id);
 }
 
-boost::asio::awaitable<result<std::optional<session::run_record>>>
-wait_for_end_elsewhere(run_core& core, const conversation_key& place, std::string run_id) {
+boost::asio::awaitable<result<bool>>
+is_queued(run_core& core, const conversation_key& place, std::string run_id) {
+    session::store& store = core.store_of(place);
+    if (!core.settings.queue || !store.is_shared()) {
+        co_return false;
+    }
+    const auto queued = co_await store.queued(place.thread);
+    if (!queued) {
+        co_return queued.error();
+    }
+    co_return std::ranges::any_of(*queued, [&](const session::queued_request& each) {
+        return each.run_id == run_id;
+    });
+}
+
+boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_elsewhere(
+    run_core& core, const conversation_key& place, std::string run_id, std::string_view stopping
+) {
     session::store& store = core.store_of(place);
     const auto executor = co_await boost::asio::this_coro::executor;
+    boost::asio::steady_timer beginning(executor);
     std::unique_ptr<session::run_watch> watch;
     for (;;) {
         auto known = co_await find_run(core, place, run_id);
@@ -95,7 +122,13 @@ wait_for_end_elsewhere(run_core& core, const conversation_key& place, std::strin
             co_return known.error();
         }
         if (!known->has_value()) {
-            co_return std::optional<session::run_record>();
+            const auto there = co_await find_elsewhere(core, place);
+            if (!there || !there->has_value() || (*there)->run_id != run_id) {
+                co_return std::optional<session::run_record>();
+            }
+            beginning.expires_after(begins_soon);
+            co_await beginning.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            continue;
         }
         if ((*known)->place != run_place::elsewhere) {
             co_return std::move((*known)->record);
@@ -103,8 +136,17 @@ wait_for_end_elsewhere(run_core& core, const conversation_key& place, std::strin
         if (!watch) {
             // It may end before the watch is there, so that it is looked up once more.
             watch = store.watch((*known)->record.number, executor);
-        } else {
-            co_await watch->wait_until(std::chrono::steady_clock::now() + look_again);
+            continue;
+        }
+        if (core.registry.draining()) { // Which stops no run of another process.
+            co_return failure{errc::draining, "the server is stopping", {}, {}};
+        }
+        co_await watch->wait_until(
+            std::chrono::steady_clock::now() + (stopping.empty() ? look_again : ask_again)
+        );
+        if (!stopping.empty()) {
+            // If the store refuses, it is asked again.
+            (void)co_await store.request_stop({place.thread, run_id, std::string(stopping)});
         }
     }
 }

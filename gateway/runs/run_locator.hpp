@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace agui::gateway {
 
@@ -46,9 +47,20 @@ struct run_elsewhere {
 [[nodiscard]] boost::asio::awaitable<result<std::optional<run_elsewhere>>>
 find_elsewhere(run_core& core, const conversation_key& place);
 
+/// True: the request with that runId waits in the thread's queue, as the store says, perhaps in
+/// another process. Always false where there is no queue, or no other process. The arguments must
+/// outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<bool>>
+is_queued(run_core& core, const conversation_key& place, std::string run_id);
+
 /// Returns once the run, which is elsewhere, has ended or been lost, as the store says then.
-/// Nullopt: it is not known any more. The arguments must outlive the await.
+/// Nullopt: it is not known any more, or has not begun. errc::draining: this process ends. With
+/// `stopping` it is asked to end for that reason again and again, because its process may not be
+/// listening at the moment. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<session::run_record>>>
-wait_for_end_elsewhere(run_core& core, const conversation_key& place, std::string run_id);
+wait_for_end_elsewhere(
+    run_core& core, const conversation_key& place, std::string run_id,
+    std::string_view stopping = {}
+);
 
 } // namespace agui::gateway

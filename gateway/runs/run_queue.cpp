@@ -106,12 +106,24 @@ run_queue::taken run_queue::take(
                     continue;
                 }
                 (*request)->pass = all.pass;
+                (*request)->number = each.number; // Another process may have queued it again.
             }
         }
         all.pass->numbers.push_back(each.number);
         all.requests.push_back(std::move(each));
     }
     return all;
+}
+
+void run_queue::put_back(const conversation_key& place, const queue_pass& pass) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_place_.find(place); found != by_place_.end()) {
+        for (const auto& one : found->second) {
+            if (one->pass.get() == &pass) {
+                one->pass.reset();
+            }
+        }
+    }
 }
 
 bool run_queue::leave(waiting_run& request) {

@@ -81,6 +81,9 @@ public:
         std::vector<session::queued_request> queued
     );
 
+    /// Undoes take(): the run does not begin now, and those of its pass wait as before.
+    void put_back(const conversation_key& place, const queue_pass& pass);
+
     /// False: a run has taken its messages, so they cannot be withdrawn. Otherwise no run will.
     [[nodiscard]] bool leave(waiting_run& request);
 

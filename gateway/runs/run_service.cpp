@@ -7,6 +7,7 @@
 #include "gateway/runs/run_beginning.hpp"
 #include "gateway/runs/run_registry.hpp"
 #include "gateway/runs/run_replay.hpp"
+#include "gateway/runs/stop_elsewhere.hpp"
 #include "gateway/runs/thread_recording.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -29,30 +30,6 @@ using session::thread_key;
 
 // How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
-
-struct stopped_elsewhere {
-    bool any = false; ///< There was a run to stop.
-    bool stopped = false;
-};
-
-// Asks all other processes, because a request that is to become a run may be on its way to any of
-// them; waits for the end of a run that one of them has.
-boost::asio::awaitable<stopped_elsewhere> cancel_elsewhere(
-    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id
-) {
-    const auto asked = co_await core.services.store.request_stop(
-        {place.thread, run_id, std::string(peer_stop::cancelled)}
-    );
-    const auto there = co_await find_elsewhere(core, place);
-    if (!asked || !there || !there->has_value() || (*there)->run_id.empty() ||
-        (run_id && (*there)->run_id != *run_id)) {
-        co_return stopped_elsewhere{};
-    }
-    const auto ended = co_await wait_for_end_elsewhere(core, place, (*there)->run_id);
-    const bool by_stop =
-        ended && ended->has_value() && (*ended)->status == session::run_status::cancelled;
-    co_return stopped_elsewhere{true, by_stop};
-}
 
 // A thread's active run as a recording needs it.
 struct active_log {
@@ -133,7 +110,19 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         }
     }
     if (!run) {
-        co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
+        place.ephemeral = false;
+        const auto waits = co_await is_queued(*core, place, run_id);
+        // Once more, because it may have begun since.
+        auto begun = waits ? co_await find_run(*core, place, run_id) : waits.error();
+        if (!begun) {
+            co_return begun.error();
+        }
+        if (!begun->has_value()) {
+            co_return *waits ? failure{errc::store_unavailable, "the request waits in another "
+                                       "process: send it again, or try later", {}, {}}
+                             : failure{errc::not_found, "the thread has no run with this id", {}, {}};
+        }
+        run = std::move(*begun);
     }
     auto log = co_await log_of(*core, place, *run);
     const std::uint64_t end = run->record.last_sequence;
@@ -212,7 +201,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
     co_return out;
 }
 
-boost::asio::awaitable<bool>
+boost::asio::awaitable<result<bool>>
 run_service::cancel(thread_key key, std::optional<std::string> run_id) {
     const std::shared_ptr<run_core> core = core_;
     check_failpoint("cancel.requested");
@@ -229,17 +218,24 @@ run_service::cancel(thread_key key, std::optional<std::string> run_id) {
         const bool by_stop = co_await one.wait();
         stopped = stopped || by_stop;
     }
-    if (core->services.store.is_shared() && !(any && run_id)) {
-        const auto there = co_await cancel_elsewhere(*core, places[0], run_id);
-        any = any || there.any;
-        stopped = stopped || there.stopped;
+    // What was stopped here may wait for the thread in other processes too.
+    if (core->services.store.is_shared() && (!(stopped && run_id) || core->settings.queue)) {
+        const auto there = co_await stop_elsewhere(*core, places[0], run_id);
+        if (!there) {
+            co_return there.error();
+        }
+        any = any || there->any;
+        stopped = stopped || there->stopped;
     }
     for (std::size_t i = 0; i < std::size(places) && !any; ++i) {
         session::store& store = core->store_of(places[i]);
         const auto latest = co_await (
             run_id ? store.find_run(places[i].thread, *run_id) : store.latest_run(places[i].thread)
         );
-        any = latest && latest->has_value();
+        if (!latest) {
+            co_return latest.error();
+        }
+        any = latest->has_value();
         stopped = any && (*latest)->status == session::run_status::cancelled;
     }
     for (const conversation_key& place : places) {

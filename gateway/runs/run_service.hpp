@@ -75,7 +75,8 @@ public:
     /// runId, the stop also applies to a request that comes within a minute. Returns once all of
     /// these have ended; true: one of the runs ended by a stop. A stop that comes while the end of
     /// a run is being stored is too late: the run ends as it would have, and the result is false.
-    [[nodiscard]] boost::asio::awaitable<bool>
+    /// On failure (errc::store_unavailable) only what this process has was stopped for certain.
+    [[nodiscard]] boost::asio::awaitable<result<bool>>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
     /// Returns the record of the run once it has ended. errc::not_found: the thread has no such

@@ -125,7 +125,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
     }
     if (static_cast<std::size_t>(found.at(2).integer(0, 0)) !=
         std::set(change.dequeued.begin(), change.dequeued.end()).size()) {
-        throw std::logic_error("a run can only take what is in the queue");
+        co_return thread_has_changed();
     }
     if (change.run && !found.at(5).boolean(0, 0)) {
         throw std::logic_error("a run must begin on the thread before its record changes");

@@ -37,7 +37,7 @@ result<begun_run> run_jobs::begin(
     }
     for (const std::int64_t queued : change.dequeued) {
         if (!tables_.queue.erase(thread, queued)) {
-            throw std::logic_error("a run can only take what is in the queue");
+            return thread_has_changed();
         }
     }
     // Before the run, so that it is the latest.

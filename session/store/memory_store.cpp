@@ -57,13 +57,11 @@ bool same_run(const Record& known, std::string_view run_id, std::string_view key
     return known.run_id == run_id || (!key.empty() && known.idempotency_key == key);
 }
 
-void check_queued(const entry& target, const std::vector<std::int64_t>& numbers) {
-    for (const std::int64_t number : numbers) {
-        if (std::ranges::find(target.queue, number, &queued_request::number) ==
-            target.queue.end()) {
-            throw std::logic_error("a run can only take what is in the queue");
-        }
-    }
+bool are_queued(const entry& target, const std::vector<std::int64_t>& numbers) {
+    return std::ranges::all_of(numbers, [&](std::int64_t number) {
+        return std::ranges::find(target.queue, number, &queued_request::number) !=
+               target.queue.end();
+    });
 }
 
 void store_changes(entry& target, const changes& change) {
@@ -387,7 +385,9 @@ private:
             return run_id_taken();
         }
         check_answered(run, change);
-        check_queued(*target, change.dequeued);
+        if (!are_queued(*target, change.dequeued)) {
+            return thread_has_changed();
+        }
         store_changes(*target, change);
         std::erase_if(target->queue, [&](const queued_request& each) {
             return std::ranges::find(change.dequeued, each.number) != change.dequeued.end();

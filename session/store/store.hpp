@@ -208,11 +208,11 @@ public:
 
     /// Begins a run on an acquired thread: stores the run record and `change`, and creates the
     /// thread if there is none. `seen_version` is that of the thread for which `change` was made
-    /// (thread_record::version; 0: there was no thread). errc::conflict: the thread has another by
-    /// now. Without it nothing is checked. errc::lease_lost: `held` is worth nothing any more.
+    /// (thread_record::version; 0: there was no thread); without it the version is not checked.
+    /// errc::conflict: the thread has another by now, or changes::dequeued names what is not in the
+    /// queue, because it was withdrawn. errc::lease_lost: `held` is worth nothing any more.
     /// errc::run_id_reused: the thread has a run with that id or idempotency key, or with one of
-    /// changes::answered. std::logic_error also if changes::dequeued names what is not in the
-    /// queue, and if changes::answered does not fit (check_answered).
+    /// changes::answered. std::logic_error also if changes::answered does not fit (check_answered).
     [[nodiscard]] virtual boost::asio::awaitable<result<begun_run>> begin(
         thread_key key, run_record run, changes change,
         std::optional<std::uint64_t> seen_version = std::nullopt, lease_ptr held = nullptr

@@ -27,8 +27,9 @@ public:
 
     mutable std::mutex mutex;
     std::vector<std::weak_ptr<door>> doors;
-    std::mutex handler_mutex;                     ///< Also held during their calls.
-    std::vector<session::peer_handler*> handlers; ///< By door; under handler_mutex.
+    std::mutex handler_mutex;                      ///< Also held during their calls.
+    std::vector<session::peer_handler*> handlers;  ///< By door; under handler_mutex.
+    std::map<std::size_t, std::size_t> lost_stops; ///< By door; under handler_mutex.
     std::map<std::int64_t, std::size_t> door_of_run;
     std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
         watches; ///< By run: the watch's door and its readers.
@@ -242,9 +243,14 @@ public:
     }
 
     asio::awaitable<result<void>> request_stop(session::stop_request request) override {
+        if (!unavailable().empty()) {
+            co_return failure{errc::store_unavailable, unavailable()};
+        }
         const std::lock_guard lock(hub_->handler_mutex);
         for (std::size_t i = 0; i < hub_->handlers.size(); ++i) {
-            if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
+            if (hub_->lost_stops[i + 1] > 0) {
+                --hub_->lost_stops[i + 1];
+            } else if (i + 1 != number_ && hub_->handlers[i] != nullptr) {
                 hub_->handlers[i]->on_stop_request(request);
             }
         }
@@ -402,6 +408,11 @@ void shared_store::end_leases(std::size_t number) { find(number)->end_leases(); 
 
 void shared_store::set_unavailable(std::size_t number, std::string reason) {
     find(number)->set_unavailable(std::move(reason));
+}
+
+void shared_store::lose_stops(std::size_t door, std::size_t count) {
+    const std::lock_guard lock(hub_->handler_mutex);
+    hub_->lost_stops[door] = count;
 }
 
 void shared_store::lose_logs(std::size_t number) { find(number)->lose_logs(); }

@@ -24,8 +24,11 @@ public:
     /// not told: it finds out by itself.
     void end_leases(std::size_t door);
 
-    /// From now on a door says that it cannot be used, and refuses to read logs; empty: neither.
+    /// From now on a door says that it cannot be used, and refuses to read logs and to ask for
+    /// stops; empty: neither.
     void set_unavailable(std::size_t door, std::string reason);
+    /// The next stops are not heard by a door's process, as when it is connecting anew.
+    void lose_stops(std::size_t door, std::size_t count);
     /// From now on a door reads no logs, because they are gone.
     void lose_logs(std::size_t door);
     /// How often it has refused to read one because it could not be used.

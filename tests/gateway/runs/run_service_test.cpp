@@ -175,7 +175,8 @@ TEST_F(RunService, AStopReachesWhatIsAccepted) {
     run(runs_.drain(std::chrono::steady_clock::time_point::max()));
     go_on();
 
-    EXPECT_EQ(*stopped, true);
+    ASSERT_TRUE(stopped->has_value());
+    EXPECT_TRUE((*stopped)->value());
     EXPECT_EQ(model_.asked, 0);
     EXPECT_THAT(text_of(*log), HasSubstr("user_stop"));
 }

@@ -56,6 +56,12 @@ protected:
         return get(subject().enqueue(key, std::move(request), limits));
     }
 
+    errc begin_failure(const thread_key& key, const std::string& run_id, const changes& change) {
+        const auto begun = run(subject().begin(key, run_of(run_id), change));
+        EXPECT_FALSE(begun);
+        return begun ? errc::internal : begun.error().code;
+    }
+
     errc enqueue_failure(
         const thread_key& key, queued_request request, queue_limits limits = no_limits
     ) {
@@ -136,7 +142,7 @@ TEST_P(StoreQueue, IsOfOneThreadOfOnePrincipal) {
     EXPECT_FALSE(get(subject().withdraw(thread_1, of_other)));
     changes takes;
     takes.dequeued.push_back(of_other);
-    EXPECT_THROW(run(subject().begin(thread_1, run_of("run_9"), takes)), std::logic_error);
+    EXPECT_EQ(begin_failure(thread_1, "run_9", takes), errc::conflict);
 
     EXPECT_EQ(ids_of(thread_1), strings{"run_2"});
     EXPECT_EQ(ids_of(others), strings{"run_2"});
@@ -409,8 +415,8 @@ TEST_P(StoreQueue, ARunThatTakesWhatIsNotQueuedStoresNothing) {
     takes.dequeued = {first, second};
     takes.answered.push_back(answered_run("run_3", "run_2"));
 
-    EXPECT_THROW(begin(thread_1, "run_2", takes), std::logic_error);
-    EXPECT_THROW(begin(key_of("thread_2"), "run_2", takes), std::logic_error);
+    EXPECT_EQ(begin_failure(thread_1, "run_2", takes), errc::conflict);
+    EXPECT_EQ(begin_failure(key_of("thread_2"), "run_2", takes), errc::conflict);
 
     EXPECT_EQ(ids_of(thread_1), strings{"run_2"});
     EXPECT_TRUE(load(thread_1).nodes.empty());

@@ -1,0 +1,89 @@
+#include "gateway/runs/stop_elsewhere.hpp"
+
+#include "gateway/runs/peer_link.hpp"
+#include "gateway/runs/run_locator.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace {
+
+// A request that waits leaves the queue within some milliseconds. If nobody waits with it any more,
+// as after a restart, it never does.
+constexpr std::chrono::milliseconds look_again{20};
+constexpr std::chrono::seconds leaves_within{2};
+
+// True: the request has left the queue and is no run.
+boost::asio::awaitable<result<bool>>
+wait_until_withdrawn(run_core& core, const conversation_key& place, std::string run_id) {
+    const auto give_up = std::chrono::steady_clock::now() + leaves_within;
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+    for (;;) {
+        const auto waits = co_await is_queued(core, place, run_id);
+        if (!waits) {
+            co_return waits.error();
+        }
+        if (!*waits) {
+            const auto run = co_await core.store_of(place).find_run(place.thread, run_id);
+            if (!run) {
+                co_return run.error();
+            }
+            co_return !run->has_value();
+        }
+        if (std::chrono::steady_clock::now() >= give_up) {
+            co_return false;
+        }
+        timer.expires_after(look_again);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+}
+
+} // namespace
+
+boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
+    run_core& core, const conversation_key& place, const std::optional<std::string>& run_id
+) {
+    // Before it is asked for, so that a run that begins afterwards is not waited for.
+    const auto waits = run_id ? co_await is_queued(core, place, *run_id) : result<bool>(false);
+    if (!waits) {
+        co_return waits.error();
+    }
+    const auto there = co_await find_elsewhere(core, place);
+    if (!there) {
+        co_return there.error();
+    }
+    const auto asked = co_await core.store_of(place).request_stop(
+        {place.thread, run_id, std::string(peer_stop::cancelled)}
+    );
+    if (!asked) {
+        co_return asked.error();
+    }
+    stopped_elsewhere met;
+    if (*waits) {
+        const auto withdrawn = co_await wait_until_withdrawn(core, place, *run_id);
+        if (!withdrawn) {
+            co_return withdrawn.error();
+        }
+        met = {*withdrawn, *withdrawn};
+    }
+    if (!there->has_value() || (*there)->run_id.empty() ||
+        (run_id && (*there)->run_id != *run_id)) {
+        co_return met;
+    }
+    const auto ended =
+        co_await wait_for_end_elsewhere(core, place, (*there)->run_id, peer_stop::cancelled);
+    if (!ended) {
+        co_return ended.error();
+    }
+    const bool by_stop = ended->has_value() && (*ended)->status == session::run_status::cancelled;
+    co_return stopped_elsewhere{true, met.stopped || by_stop};
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,280 @@
+// Two gateways on one store, whose busy threads queue messages.
+
+#include "tests/gateway/two_gateways_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class TwoGatewaysQueue : public TwoGateways {
+protected:
+    TwoGatewaysQueue() { settings.session.on_busy = gateway::busy_policy::enqueue; }
+
+    void start() {
+        start_both();
+        third = common->open();
+    }
+
+    /// The runIds in the queue of thread `t`.
+    std::vector<std::string> queued() {
+        std::vector<std::string> ids;
+        for (const session::queued_request& each : outcome_of(third->queued(key)).value()) {
+            ids.push_back(each.run_id);
+        }
+        return ids;
+    }
+
+    /// As a further process does.
+    std::int64_t enqueue_elsewhere(std::string run_id) {
+        session::queued_request row;
+        session::message& message = row.messages.emplace_back();
+        message.id = run_id + "-u";
+        message.role = session::role::user;
+        message.content = run_id;
+        row.run_id = std::move(run_id);
+        row.agent_id = "default";
+        row.protocol = "1.1";
+        row.queued_at = 1;
+        return outcome_of(third->enqueue(key, row, {100, 1'000'000})).value();
+    }
+
+    const session::thread_key key{"", "t"};
+    std::shared_ptr<session::store> third;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, TwoGatewaysQueue,
+    ::testing::Values(common_store_kind::doors, common_store_kind::postgres), name_of_store
+);
+
+TEST_P(TwoGatewaysQueue, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
+    start();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), post("/agui", body_of("s")));
+    EXPECT_EQ(model.calls(), 1U);
+
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: s"));
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
+}
+
+TEST_P(TwoGatewaysQueue, MessagesThatWaitAtBothAreAnsweredTogether) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+    const auto at_b = open(b(), post("/agui", body_of("u")));
+
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: s", "user: u"));
+    model.answer({.text = "Together"});
+
+    EXPECT_THAT(rest_of(*at_a), HasSubstr("Together"));
+    EXPECT_THAT(rest_of(*at_b), HasSubstr("Together"));
+    EXPECT_EQ(model.calls(), 2U) << "one model loop a thread";
+}
+
+// The client lost its connection while it waited, and tries again at the other gateway.
+TEST_P(TwoGatewaysQueue, ARequestThatWaitsAtBothIsOneRun) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+    const auto at_b = open(b(), post("/agui", body_of("s")));
+
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    ASSERT_TRUE(model.wait_for_calls(2));
+    model.answer({.text = "Two"});
+
+    const std::string shown_at_a = rest_of(*at_a);
+    EXPECT_THAT(shown_at_a, HasSubstr("Two"));
+    EXPECT_EQ(events_in(rest_of(*at_b)), events_in(shown_at_a));
+    EXPECT_EQ(model.calls(), 2U);
+}
+
+// Its client has lost the connection and tried again at the other one; nothing is heard of the
+// first.
+TEST_P(TwoGatewaysQueue, AMessageIsAnsweredWhereItsClientWaitsAfterItHasLeftTheOther) {
+    settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    auto at_a = open(a(), post("/agui", body_of("s")));
+    const auto at_b = open(b(), post("/agui", body_of("s")));
+    const auto other_at_a = open(a(), post("/agui", body_of("u")));
+
+    at_a.reset();
+    ASSERT_TRUE(comes_true([&] { return queued() == std::vector<std::string>{"u"}; }));
+    model.answer({.text = "One"});
+    model.answer({.text = "Two"});
+    model.answer({.text = "Three"});
+
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(rest_of(*at_b), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(rest_of(*other_at_a), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsStopped) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+    const auto at_b = open(b(), post("/agui", body_of("s")));
+
+    const raw_reply reply = ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"s"})"));
+
+    EXPECT_EQ(reply.body, R"({"cancelled":true})");
+    EXPECT_THAT(rest_of(*at_a), HasSubstr("user_stop"));
+    EXPECT_THAT(rest_of(*at_b), HasSubstr("user_stop"));
+    EXPECT_THAT(queued(), IsEmpty());
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    EXPECT_EQ(model.calls(), 1U);
+}
+
+TEST_P(TwoGatewaysQueue, AMessageThatWaitsOnlyAtTheOtherOneIsStopped) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+
+    const raw_reply reply = ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"s"})"));
+
+    EXPECT_EQ(reply.body, R"({"cancelled":true})");
+    EXPECT_THAT(rest_of(*at_a), HasSubstr("user_stop"));
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+}
+
+TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsKnown) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+
+    const raw_reply reply = ask_at(b(), get(events_path("s")));
+
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_THAT(reply.body, HasSubstr("waits in another process"));
+    EXPECT_EQ(ask_at(b(), get(events_path("x"))).status, 404);
+    model.answer({.text = "One"});
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*at_a), HasSubstr("Two"));
+    EXPECT_THAT(ask_at(b(), get(events_path("s"))).body, HasSubstr("Two"));
+}
+
+// Two processes had it, and one of them was killed after the other had begun the run.
+TEST_P(TwoGatewaysQueue, ARequestThatIsARunAlreadyIsNotTakenFromTheQueue) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    enqueue_elsewhere("x");
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    result<session::lease_ptr> held = failure{};
+    ASSERT_TRUE(comes_true([&] {
+        held = outcome_of(third->acquire(key, "x"));
+        return held.has_value();
+    }));
+    session::run_record begun;
+    begun.run_id = "x";
+    begun.agent_id = "default";
+    begun.status = session::run_status::finished;
+    ASSERT_TRUE(outcome_of(third->begin(key, begun, {}, std::nullopt, *held)));
+    third->release(*held);
+
+    model.answer({.text = "Two"});
+    const auto here = open(b(), post("/agui", body_of("s")));
+
+    EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+TEST_P(TwoGatewaysQueue, ARunThatSomebodyWaitsForAtTheOtherOneHasNotBeenLeft) {
+    settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
+    start();
+    auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), post("/agui", body_of("s")));
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 2; }));
+
+    first.reset();
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 1; }));
+    model.answer({.text = "One"});
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
+    EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("RUN_FINISHED"));
+}
+
+TEST_P(TwoGatewaysQueue, ADrainDoesNotWaitForTheOthersRun) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto at_a = open(a(), post("/agui", body_of("s")));
+    const auto at_b = open(b(), post("/agui", body_of("u")));
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    const std::size_t other = servers[0]->runs().list().empty() ? 0 : 1;
+
+    servers[other]->request_stop();
+    auto ended = std::async(std::launch::async, [&] { servers[other]->wait(); });
+
+    EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_THAT(rest_of(other == 0 ? *at_a : *at_b), HasSubstr("shutdown"));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(other == 0 ? *at_b : *at_a), HasSubstr("Two"));
+}
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {
+    start();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const std::int64_t number = enqueue_elsewhere("u");
+    const auto here = open(b(), post("/agui", body_of("s")));
+    held_place at_b("queue.taken");
+    model.answer({.text = "One"});
+    ASSERT_TRUE(at_b.wait_until_it_comes());
+
+    EXPECT_TRUE(outcome_of(third->withdraw(key, number)).value());
+    at_b.let_go();
+
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: s"));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(rest_of(*here), HasSubstr("Two"));
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+#endif
+
+} // namespace
+} // namespace agui::test
