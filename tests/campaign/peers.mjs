@@ -2,7 +2,7 @@
 // and stopped, the server's connections and the server itself end, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
-//        [--failpoints]
+//        [--queue] [--failpoints]
 // AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -26,6 +26,7 @@ const { values: options } = parseArgs({
         only: { type: 'string' },
         keep: { type: 'string' },
         pgbouncer: { type: 'boolean', default: false },
+        queue: { type: 'boolean', default: false },
         failpoints: { type: 'boolean', default: false },
     },
 });
@@ -79,7 +80,7 @@ if (options.pgbouncer) await startPooler();
 const pooled = `postgresql:///postgres?host=${serverFolder}&port=6432&user=agui`;
 
 const campaign = await createCampaign({
-    folder, seed: options.seed, gateways,
+    folder, seed: options.seed, gateways, queue: options.queue,
     session: `
     store = "${options.pgbouncer ? pooled : direct}"
     ${options.pgbouncer ? `listen = "${direct}"\n    prepared = false` : ''}
