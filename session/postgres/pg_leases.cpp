@@ -194,8 +194,17 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
         return batch;
     });
     const pg_rows& rows = results.at(0);
-    std::vector<lease_ptr> claimed;
-    for (std::size_t i = 0; i < rows.size() && claimed.size() < limit; ++i) {
+    // When it cannot go on, nobody is told of those that it has got.
+    struct claims {
+        pg_leases& of;
+        std::vector<lease_ptr> leases;
+        ~claims() {
+            for (const lease_ptr& each : leases) {
+                of.release(each);
+            }
+        }
+    } claimed{*this, {}};
+    for (std::size_t i = 0; i < rows.size() && claimed.leases.size() < limit; ++i) {
         const thread_key key{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
         if (held_here.contains(key) || run_here(key)) {
             continue;
@@ -203,12 +212,12 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
         // Of several processes, one gets it. The run may have ended since it was listed.
         auto held = co_await acquire(key, {});
         if (held && (*held)->found_orphans()) {
-            claimed.push_back(std::move(*held));
+            claimed.leases.push_back(std::move(*held));
         } else if (held) {
             release(*held);
         }
     }
-    co_return claimed;
+    co_return std::exchange(claimed.leases, {});
 }
 
 void pg_leases::release(const lease_ptr& held) noexcept {

@@ -105,6 +105,23 @@ TEST_F(PostgresPeers, ARunThatEndsIsNobodysOrphan) {
     EXPECT_EQ(claimed, 0);
 }
 
+TEST_F(PostgresPeers, AClaimThatFailsHoldsNoThread) {
+    for (const char* const id : {"thread_1", "thread_2"}) {
+        const lease_ptr held = get(first_->acquire(key_of(id), "run_1"));
+        begin(*first_, key_of(id), "run_1", held);
+    }
+    expire_first();
+    sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END$$; "
+        "CREATE TRIGGER refuse BEFORE INSERT ON agui.leases FOR EACH ROW "
+        "WHEN (NEW.thread_id = 'thread_2') EXECUTE FUNCTION refuse()");
+    EXPECT_EQ(failure_of(second_->claim_orphans(10)), errc::store_unavailable);
+    EXPECT_FALSE(get(second_->holder(thread_1)));
+
+    sql("DROP TRIGGER refuse ON agui.leases");
+    EXPECT_EQ(get(second_->claim_orphans(10)).size(), 2U);
+}
+
 TEST_F(PostgresPeers, OfManyThatAcquireOneWins) {
     std::atomic<int> winners = 0;
     asio::thread_pool pool(4);
