@@ -1,5 +1,11 @@
 #include "session/postgres/pg_transaction.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 #include <iterator>
 #include <memory>
 
@@ -41,7 +47,22 @@ constexpr const char* last_mark =
 // Longer than the server's limit: a connection on which that is over is lost.
 constexpr auto answer_time_max = 30s;
 
+// Between two tries: whoever has to wait for the server asks no more often than this.
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 1000ms;
+
 } // namespace
+
+asio::awaitable<bool> pg_backoff::pause(clock::time_point deadline) {
+    next_ = next_ == 0ms ? std::chrono::milliseconds(first_pause)
+                         : std::min(next_ * 2, std::chrono::milliseconds(longest_pause));
+    if (clock::now() + next_ >= deadline) {
+        co_return false;
+    }
+    asio::steady_timer timer(co_await asio::this_coro::executor, next_);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_return true;
+}
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::execute(pg_batch statements) {
     return (*lent_)->execute(std::move(statements), clock::now() + answer_time_max);
@@ -106,23 +127,32 @@ asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
     }
 }
 
+// Nullopt: the server does not say. Whatever its reason, that is no answer about the transaction.
+asio::awaitable<std::optional<std::int64_t>> pg_transaction::ask_for_mark() {
+    const pg_pool::loan other = co_await pool_.take(deadline_);
+    pg_batch question;
+    question.emplace_back(last_mark, mark_->writer(), mark_->slot());
+    try {
+        const auto answer =
+            co_await other->execute(std::move(question), clock::now() + answer_time_max);
+        co_return answer.at(0).integer(0, 0);
+    } catch (const pg_error&) {
+        co_return std::nullopt;
+    }
+}
+
 asio::awaitable<bool> pg_transaction::was_committed() {
+    pg_backoff backoff;
     for (;;) {
-        pg_pool::loan other = co_await pool_.take(deadline_);
-        pg_batch question;
-        question.emplace_back(last_mark, mark_->writer(), mark_->slot());
-        try {
-            const auto answer =
-                co_await other->execute(std::move(question), clock::now() + answer_time_max);
-            co_return answer.at(0).integer(0, 0) == mark_->value();
-        } catch (const pg_error& error) {
-            if (!error.is_connection_lost()) {
-                throw;
-            }
+        const std::optional<std::int64_t> found = co_await ask_for_mark();
+        if (found) {
+            co_return *found == mark_->value();
         }
-        if (clock::now() >= deadline_) {
+        const bool is_over = !co_await backoff.pause(deadline_);
+        if (is_over) {
             throw pg_unavailable("the server does not say whether a transaction was committed");
         }
+        pool_.drop_idle(); // A server that refuses the question may not be the one to ask.
     }
 }
 

@@ -43,7 +43,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read(pg_batch statements);
     /// The statements and COMMIT. If the connection is lost, finds out whether it has taken effect:
     /// their results are of no use, because then they are not known. Throws pg_error
-    /// (connection_lost) if it has not, pg_unavailable if that cannot be found out in time.
+    /// (connection_lost) if it has not, pg_unavailable if that cannot be found out in time: only
+    /// then is it unknown, and must not be done again.
     [[nodiscard]] boost::asio::awaitable<void> commit(pg_batch statements);
 
     /// All in one round trip. When the connection is lost, it may have taken effect, and whoever
@@ -59,6 +60,7 @@ private:
     boost::asio::awaitable<std::vector<pg_rows>> execute(pg_batch statements);
     void set_up(pg_batch& to) const;
     boost::asio::awaitable<bool> was_committed();
+    boost::asio::awaitable<std::optional<std::int64_t>> ask_for_mark();
 
     pg_pool& pool_;
     std::optional<pg_pool::loan> lent_; ///< Nullopt: it was lost with the COMMIT.
@@ -66,6 +68,17 @@ private:
     const time_point deadline_;
     /// What it leaves in the database, by which its outcome is known.
     std::optional<pg_commit_marks::mark> mark_;
+};
+
+/// Pauses between tries, each longer than the one before.
+class pg_backoff {
+public:
+    /// False, at once: the pause would last until `deadline`.
+    [[nodiscard]] boost::asio::awaitable<bool> pause(std::chrono::steady_clock::time_point deadline
+    );
+
+private:
+    std::chrono::milliseconds next_{0};
 };
 
 /// How long a call waits for a connection, and tries again, at most.

@@ -1,0 +1,77 @@
+// Servers that answer what no server should, or nothing at all.
+#include "tests/session/postgres/proxied_stores.hpp"
+
+#include <chrono>
+
+namespace agui::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::cutting_proxy;
+using test::key_of;
+
+const thread_key thread_1 = key_of("thread_1");
+
+queued_request request_of(std::string run_id) {
+    queued_request request;
+    request.run_id = std::move(run_id);
+    return request;
+}
+constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
+
+class PostgresOutages : public test::proxied_stores {
+protected:
+    /// The next `count` rows for `table` that fit `condition` are refused.
+    void refuse(
+        const std::string& table, const std::string& condition, const std::string& state, int count
+    ) {
+        sql("CREATE SEQUENCE public.refused; "
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+            "IF pg_catalog.nextval('public.refused') <= " +
+            std::to_string(count) + " THEN RAISE EXCEPTION USING ERRCODE = '" + state +
+            "'; END IF; RETURN NEW; END$$; CREATE TRIGGER refuse BEFORE INSERT ON " + table +
+            " FOR EACH ROW WHEN (" + condition + ") EXECUTE FUNCTION refuse()");
+    }
+    int refused() { return std::stoi(sql("SELECT last_value FROM public.refused")); }
+};
+
+// The question about a commit, as a standby or a busy server answers it.
+class PostgresOutcomes : public PostgresOutages,
+                         public ::testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Answers, PostgresOutcomes, ::testing::Values("25006", "40001", "26000", "57014"),
+    [](const auto& of) { return std::string("Of") + of.param; }
+);
+
+TEST_P(PostgresOutcomes, ACommitIsNotRepeatedBecauseTheQuestionAboutItIsRefused) {
+    const auto store = make_postgres_store(settings_through_proxy());
+    begin(*store, thread_1, "run_1", nullptr);
+    refuse("agui.commit_marks", "NEW.mark = 0", GetParam(), 2);
+    proxy_->set(cutting_proxy::cut::after, 1, "agui.queued_requests");
+
+    get(store->enqueue(thread_1, request_of("run_2"), no_limits));
+
+    EXPECT_EQ(proxy_->cuts(), 1);
+    EXPECT_EQ(refused(), 3);
+    EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
+}
+
+TEST_F(PostgresOutages, ACommitOfWhichNothingIsKnownIsNotRepeated) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 500ms;
+    const auto store = make_postgres_store(given);
+    begin(*store, thread_1, "run_1", nullptr);
+    refuse("agui.commit_marks", "NEW.mark = 0", "25006", 1'000'000);
+    proxy_->set(cutting_proxy::cut::after, 1, "agui.queued_requests");
+
+    EXPECT_EQ(
+        failure_of(store->enqueue(thread_1, request_of("run_2"), no_limits)),
+        errc::store_unavailable
+    );
+    EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
+}
+
+} // namespace
+} // namespace agui::session
