@@ -161,7 +161,7 @@ void pg_connection::use_socket() {
 }
 
 asio::awaitable<void> pg_connection::connect(const pg_target& target, time_point deadline) {
-    const pg_target::options options = co_await target.resolve();
+    const pg_target::options options = co_await target.resolve(deadline);
     std::vector<const char*> keywords;
     std::vector<const char*> values;
     for (const auto& [name, value] : options) {

@@ -16,6 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// For a try that begins when the term is all but over.
+constexpr auto shortest_renewal = 300ms;
+
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr const char* insert_gateway =
@@ -104,10 +107,18 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             co_return true;
         }
         const std::int64_t id = id_;
+        // Two connections may turn out to be of no use before the term is over.
+        const std::chrono::nanoseconds left =
+            std::max<std::chrono::nanoseconds>(term_end_ - time_since_boot(), shortest_renewal);
+        pg_shared hurried = shared_;
+        hurried.patience = {
+            .store_wait = std::chrono::duration_cast<std::chrono::milliseconds>(left),
+            .answer_max = std::chrono::duration_cast<std::chrono::milliseconds>(left / 3)
+        };
         // When this try goes to the server: one that had to wait for it must not shorten the term.
         std::chrono::nanoseconds sent{0};
         const auto results =
-            co_await write_at_once(shared_, {}, [id, &sent, lease = lease_.count()] {
+            co_await write_at_once(hurried, {}, [id, &sent, lease = lease_.count()] {
                 sent = time_since_boot();
                 pg_batch batch;
                 batch.emplace_back(renew_gateway, id, lease);

@@ -2,8 +2,11 @@
 
 #include "session/postgres/pg_error.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -20,6 +23,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+using clock = std::chrono::steady_clock;
 using option_list = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
 std::vector<std::string> split(const std::string& list) {
@@ -59,6 +63,45 @@ std::string default_of(std::string_view name) {
     return {};
 }
 
+struct lookup {
+    explicit lookup(const asio::any_io_executor& executor) : resolver(executor), timer(executor) {}
+    asio::ip::tcp::resolver resolver;
+    asio::steady_timer timer;
+    std::vector<std::string> found;
+};
+
+void keep(lookup& in, const asio::ip::tcp::resolver::results_type& results) {
+    for (const auto& each : results) {
+        const std::string address = each.endpoint().address().to_string();
+        if (std::ranges::find(in.found, address) == in.found.end()) {
+            in.found.push_back(address);
+        }
+    }
+    in.timer.cancel();
+}
+
+// A lookup that has begun cannot be ended: it is left to itself.
+asio::awaitable<std::vector<std::string>>
+addresses_of(std::string host, clock::time_point deadline) {
+    boost::system::error_code not_numeric;
+    (void)asio::ip::make_address(host, not_numeric);
+    if (!not_numeric) {
+        // Not behind a lookup that takes long: they share a thread.
+        co_return std::vector<std::string>{host};
+    }
+    const auto under_way = std::make_shared<lookup>(co_await asio::this_coro::executor);
+    under_way->timer.expires_at(deadline);
+    under_way->resolver.async_resolve(
+        host, "",
+        [under_way](
+            const boost::system::error_code& error,
+            const asio::ip::tcp::resolver::results_type& results
+        ) { keep(*under_way, error ? asio::ip::tcp::resolver::results_type() : results); }
+    );
+    co_await under_way->timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_return std::move(under_way->found);
+}
+
 } // namespace
 
 pg_target::pg_target(const std::string& url, const std::string& password) {
@@ -83,11 +126,11 @@ pg_target::pg_target(const std::string& url, const std::string& password) {
     };
     add_default("fallback_application_name", "agui-gateway");
     add_default("client_encoding", "UTF8");
-    // A connection to a machine that has gone is noticed within a minute.
-    add_default("keepalives_idle", "30");
-    add_default("keepalives_interval", "10");
+    // That a machine has gone is noticed within 20 s, or 10 s if something was sent to it.
+    add_default("keepalives_idle", "10");
+    add_default("keepalives_interval", "3");
     add_default("keepalives_count", "3");
-    add_default("tcp_user_timeout", "30000");
+    add_default("tcp_user_timeout", "10000");
     // Without Kerberos, its look for credentials only costs time, and may block.
     add_default("gssencmode", "disable");
 }
@@ -97,7 +140,7 @@ std::string pg_target::value_of(const std::string& name) const {
     return found == options_.end() ? std::string() : found->second;
 }
 
-asio::awaitable<pg_target::options> pg_target::resolve() const {
+asio::awaitable<pg_target::options> pg_target::resolve(clock::time_point deadline) const {
     options found = options_;
     std::string given = value_of("host");
     if (given.empty()) {
@@ -116,20 +159,13 @@ asio::awaitable<pg_target::options> pg_target::resolve() const {
     std::vector<std::string> names;
     std::vector<std::string> addresses;
     std::vector<std::string> ports_of_names;
-    asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
     for (std::size_t i = 0; i < hosts.size(); ++i) {
         std::vector<std::string> of_host;
         if (is_socket(hosts[i])) {
             of_host.emplace_back();
         } else {
-            const auto [error, results] =
-                co_await resolver.async_resolve(hosts[i], "", asio::as_tuple(asio::use_awaitable));
-            for (const auto& each : results) {
-                const std::string address = each.endpoint().address().to_string();
-                if (!error && std::ranges::find(of_host, address) == of_host.end()) {
-                    of_host.push_back(address);
-                }
-            }
+            const auto until = clock::now() + (deadline - clock::now()) / 2;
+            of_host = co_await addresses_of(hosts[i], until);
         }
         for (std::string& address : of_host) {
             names.push_back(hosts[i]);
@@ -139,7 +175,7 @@ asio::awaitable<pg_target::options> pg_target::resolve() const {
     }
     if (names.empty()) {
         throw pg_error(
-            "", "no address is known for the host of the PostgreSQL server",
+            "", "no address was found in time for the host of the PostgreSQL server",
             pg_error::effect::connection_lost
         );
     }

@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,10 @@ public:
     pg_target(const std::string& url, const std::string& password);
 
     /// libpq's options, with addresses for host names: libpq's own lookup would block the thread.
-    /// Throws pg_error (connection_lost) if no host has one.
-    [[nodiscard]] boost::asio::awaitable<options> resolve() const;
+    /// Throws pg_error (connection_lost) if no host has one that is found before `deadline`. Each
+    /// lookup may take half of the time that is left, so that there is some to connect.
+    [[nodiscard]] boost::asio::awaitable<options>
+    resolve(std::chrono::steady_clock::time_point deadline) const;
 
 private:
     [[nodiscard]] std::string value_of(const std::string& name) const;

@@ -18,12 +18,13 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-// The server ends a statement after 20 s, a wait for a lock after 5 s, and a transaction whose
+// The server ends a statement after 20 s, a wait for a lock after 4 s (before the first answer is
+// given up), and a transaction whose
 // gateway says nothing after 5 s, so that a process that stands still holds no lock. What a commit
 // waits for is never less than the disk, unless the operator has asked for more.
 #define AGUI_PG_SETTINGS                                                                           \
     "SELECT set_config('search_path', 'pg_catalog', true), "                                       \
-    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '5000', true), "   \
+    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '4000', true), "   \
     "set_config('idle_in_transaction_session_timeout', '5000', true), "                            \
     "set_config('synchronous_commit', CASE WHEN $1 THEN 'off' "                                    \
     "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "                                \
@@ -44,8 +45,8 @@ constexpr const char* last_mark =
     "INSERT INTO agui.commit_marks AS m (writer, slot, mark) VALUES ($1, $2, 0) "
     "ON CONFLICT (writer, slot) DO UPDATE SET at = now() RETURNING mark";
 
-// Longer than the server's limit: a connection on which that is over is lost.
-constexpr auto answer_time_max = 30s;
+// A server that has much to do may take so long, even if nobody waits any more.
+constexpr auto shortest_answer = 3s;
 
 // Between two tries: whoever has to wait for the server asks no more often than this.
 constexpr auto first_pause = 50ms;
@@ -65,7 +66,15 @@ asio::awaitable<bool> pg_backoff::pause(clock::time_point deadline) {
 }
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::execute(pg_batch statements) {
-    return (*lent_)->execute(std::move(statements), clock::now() + answer_time_max);
+    const std::chrono::nanoseconds time = answer_max_ ? *answer_max_ : half_of_rest();
+    return (*lent_)->execute(std::move(statements), clock::now() + time);
+}
+
+// The other half is for another connection.
+std::chrono::nanoseconds pg_transaction::half_of_rest() const {
+    const std::chrono::nanoseconds longest = answer_max_.value_or(pg_longest_answer);
+    const std::chrono::nanoseconds half = (deadline_ - clock::now()) / 2;
+    return std::min(longest, std::max<std::chrono::nanoseconds>(shortest_answer, half));
 }
 
 void pg_transaction::set_up(pg_batch& to) const {
@@ -109,7 +118,8 @@ asio::awaitable<void> pg_transaction::commit(pg_batch statements) {
     statements.emplace_back("COMMIT");
     std::exception_ptr lost;
     try {
-        (void)co_await execute(std::move(statements));
+        // Whatever else is known of the connection: there must be time to ask for the outcome.
+        (void)co_await (*lent_)->execute(std::move(statements), clock::now() + half_of_rest());
     } catch (const pg_error& error) {
         if (!error.is_connection_lost()) {
             throw;
@@ -134,7 +144,7 @@ asio::awaitable<std::optional<std::int64_t>> pg_transaction::ask_for_mark() {
     question.emplace_back(last_mark, mark_->writer(), mark_->slot());
     try {
         const auto answer =
-            co_await other->execute(std::move(question), clock::now() + answer_time_max);
+            co_await other->execute(std::move(question), clock::now() + half_of_rest());
         co_return answer.at(0).integer(0, 0);
     } catch (const pg_error&) {
         co_return std::nullopt;

@@ -36,8 +36,16 @@ class pg_transaction {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    pg_transaction(pg_pool& pool, pg_pool::loan lent, pg_purpose purpose, time_point deadline)
-        : pool_(pool), lent_(std::move(lent)), purpose_(purpose), deadline_(deadline) {}
+    /// Until `deadline` somebody waits for it; see pg_patience for `answer_max`.
+    pg_transaction(
+        pg_pool& pool, pg_pool::loan lent, pg_purpose purpose, time_point deadline,
+        std::optional<std::chrono::milliseconds> answer_max
+    )
+        : pool_(pool),
+          lent_(std::move(lent)),
+          purpose_(purpose),
+          deadline_(deadline),
+          answer_max_(answer_max) {}
 
     /// Begins it, and returns what the statements do, one for each.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>> read(pg_batch statements);
@@ -58,6 +66,7 @@ public:
 
 private:
     boost::asio::awaitable<std::vector<pg_rows>> execute(pg_batch statements);
+    [[nodiscard]] std::chrono::nanoseconds half_of_rest() const;
     void set_up(pg_batch& to) const;
     boost::asio::awaitable<bool> was_committed();
     boost::asio::awaitable<std::optional<std::int64_t>> ask_for_mark();
@@ -66,6 +75,7 @@ private:
     std::optional<pg_pool::loan> lent_; ///< Nullopt: it was lost with the COMMIT.
     const pg_purpose purpose_;
     const time_point deadline_;
+    const std::optional<std::chrono::milliseconds> answer_max_;
     /// What it leaves in the database, by which its outcome is known.
     std::optional<pg_commit_marks::mark> mark_;
 };
@@ -84,7 +94,14 @@ private:
 /// How long a call waits for a connection, and tries again, at most.
 struct pg_patience {
     std::chrono::milliseconds store_wait{10'000};
+    /// How long it waits for each answer. Nullopt: first for half of the time that is left, because
+    /// the machine behind a connection may have gone without a word, and a new connection needs
+    /// the other half; on that one as long as a statement may take.
+    std::optional<std::chrono::milliseconds> answer_max{};
 };
+
+/// Longer than the server's limit for a statement.
+inline constexpr std::chrono::milliseconds pg_longest_answer{30'000};
 
 /// Carries out `work` with a transaction, and again, with a new one, when the connection is lost
 /// before its commit, or the server has refused it because of what others did. Throws what `work`
@@ -103,7 +120,10 @@ boost::asio::awaitable<T> transact(
         std::exception_ptr failed;
         bool again = false;
         {
-            pg_transaction transaction(pool, co_await pool.take(deadline), purpose, deadline);
+            pg_pool::loan lent = co_await pool.take(deadline);
+            pg_transaction transaction(
+                pool, std::move(lent), purpose, deadline, patience.answer_max
+            );
             try {
                 done.emplace(co_await work(transaction));
             } catch (const pg_error& error) {
@@ -111,7 +131,8 @@ boost::asio::awaitable<T> transact(
                 again = error.is_connection_lost() || error.may_succeed_later() ||
                         error.is_stale_connection();
                 if (error.is_connection_lost()) {
-                    pool.drop_idle();
+                    pool.drop_idle(); // So that the next one is new.
+                    patience.answer_max = patience.answer_max.value_or(pg_longest_answer);
                 } else {
                     ++tries;
                 }

@@ -28,6 +28,12 @@ postgres_store::postgres_store(const postgres_settings& settings)
           context_.get_executor(), target_, {.size = settings.pool, .prepares = settings.prepared}
       ),
       shared_{context_, pool_, {.store_wait = settings.store_wait}, log_},
+      upkeep_shared_{
+          context_,
+          pool_,
+          {.store_wait = settings.store_wait, .answer_max = pg_longest_answer},
+          log_
+      },
       gateway_(shared_, settings.lease, *this),
       leases_(shared_, gateway_),
       watches_(shared_, gateway_, [this](std::int64_t run) { return leases_.has_run(run); }),
@@ -37,7 +43,7 @@ postgres_store::postgres_store(const postgres_settings& settings)
               watches_.add_notifications(runs, to);
           }
       ),
-      upkeep_(shared_),
+      upkeep_(upkeep_shared_),
       attempts_(shared_),
       threads_({shared_, gateway_, leases_, logs_, upkeep_, watches_}),
       listener_(context_.get_executor(), listen_target_, watches_),

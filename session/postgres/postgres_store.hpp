@@ -140,6 +140,7 @@ private:
     const pg_target listen_target_;
     pg_pool pool_;
     pg_shared shared_;
+    pg_shared upkeep_shared_; ///< Waits for each statement as long as the server lets it run.
     pg_gateway gateway_;
     pg_leases leases_;
     pg_watches watches_;

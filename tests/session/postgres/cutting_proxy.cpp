@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
@@ -70,7 +71,8 @@ void cutting_proxy::accept() {
         pollfd waiting{listener_, POLLIN, 0};
         if (::poll(&waiting, 1, look_around) > 0) {
             const int client = ::accept(listener_, nullptr, nullptr);
-            connections_.emplace_back([this, client] { pass(client); });
+            const int number = ++accepted_;
+            connections_.emplace_back([this, client, number] { pass(client, number); });
         }
     }
     for (std::thread& each : connections_) {
@@ -78,11 +80,15 @@ void cutting_proxy::accept() {
     }
 }
 
-void cutting_proxy::pass(int client) {
+void cutting_proxy::pass(int client, int number) {
     const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
     const sockaddr_un address = address_of(server_);
     bool is_open = server >= 0 && ::connect(server, generic(address), sizeof(address)) == 0;
     while (is_open && !is_closing_) {
+        if (number <= silent_) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(look_around));
+            continue;
+        }
         std::array<pollfd, 2> waiting{{{client, POLLIN, 0}, {server, POLLIN, 0}}};
         (void)::poll(waiting.data(), waiting.size(), look_around);
         if (waiting[0].revents != 0) {

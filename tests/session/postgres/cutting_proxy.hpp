@@ -37,11 +37,14 @@ public:
         how_ = how;
         left_ = count;
     }
+    /// Passes on nothing more on the connections that there are, and leaves them open: as a machine
+    /// that has gone. New ones work.
+    void fall_silent() { silent_ = accepted_.load(); }
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
 
 private:
     void accept();
-    void pass(int client);
+    void pass(int client, int number);
     [[nodiscard]] bool is_due(const std::string& request);
     /// False: the connection is over.
     bool pass_request(int client, int server);
@@ -54,6 +57,8 @@ private:
     std::atomic<cut> how_{cut::never};
     std::atomic<int> left_{0};
     std::atomic<int> cuts_{0};
+    std::atomic<int> accepted_{0};
+    std::atomic<int> silent_{0}; ///< Of the accepted ones, in order.
     std::atomic<bool> is_closing_{false};
     int listener_ = -1;
     std::vector<std::thread> connections_; ///< Of the accepting thread.

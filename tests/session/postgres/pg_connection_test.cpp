@@ -174,7 +174,7 @@ TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
 
 TEST_F(PgConnection, LooksUpHostNamesItself) {
     const pg_target named("postgresql:///db?host=localhost,/folder&port=4711,4712", "");
-    const pg_target::options options = run(named.resolve());
+    const pg_target::options options = run(named.resolve(clock::now() + 10s));
     const auto value = [&](const std::string& name) {
         for (const auto& [key, found] : options) {
             if (key == name) {
@@ -188,7 +188,14 @@ TEST_F(PgConnection, LooksUpHostNamesItself) {
     EXPECT_TRUE(value("host").ends_with("localhost,/folder")) << value("host");
     EXPECT_TRUE(value("port").ends_with("4711,4712")) << value("port");
     const pg_target unknown("postgresql://no-such-host.invalid/db", "");
-    EXPECT_THROW((void)run(unknown.resolve()), pg_error);
+    EXPECT_THROW((void)run(unknown.resolve(clock::now() + 10s)), pg_error);
+}
+
+TEST_F(PgConnection, WaitsForAHostNameOnlyUntilTheDeadline) {
+    const pg_target named("postgresql://localhost/db", "");
+    EXPECT_THROW((void)run(named.resolve(clock::now() - 1s)), pg_error);
+    const pg_target numeric("postgresql://127.0.0.1/db", "");
+    EXPECT_FALSE(run(numeric.resolve(clock::now() - 1s)).empty()) << "nothing to look up";
 }
 
 TEST_F(PgConnection, HearsNotifications) {

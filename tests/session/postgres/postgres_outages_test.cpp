@@ -2,6 +2,7 @@
 #include "tests/session/postgres/proxied_stores.hpp"
 
 #include <chrono>
+#include <thread>
 
 namespace agui::session {
 namespace {
@@ -71,6 +72,35 @@ TEST_F(PostgresOutages, ACommitOfWhichNothingIsKnownIsNotRepeated) {
         errc::store_unavailable
     );
     EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
+}
+
+TEST_F(PostgresOutages, ACallGoesOnOnANewConnectionWhenItsOwnIsSilent) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 7s;
+    const auto store = make_postgres_store(given);
+    begin(*store, thread_1, "run_1", nullptr);
+    proxy_->fall_silent();
+
+    get(store->enqueue(thread_1, request_of("run_2"), no_limits));
+
+    EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
+}
+
+TEST_F(PostgresOutages, ALeaseIsRenewedOnANewConnectionWhenTheOldOnesAreSilent) {
+    postgres_settings given = settings_through_proxy();
+    given.lease = 6s; // Relied on for 4 s, renewed each 2 s.
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    std::this_thread::sleep_for(500ms); // Nothing else of the start waits for an answer then.
+    proxy_->fall_silent();
+
+    const auto end = std::chrono::steady_clock::now() + 7s;
+    while (held->is_held() && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(50ms);
+    }
+
+    EXPECT_TRUE(held->is_held());
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.gateways WHERE expires > now()"), "1");
 }
 
 } // namespace
