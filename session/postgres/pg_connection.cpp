@@ -148,6 +148,7 @@ pg_connection::open(const pg_target& target, bool prepares, time_point deadline)
     co_await made->connect(target, deadline);
     made->check_server();
     made->handle_->is_usable = true;
+    co_await made->check_session(deadline);
     co_return made;
 }
 
@@ -212,6 +213,24 @@ void pg_connection::check_server() {
     if (encoding != nullptr && std::string_view(encoding) != "UTF8") {
         throw pg_error(
             "", "the encoding of the PostgreSQL database is not UTF8", pg_error::effect::refused
+        );
+    }
+}
+
+// Also shows that a server answers: a pooler lets everybody in, and says only then that its server
+// is away.
+asio::awaitable<void> pg_connection::check_session(time_point deadline) {
+    std::vector<pg_statement> question;
+    question.push_back(pg_statement::once(
+        "SELECT pg_catalog.current_setting('transaction_read_only') OPERATOR(pg_catalog.=) 'on'"
+    ));
+    const std::vector<pg_rows> answer = co_await execute(std::move(question), deadline);
+    if (answer.at(0).boolean(0, 0)) {
+        throw pg_error(
+            "",
+            "the PostgreSQL server only reads: it is a standby, or default_transaction_read_only "
+            "is on",
+            pg_error::effect::refused
         );
     }
 }

@@ -25,8 +25,8 @@ class pg_connection {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Connects and checks that the server can be used (version 13 or later, UTF8). Throws
-    /// pg_error, also when `deadline` has passed.
+    /// Connects and checks that the server can be used (version 13 or later, UTF8, it writes).
+    /// Throws pg_error, also when `deadline` has passed.
     [[nodiscard]] static boost::asio::awaitable<std::unique_ptr<pg_connection>>
     open(const pg_target& target, bool prepares, time_point deadline);
     ~pg_connection();
@@ -63,6 +63,7 @@ private:
 
     boost::asio::awaitable<void> connect(const pg_target& target, time_point deadline);
     void check_server();
+    boost::asio::awaitable<void> check_session(time_point deadline);
     void send(std::vector<pg_statement>& statements);
     boost::asio::awaitable<std::vector<pg_rows>> receive();
     boost::asio::awaitable<void> wait_readable();

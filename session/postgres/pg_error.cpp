@@ -32,11 +32,16 @@ bool pg_error::may_succeed_later() const noexcept {
            sqlstate_ == "23505";
 }
 
+bool pg_error::is_read_only() const noexcept { return sqlstate_ == "25006"; }
+
+bool pg_error::needs_time() const noexcept {
+    return is_read_only() || sqlstate_ == "57P03" || sqlstate_.starts_with("53");
+}
+
 bool pg_error::is_stale_connection() const noexcept {
-    // A plan, or a name of a statement, that is worth nothing any more; and a server that has
-    // become a standby.
-    return sqlstate_ == "25006" || sqlstate_ == "0A000" || sqlstate_ == "26000" ||
-           sqlstate_ == "42P05";
+    // A plan, or a name of a statement, that is worth nothing any more; and a server that may not
+    // be the primary.
+    return is_read_only() || sqlstate_ == "0A000" || sqlstate_ == "26000" || sqlstate_ == "42P05";
 }
 
 bool pg_error::is_fenced() const noexcept { return sqlstate_ == "AG001"; }

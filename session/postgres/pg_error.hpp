@@ -24,6 +24,11 @@ public:
     }
     /// The server has refused it because of what others did at the same time.
     [[nodiscard]] bool may_succeed_later() const noexcept;
+    /// The server only reads: it is a standby that may become a primary, or the other way round.
+    [[nodiscard]] bool is_read_only() const noexcept;
+    /// The server can carry out nothing of that kind at the moment, whoever asks: it only reads, is
+    /// starting, or is short of memory, room on its disk or connections.
+    [[nodiscard]] bool needs_time() const noexcept;
     /// It may be carried out on another connection.
     [[nodiscard]] bool is_stale_connection() const noexcept;
     /// agui.enter(): the gateway has lost its leases.

@@ -96,12 +96,6 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point dead
             std::unique_ptr<pg_connection> made = co_await pg_connection::open(
                 target_, settings_.prepares, std::min(deadline, clock::now() + connect_time_max)
             );
-            // A pooler lets everybody in, and says only then that its server is away.
-            std::vector<pg_statement> proof;
-            proof.emplace_back("SELECT 1");
-            (void)co_await made->execute(
-                std::move(proof), std::min(deadline, clock::now() + connect_time_max)
-            );
             set_unavailable({});
             own.pool = nullptr; // The loan has it now.
             co_return made;

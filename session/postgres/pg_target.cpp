@@ -131,6 +131,8 @@ pg_target::pg_target(const std::string& url, const std::string& password) {
     add_default("keepalives_interval", "3");
     add_default("keepalives_count", "3");
     add_default("tcp_user_timeout", "10000");
+    // Of several hosts, the one that is no standby.
+    add_default("target_session_attrs", "read-write");
     // Without Kerberos, its look for credentials only costs time, and may block.
     add_default("gssencmode", "disable");
 }

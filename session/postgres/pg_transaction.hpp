@@ -104,8 +104,9 @@ struct pg_patience {
 inline constexpr std::chrono::milliseconds pg_longest_answer{30'000};
 
 /// Carries out `work` with a transaction, and again, with a new one, when the connection is lost
-/// before its commit, or the server has refused it because of what others did. Throws what `work`
-/// throws; pg_unavailable when the time is over. `work` must be callable again after each try.
+/// before its commit, or the server has refused it because of what others did; after a pause if it
+/// needs time. Throws what `work` throws; pg_unavailable if there is no connection, or the server
+/// needs time, until the time is over. `work` must be callable again after each try.
 template <class T>
 boost::asio::awaitable<T> transact(
     pg_pool& pool, pg_patience patience, pg_purpose purpose,
@@ -115,10 +116,12 @@ boost::asio::awaitable<T> transact(
     // connection is lost says nothing.
     constexpr int tries_max = 10;
     const auto deadline = std::chrono::steady_clock::now() + patience.store_wait;
+    pg_backoff backoff;
     for (int tries = 1;;) {
         std::optional<T> done;
         std::exception_ptr failed;
         bool again = false;
+        std::string needs_time;
         {
             pg_pool::loan lent = co_await pool.take(deadline);
             pg_transaction transaction(
@@ -130,10 +133,16 @@ boost::asio::awaitable<T> transact(
                 failed = std::current_exception();
                 again = error.is_connection_lost() || error.may_succeed_later() ||
                         error.is_stale_connection();
+                if (error.needs_time()) {
+                    needs_time = error.what();
+                }
+                if (error.is_read_only()) {
+                    pool.drop_idle(); // They lead to the same server.
+                }
                 if (error.is_connection_lost()) {
                     pool.drop_idle(); // So that the next one is new.
                     patience.answer_max = patience.answer_max.value_or(pg_longest_answer);
-                } else {
+                } else if (!error.needs_time()) {
                     ++tries;
                 }
             } catch (...) {
@@ -143,6 +152,13 @@ boost::asio::awaitable<T> transact(
         }
         if (done) {
             co_return std::move(*done);
+        }
+        if (!needs_time.empty()) {
+            const bool has_time = co_await backoff.pause(deadline);
+            if (!has_time) {
+                throw pg_unavailable(needs_time);
+            }
+            continue;
         }
         const bool is_over = std::chrono::steady_clock::now() >= deadline;
         if (!again || is_over || tries > tries_max) {

@@ -160,6 +160,19 @@ TEST_F(PgConnection, RefusesADatabaseThatIsNotUtf8) {
     server("DROP DATABASE " + name + " WITH (FORCE)");
 }
 
+TEST_F(PgConnection, RefusesAServerThatOnlyReads) {
+    test::sql_session server(test::postgres_server());
+    server("ALTER DATABASE " + database_->name() + " SET default_transaction_read_only = on");
+    EXPECT_THROW((void)open(), pg_error) << "libpq looks for another host";
+    const pg_target any(database_->url() + "&target_session_attrs=any", "");
+    try {
+        (void)run(pg_connection::open(any, true, clock::now() + 10s));
+        ADD_FAILURE() << "it was accepted";
+    } catch (const pg_error& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("the PostgreSQL server only reads"));
+    }
+}
+
 TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
     const pg_target nowhere("postgresql://someone@127.0.0.1:1/none", "secret");
     try {
@@ -335,6 +348,23 @@ TEST_F(PgTransaction, IsNotTriedForEver) {
     int tries = 0;
     EXPECT_THROW(insert([&](int count) { tries = count; }), pg_error);
     EXPECT_EQ(tries, 10);
+}
+
+TEST_F(PgTransaction, IsUnavailableIfTheServerNeedsMoreTimeThanThereIs) {
+    int tries = 0;
+    std::function<asio::awaitable<int>(pg_transaction&)> work = [&tries](pg_transaction& in
+                                                                ) -> asio::awaitable<int> {
+        ++tries;
+        (void)co_await in.write_at_once(
+            batch_of({"DO $$BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END$$"})
+        );
+        co_return tries;
+    };
+    EXPECT_THROW(
+        (void)run(transact(*pool_, {.store_wait = 300ms}, {}, std::move(work))), pg_unavailable
+    );
+    EXPECT_GE(tries, 2);
+    EXPECT_LE(tries, 3) << "after pauses of 50 and 100 ms";
 }
 
 TEST_F(PgTransaction, ReadsASnapshot) {

@@ -74,6 +74,31 @@ TEST_F(PostgresOutages, ACommitOfWhichNothingIsKnownIsNotRepeated) {
     EXPECT_EQ(get(store->queued(thread_1)).size(), 1U);
 }
 
+// What a standby says until it is promoted, and a server whose disk is full until there is room.
+class PostgresUnready : public PostgresOutages,
+                        public ::testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Answers, PostgresUnready, ::testing::Values("25006", "53100", "57P03"),
+    [](const auto& of) { return std::string("Of") + of.param; }
+);
+
+TEST_P(PostgresUnready, ACallWaitsForAServerThatNeedsTime) {
+    const auto store = open();
+    begin(*store, thread_1, "run_1", nullptr);
+    sql("CREATE TABLE public.ready AS SELECT clock_timestamp() + interval '2 s' AS at; "
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+        "IF (SELECT at FROM public.ready) > clock_timestamp() THEN RAISE EXCEPTION USING ERRCODE "
+        "= '" +
+        std::string(GetParam()) +
+        "'; END IF; RETURN NEW; END$$; CREATE TRIGGER refuse BEFORE INSERT ON "
+        "agui.queued_requests FOR EACH ROW EXECUTE FUNCTION refuse()");
+
+    get(store->enqueue(thread_1, request_of("run_2"), no_limits));
+
+    EXPECT_EQ(sql("SELECT at < clock_timestamp() FROM public.ready"), "t");
+}
+
 TEST_F(PostgresOutages, ACallGoesOnOnANewConnectionWhenItsOwnIsSilent) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 7s;
