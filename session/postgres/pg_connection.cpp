@@ -222,7 +222,8 @@ void pg_connection::check_server() {
 asio::awaitable<void> pg_connection::check_session(time_point deadline) {
     std::vector<pg_statement> question;
     question.push_back(pg_statement::once(
-        "SELECT pg_catalog.current_setting('transaction_read_only') OPERATOR(pg_catalog.=) 'on'"
+        "SELECT pg_catalog.current_setting('transaction_read_only') OPERATOR(pg_catalog.=) 'on', "
+        "pg_catalog.current_setting('default_transaction_isolation')"
     ));
     const std::vector<pg_rows> answer = co_await execute(std::move(question), deadline);
     if (answer.at(0).boolean(0, 0)) {
@@ -230,6 +231,16 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
             "",
             "the PostgreSQL server only reads: it is a standby, or default_transaction_read_only "
             "is on",
+            pg_error::effect::refused
+        );
+    }
+    // What a transaction reads after it has waited for a lock must be what is true then: a snapshot
+    // from before would let a gateway write that is fenced.
+    if (answer.at(0).text(0, 1) != "read committed") {
+        throw pg_error(
+            "",
+            "default_transaction_isolation of the PostgreSQL database or role is not "
+            "'read committed'",
             pg_error::effect::refused
         );
     }

@@ -25,8 +25,8 @@ class pg_connection {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Connects and checks that the server can be used (version 13 or later, UTF8, it writes).
-    /// Throws pg_error, also when `deadline` has passed.
+    /// Connects and checks that the server can be used (version 13 or later, UTF8, it writes,
+    /// READ COMMITTED by default). Throws pg_error, also when `deadline` has passed.
     [[nodiscard]] static boost::asio::awaitable<std::unique_ptr<pg_connection>>
     open(const pg_target& target, bool prepares, time_point deadline);
     ~pg_connection();

@@ -105,7 +105,7 @@ std::vector<pg_rows> inner(std::vector<pg_rows> all, std::size_t before, std::si
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::read(pg_batch statements) {
     pg_batch all;
-    all.emplace_back("BEGIN");
+    all.emplace_back("BEGIN ISOLATION LEVEL READ COMMITTED");
     set_up(all);
     mark_.emplace(pool_.marks());
     all.emplace_back(leave_mark, mark_->writer(), mark_->slot(), mark_->value());

@@ -30,7 +30,7 @@ public:
     /// The folder of its socket.
     [[nodiscard]] std::string folder() const { return folder_.path().string(); }
     /// The next `count` requests that have both words are cut.
-    void set(cut how, int count, std::string word = {}, std::string other = "COMMIT") {
+    void set(cut how, int count, std::string word = {}, std::string other = commit()) {
         const std::lock_guard lock(mutex_);
         word_ = std::move(word);
         other_ = std::move(other);
@@ -43,6 +43,8 @@ public:
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
 
 private:
+    // The whole statement: COMMITTED is a word of others.
+    static std::string commit() { return {"COMMIT", sizeof("COMMIT")}; }
     void accept();
     void pass(int client, int number);
     [[nodiscard]] bool is_due(const std::string& request);

@@ -173,6 +173,22 @@ TEST_F(PgConnection, RefusesAServerThatOnlyReads) {
     }
 }
 
+TEST_F(PgConnection, RefusesAnotherIsolationByDefault) {
+    test::sql_session server(test::postgres_server());
+    server(
+        "ALTER DATABASE " + database_->name() +
+        " SET default_transaction_isolation = 'repeatable read'"
+    );
+    try {
+        (void)open();
+        ADD_FAILURE() << "it was accepted";
+    } catch (const pg_error& error) {
+        EXPECT_NE(
+            std::string(error.what()).find("default_transaction_isolation"), std::string::npos
+        ) << error.what();
+    }
+}
+
 TEST_F(PgConnection, SaysWhyItCannotConnectWithoutThePassword) {
     const pg_target nowhere("postgresql://someone@127.0.0.1:1/none", "secret");
     try {
