@@ -137,8 +137,9 @@ asio::awaitable<bool> pg_gateway::renew_once() {
         co_return true;
     } catch (const pg_error& error) {
         shared_.pool.set_unavailable(error.what());
-    } catch (const pg_unavailable&) {
-        co_return false; // The pool knows why.
+        told_.on_not_renewed(error.what());
+    } catch (const pg_unavailable& error) {
+        told_.on_not_renewed(error.what()); // The pool knows it.
     }
     co_return false;
 }

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace agui::session {
@@ -25,6 +26,8 @@ public:
         virtual void on_lost() = 0;
         virtual void on_registered(std::int64_t id) = 0;
         virtual void on_renewed() = 0;
+        /// `reason` is for the log.
+        virtual void on_not_renewed(const std::string& reason) = 0;
     };
 
     /// The arguments must outlive this. `lease` is how long others wait for a renewal.

@@ -77,16 +77,21 @@ asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline) {
 // With a place of its own, as long as it takes: only so many try at the same time.
 asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point deadline) {
     struct place {
-        explicit place(pg_pool& of) : pool(&of) { ++pool->places_taken_; }
+        explicit place(pg_pool& of) : pool(of) {
+            ++pool.places_taken_;
+            ++pool.connecting_;
+        }
         place(const place&) = delete;
         place& operator=(const place&) = delete;
         ~place() {
-            if (pool != nullptr) {
-                --pool->places_taken_;
-                pool->wake_next(nullptr);
+            --pool.connecting_;
+            if (!is_lent) {
+                --pool.places_taken_;
+                pool.wake_next(nullptr);
             }
         }
-        pg_pool* pool;
+        pg_pool& pool;
+        bool is_lent = false;
     };
     place own(*this);
     for (auto next_pause = std::chrono::milliseconds(first_pause);;
@@ -97,12 +102,15 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point dead
                 target_, settings_.prepares, std::min(deadline, clock::now() + connect_time_max)
             );
             set_unavailable({});
-            own.pool = nullptr; // The loan has it now.
+            own.is_lent = true;
             co_return made;
         } catch (const pg_error& error) {
             reason = error.what();
         }
-        set_unavailable(reason);
+        // One connection more than the server allows is no outage while others work.
+        if (idle_.empty() && places_taken_ == connecting_) {
+            set_unavailable(reason);
+        }
         if (is_closed_ || clock::now() + next_pause >= deadline) {
             throw pg_unavailable(reason);
         }

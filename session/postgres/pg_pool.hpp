@@ -95,7 +95,8 @@ public:
     /// Closes what is idle and lets nobody wait any more.
     void close() noexcept;
 
-    /// Why nothing can be read or written at the moment. Empty: it can. Any thread.
+    /// Why nothing can be read or written at the moment, for the log: it names the server. Empty:
+    /// it can. Any thread.
     [[nodiscard]] std::string unavailable() const;
     void set_unavailable(const std::string& reason);
 
@@ -114,6 +115,7 @@ private:
     const settings settings_;
     std::vector<std::unique_ptr<pg_connection>> idle_;
     std::size_t places_taken_ = 0; ///< Connections lent, or about to be; without idle ones.
+    std::size_t connecting_ = 0;   ///< Of them, those that are about to be.
     std::list<waiter*> waiters_;   ///< In order.
     bool is_closed_ = false;
     mutable std::mutex mutex_;

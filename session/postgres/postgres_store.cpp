@@ -156,14 +156,17 @@ void postgres_store::on_registered(std::int64_t id) {
     watches_.on_registered();
 }
 
-void postgres_store::on_renewed() { watches_.look_again(); }
+void postgres_store::on_renewed() {
+    note_success();
+    watches_.look_again();
+}
 
+// Anybody may read it: where the server is, and as whom this process comes, is for the log.
 std::string postgres_store::unavailable() const {
-    std::string reason = pool_.unavailable();
-    if (reason.empty() && !is_registered_) {
-        reason = "the leases of this server were lost";
+    if (!pool_.unavailable().empty()) {
+        return "the database cannot be used";
     }
-    return reason;
+    return is_registered_ ? "" : "the leases of this server were lost";
 }
 
 void postgres_store::note_failure(const std::string& reason) {

@@ -126,6 +126,7 @@ private:
     void on_lost() override;
     void on_registered(std::int64_t id) override;
     void on_renewed() override;
+    void on_not_renewed(const std::string& reason) override { note_failure(reason); }
 
     boost::asio::awaitable<void> start();
     boost::asio::awaitable<void> shut_down();

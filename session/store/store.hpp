@@ -319,7 +319,8 @@ public:
     [[nodiscard]] virtual std::unique_ptr<run_watch>
     watch(std::int64_t run_number, const boost::asio::any_io_executor& executor);
 
-    /// Why the store cannot be used at the moment, in a few words for an operator. Empty: it can.
+    /// Why the store cannot be used at the moment, in a few words that anybody may read: they name
+    /// no server. Empty: it can.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
     /// Which logs of ended runs, and which failed attempts, drop_logs() keeps.

@@ -276,6 +276,27 @@ TEST_F(PgConnection, APoolWithoutAServerSaysWhy) {
     EXPECT_NE(pool.unavailable().find("refused"), std::string::npos) << pool.unavailable();
 }
 
+TEST_F(PgConnection, APoolThatCannotGrowIsNoOutageWhileAConnectionWorks) {
+    test::sql_session server(test::postgres_server());
+    const std::string role = database_->name() + "_limited";
+    server("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 1");
+    {
+        const pg_target limited(database_->url() + "&user=" + role, "");
+        pg_pool pool(context().get_executor(), limited, {.size = 2, .prepares = true});
+        std::optional<pg_pool::loan> lent(run(pool.take(clock::now() + 10s)));
+        EXPECT_THROW((void)run(pool.take(clock::now() + 200ms)), pg_unavailable);
+        EXPECT_EQ(pool.unavailable(), "");
+        (*lent)->abandon();
+        lent.reset();
+        database_->end_sessions();
+        test::sql_session other(database_->url() + "&user=" + role);
+        EXPECT_THROW((void)run(pool.take(clock::now() + 200ms)), pg_unavailable);
+        EXPECT_NE(pool.unavailable().find("too many connections"), std::string::npos)
+            << pool.unavailable();
+    }
+    server("DROP ROLE " + role);
+}
+
 TEST_F(PgConnection, APoolMakesANewConnectionForALostOne) {
     pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
     {

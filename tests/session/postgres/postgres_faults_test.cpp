@@ -4,6 +4,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <gmock/gmock.h>
+
 #include <array>
 #include <cstdio>
 #include <thread>
@@ -21,6 +23,8 @@ using test::recording_observer;
 using test::run_of;
 using test::slice_of;
 using test::user_turn;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 const thread_key thread_1 = key_of("thread_1");
 
@@ -260,7 +264,8 @@ TEST_F(PostgresFaults, SaysThatTheServerIsAwayAndGoesOnAfterwards) {
     server.command("halt");
     EXPECT_EQ(failure_of(store->load(thread_1)), errc::store_unavailable);
     EXPECT_EQ(failure_of(store->commit(thread_1, {})), errc::store_unavailable);
-    EXPECT_NE(store->unavailable(), "");
+    EXPECT_EQ(store->unavailable(), "the database cannot be used");
+    EXPECT_THAT(log_.lines(), Contains(HasSubstr("PGSQL")));
     store->append_log(slice_of(number, 1, {"lost"}), observer, nullptr);
     EXPECT_TRUE(observer->wait_failed());
     EXPECT_EQ(observer->durable(), 0U);
