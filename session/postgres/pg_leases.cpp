@@ -10,9 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <set>
-#include <string_view>
 #include <utility>
 
 namespace agui::session {
@@ -58,10 +56,6 @@ constexpr const char* note_run_of_lease =
     "WHERE principal = $1 AND thread_id = $2 AND token = $3";
 constexpr const char* drop_lease =
     "DELETE FROM agui.leases WHERE principal = $1 AND thread_id = $2 AND token = $3";
-constexpr const char* drop_leases =
-    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, token) "
-    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.token = d.token";
-constexpr auto pause_after_failure = 1000ms;
 // Fencing a gateway takes one round more; a third is only needed if others do the same.
 constexpr int rounds_max = 4;
 
@@ -93,15 +87,23 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
     struct reservation {
         pg_leases& of;
         const thread_key& key;
+        bool has_answer = false;
         bool is_kept = false;
+        // The table may have a lease of which nobody was told: an answer may have been lost.
         ~reservation() {
             if (!is_kept) {
                 const std::lock_guard lock(of.mutex_);
                 of.here_.erase(key);
+                // Rows of a number that is lost count no longer.
+                if (const std::int64_t gateway = of.gateway_.id(); !has_answer && gateway != 0) {
+                    of.unsure_.push_back({key, gateway});
+                    of.wake_writer();
+                }
             }
         }
     } reserved{*this, key};
     result<lease_ptr> got = co_await acquire_in_table(key, std::move(run_id));
+    reserved.has_answer = true;
     if (got) {
         const std::lock_guard lock(mutex_);
         here_.at(key).held = *got;
@@ -220,92 +222,6 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
     co_return std::exchange(claimed.leases, {});
 }
 
-void pg_leases::release(const lease_ptr& held) noexcept {
-    if (!held) {
-        return;
-    }
-    (void)held->set_released(); // Released or lost: this process holds the thread no longer.
-    const std::lock_guard lock(mutex_);
-    const auto found = here_.find(held->key());
-    if (found == here_.end() || found->second.held != held) {
-        return;
-    }
-    released_.push_back({held, found->second.run_number});
-    erase(found);
-    wake_writer();
-}
-
-void pg_leases::wake_writer() {
-    if (!std::exchange(writer_is_told_, true)) {
-        asio::post(shared_.context, [this] { writer_timer_.cancel(); });
-    }
-}
-
-asio::awaitable<void> pg_leases::write_releases() {
-    bool has_failed = false;
-    while (!is_closed_) {
-        bool is_idle = false;
-        {
-            const std::lock_guard lock(mutex_);
-            is_idle = released_.empty();
-            writer_is_told_ = false;
-        }
-        if (is_idle || has_failed) {
-            writer_timer_.expires_after(has_failed ? pause_after_failure : 24h);
-            co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        }
-        has_failed = false;
-        try {
-            co_await flush();
-        } catch (const pg_error&) {
-            has_failed = true;
-        } catch (const pg_unavailable&) {
-            has_failed = true;
-        }
-    }
-}
-
-asio::awaitable<void> pg_leases::flush() {
-    std::vector<released> batch;
-    {
-        const std::lock_guard lock(mutex_);
-        batch.swap(released_);
-    }
-    if (batch.empty()) {
-        co_return;
-    }
-    std::exception_ptr failed;
-    try {
-        (void)co_await write_at_once(shared_, {}, [&batch] {
-            std::vector<std::string_view> principals;
-            std::vector<std::string_view> threads;
-            std::vector<std::int64_t> tokens;
-            std::vector<std::int64_t> runs;
-            for (const released& each : batch) {
-                principals.emplace_back(each.held->key().principal);
-                threads.emplace_back(each.held->key().thread_id);
-                tokens.push_back(static_cast<std::int64_t>(each.held->token()));
-                if (each.run_number != 0) {
-                    runs.push_back(each.run_number);
-                }
-            }
-            pg_batch statements;
-            statements.emplace_back(drop_leases, principals, threads, tokens);
-            if (!runs.empty()) {
-                statements.push_back(notify_watchers(runs));
-            }
-            return statements;
-        });
-    } catch (const std::exception&) {
-        failed = std::current_exception();
-    }
-    if (failed) {
-        const std::lock_guard lock(mutex_);
-        std::move(batch.begin(), batch.end(), std::back_inserter(released_));
-        std::rethrow_exception(failed);
-    }
-}
-
 void pg_leases::released_by_commit(const lease_ptr& held) noexcept {
     if (held) {
         (void)held->set_released();
@@ -382,6 +298,7 @@ void pg_leases::lose_all() {
         }
         // Rows of a number that is fenced count no longer.
         released_.clear();
+        unsure_.clear();
     }
     for (const lease_ptr& held : lost) {
         held->set_lost();

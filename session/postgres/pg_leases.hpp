@@ -37,9 +37,10 @@ public:
 
     /// Any thread. The row is deleted in the background: write_releases().
     void release(const lease_ptr& held) noexcept;
-    /// Deletes rows of released leases until close(). To be called once.
+    /// Deletes rows of released leases, and what acquisitions that failed may have left, until
+    /// close(). To be called once.
     [[nodiscard]] boost::asio::awaitable<void> write_releases();
-    /// Those that are released so far.
+    /// Those of so far.
     [[nodiscard]] boost::asio::awaitable<void> flush();
 
     /// A transaction that deletes the lease is under way: who asks for the thread here waits until
@@ -93,6 +94,8 @@ private:
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
     void erase(std::map<thread_key, entry>::iterator gone);
     void wake_writer();
+    [[nodiscard]] boost::asio::awaitable<void> delete_released();
+    [[nodiscard]] boost::asio::awaitable<void> delete_unsure();
 
     pg_shared& shared_;
     pg_gateway& gateway_;
@@ -102,7 +105,13 @@ private:
         lease_ptr held;
         std::int64_t run_number;
     };
+    /// An acquisition that has failed without an answer, under the number that this process had.
+    struct unsure {
+        thread_key key;
+        std::int64_t gateway;
+    };
     std::vector<released> released_; ///< Under mutex_.
+    std::vector<unsure> unsure_;     ///< Under mutex_.
     bool writer_is_told_ = false;    ///< Under mutex_.
     boost::asio::steady_timer writer_timer_;
     bool is_closed_ = false;

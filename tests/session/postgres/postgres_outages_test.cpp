@@ -128,5 +128,25 @@ TEST_F(PostgresOutages, ALeaseIsRenewedOnANewConnectionWhenTheOldOnesAreSilent) 
     EXPECT_EQ(sql("SELECT count(*) FROM agui.gateways WHERE expires > now()"), "1");
 }
 
+TEST_F(PostgresOutages, AThreadWhoseAcquisitionHasNoAnswerIsFreeForOthers) {
+    const thread_key thread_2 = key_of("thread_2");
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 500ms;
+    const auto store = make_postgres_store(given);
+    proxy_->set(cutting_proxy::cut::after, 1'000'000, "agui.leases AS l (principal", "");
+    EXPECT_EQ(failure_of(store->acquire(thread_1, "run_1")), errc::store_unavailable);
+    EXPECT_EQ(failure_of(store->acquire(thread_2, "run_2")), errc::store_unavailable);
+    proxy_->set(cutting_proxy::cut::never, 0);
+
+    const lease_ptr again = acquire_soon(*store, thread_2, "run_2");
+
+    const auto other = open();
+    EXPECT_TRUE(acquire_soon(*other, thread_1, "run_3")->is_held());
+    EXPECT_EQ(
+        sql("SELECT token FROM agui.leases WHERE thread_id = 'thread_2'"),
+        std::to_string(again->token())
+    );
+}
+
 } // namespace
 } // namespace agui::session

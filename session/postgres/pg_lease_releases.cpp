@@ -1,0 +1,175 @@
+// How rows of agui.leases are deleted in the background.
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_leases.hpp"
+#include "session/postgres/pg_log_rows.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* drop_leases =
+    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, token) "
+    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.token = d.token";
+constexpr const char* next_token = "SELECT nextval('agui.lease_tokens')";
+constexpr const char* drop_unsure =
+    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, gateway) "
+    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.gateway = d.gateway "
+    "AND l.token <= $4";
+constexpr auto pause_after_failure = 1000ms;
+
+} // namespace
+
+void pg_leases::release(const lease_ptr& held) noexcept {
+    if (!held) {
+        return;
+    }
+    (void)held->set_released(); // Released or lost: this process holds the thread no longer.
+    const std::lock_guard lock(mutex_);
+    const auto found = here_.find(held->key());
+    if (found == here_.end() || found->second.held != held) {
+        return;
+    }
+    released_.push_back({held, found->second.run_number});
+    erase(found);
+    wake_writer();
+}
+
+void pg_leases::wake_writer() {
+    if (!std::exchange(writer_is_told_, true)) {
+        asio::post(shared_.context, [this] { writer_timer_.cancel(); });
+    }
+}
+
+asio::awaitable<void> pg_leases::write_releases() {
+    bool has_failed = false;
+    while (!is_closed_) {
+        bool is_idle = false;
+        {
+            const std::lock_guard lock(mutex_);
+            is_idle = released_.empty() && unsure_.empty();
+            writer_is_told_ = false;
+        }
+        if (is_idle || has_failed) {
+            writer_timer_.expires_after(has_failed ? pause_after_failure : 24h);
+            co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        }
+        has_failed = false;
+        try {
+            co_await flush();
+        } catch (const pg_error&) {
+            has_failed = true;
+        } catch (const pg_unavailable&) {
+            has_failed = true;
+        }
+    }
+}
+
+asio::awaitable<void> pg_leases::flush() {
+    co_await delete_released();
+    co_await delete_unsure();
+}
+
+asio::awaitable<void> pg_leases::delete_released() {
+    std::vector<released> batch;
+    {
+        const std::lock_guard lock(mutex_);
+        batch.swap(released_);
+    }
+    if (batch.empty()) {
+        co_return;
+    }
+    std::exception_ptr failed;
+    try {
+        (void)co_await write_at_once(shared_, {}, [&batch] {
+            std::vector<std::string_view> principals;
+            std::vector<std::string_view> threads;
+            std::vector<std::int64_t> tokens;
+            std::vector<std::int64_t> runs;
+            for (const released& each : batch) {
+                principals.emplace_back(each.held->key().principal);
+                threads.emplace_back(each.held->key().thread_id);
+                tokens.push_back(static_cast<std::int64_t>(each.held->token()));
+                if (each.run_number != 0) {
+                    runs.push_back(each.run_number);
+                }
+            }
+            pg_batch statements;
+            statements.emplace_back(drop_leases, principals, threads, tokens);
+            if (!runs.empty()) {
+                statements.push_back(notify_watchers(runs));
+            }
+            return statements;
+        });
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    if (failed) {
+        const std::lock_guard lock(mutex_);
+        std::move(batch.begin(), batch.end(), std::back_inserter(released_));
+        std::rethrow_exception(failed);
+    }
+}
+
+// A row that an acquisition without an answer has left looks like any of this gateway. What is
+// acquired here after `bound` was read has a higher token, and stays whenever the deletion takes
+// effect.
+asio::awaitable<void> pg_leases::delete_unsure() {
+    std::vector<unsure> batch;
+    {
+        const std::lock_guard lock(mutex_);
+        batch.swap(unsure_);
+    }
+    if (batch.empty()) {
+        co_return;
+    }
+    std::exception_ptr failed;
+    try {
+        const auto answer = co_await write_at_once(shared_, {}, [] {
+            pg_batch question;
+            question.emplace_back(next_token);
+            return question;
+        });
+        const std::int64_t bound = answer.at(0).integer(0, 0);
+        {
+            // Whoever has the thread by now, or asks for it, has written the row anew or will.
+            const std::lock_guard lock(mutex_);
+            std::erase_if(batch, [this](const unsure& each) { return here_.contains(each.key); });
+        }
+        if (!batch.empty()) {
+            (void)co_await write_at_once(shared_, {}, [&batch, bound] {
+                std::vector<std::string_view> principals;
+                std::vector<std::string_view> threads;
+                std::vector<std::int64_t> gateways;
+                for (const unsure& each : batch) {
+                    principals.emplace_back(each.key.principal);
+                    threads.emplace_back(each.key.thread_id);
+                    gateways.push_back(each.gateway);
+                }
+                pg_batch statements;
+                statements.emplace_back(drop_unsure, principals, threads, gateways, bound);
+                return statements;
+            });
+        }
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    if (failed) {
+        const std::lock_guard lock(mutex_);
+        std::move(batch.begin(), batch.end(), std::back_inserter(unsure_));
+        std::rethrow_exception(failed);
+    }
+}
+
+} // namespace agui::session
