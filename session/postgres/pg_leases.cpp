@@ -256,6 +256,7 @@ void pg_leases::erase(std::map<thread_key, entry>::iterator gone) {
             timer->expires_at(asio::steady_timer::time_point::min());
         });
     }
+    runs_here_.erase(gone->second.run_number);
     here_.erase(gone);
 }
 
@@ -268,7 +269,8 @@ void pg_leases::set_begun(
     const std::lock_guard lock(mutex_);
     const auto found = here_.find(held->key());
     if (found != here_.end() && found->second.held == held) {
-        found->second.run_number = run_number;
+        runs_here_.erase(std::exchange(found->second.run_number, run_number));
+        runs_here_.insert(run_number);
         found->second.first_own_message = first_own_message;
     }
 }
@@ -312,9 +314,7 @@ void pg_leases::close() noexcept {
 
 bool pg_leases::has_run(std::int64_t run) const {
     const std::lock_guard lock(mutex_);
-    return std::ranges::any_of(here_, [&](const auto& one) {
-        return one.second.run_number == run;
-    });
+    return runs_here_.contains(run);
 }
 
 std::optional<thread_holder> pg_leases::holder_here(const thread_key& key) const {

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,7 @@ private:
     pg_gateway& gateway_;
     mutable std::mutex mutex_;
     std::map<thread_key, entry> here_; ///< Under mutex_.
+    std::set<std::int64_t> runs_here_; ///< Those that have begun. Under mutex_.
     struct released {
         lease_ptr held;
         std::int64_t run_number;
