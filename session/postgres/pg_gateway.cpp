@@ -113,7 +113,8 @@ asio::awaitable<bool> pg_gateway::renew_once() {
         pg_shared hurried = shared_;
         hurried.patience = {
             .store_wait = std::chrono::duration_cast<std::chrono::milliseconds>(left),
-            .answer_max = std::chrono::duration_cast<std::chrono::milliseconds>(left / 3)
+            .answer_max = std::chrono::duration_cast<std::chrono::milliseconds>(left / 3),
+            .urgency = pg_pool::urgency::at_once // Not behind calls that wait for slow statements.
         };
         // When this try goes to the server: one that had to wait for it must not shorten the term.
         std::chrono::nanoseconds sent{0};

@@ -51,7 +51,7 @@ struct pg_pool::waiter {
 pg_pool::pg_pool(asio::any_io_executor executor, const pg_target& target, settings given)
     : executor_(std::move(executor)), target_(target), settings_(given) {}
 
-asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline) {
+asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline, urgency how) {
     for (;;) {
         if (is_closed_) {
             throw pg_unavailable("the store is closed");
@@ -63,7 +63,7 @@ asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline) {
             co_return loan(*this, std::move(last));
         }
         std::unique_ptr<pg_connection> found;
-        if (places_taken_ < settings_.size) {
+        if (places_taken_ < settings_.size || how == urgency::at_once) {
             found = co_await connect(deadline);
         } else {
             found = co_await wait_in_line(deadline);
@@ -86,8 +86,7 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point dead
         ~place() {
             --pool.connecting_;
             if (!is_lent) {
-                --pool.places_taken_;
-                pool.wake_next(nullptr);
+                pool.free_place();
             }
         }
         pg_pool& pool;
@@ -162,15 +161,21 @@ void pg_pool::wake_next(std::unique_ptr<pg_connection> given) noexcept {
 }
 
 void pg_pool::give_back(std::unique_ptr<pg_connection> connection) noexcept {
+    const bool has_place = places_taken_ + idle_.size() <= settings_.size;
     const bool can_be_used = connection->is_usable() && connection->is_idle() && !is_closed_;
-    if (can_be_used && !waiters_.empty()) {
+    if (!can_be_used || !has_place) {
+        free_place();
+    } else if (!waiters_.empty()) {
         wake_next(std::move(connection)); // With its place.
-        return;
-    }
-    --places_taken_;
-    if (can_be_used) {
-        idle_.push_back(std::move(connection));
     } else {
+        --places_taken_;
+        idle_.push_back(std::move(connection));
+    }
+}
+
+void pg_pool::free_place() noexcept {
+    --places_taken_;
+    if (places_taken_ < settings_.size) {
         wake_next(nullptr);
     }
 }

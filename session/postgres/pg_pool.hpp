@@ -86,8 +86,12 @@ public:
         std::unique_ptr<pg_connection> connection_;
     };
 
+    /// Who may have one connection more than the pool has, when all are lent.
+    enum class urgency : std::uint8_t { waits_in_line, at_once };
+
     /// Throws pg_unavailable, with the reason, if there is none until `deadline`.
-    [[nodiscard]] boost::asio::awaitable<loan> take(time_point deadline);
+    [[nodiscard]] boost::asio::awaitable<loan>
+    take(time_point deadline, urgency how = urgency::waits_in_line);
 
     /// Those that wait for others are probably lost as well.
     void drop_idle() noexcept { idle_.clear(); }
@@ -104,6 +108,7 @@ private:
     struct waiter;
 
     void give_back(std::unique_ptr<pg_connection> connection) noexcept;
+    void free_place() noexcept;
     void wake_next(std::unique_ptr<pg_connection> given) noexcept;
     boost::asio::awaitable<std::unique_ptr<pg_connection>> connect(time_point deadline);
     boost::asio::awaitable<std::unique_ptr<pg_connection>> wait_in_line(time_point deadline);

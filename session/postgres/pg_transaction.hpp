@@ -98,6 +98,7 @@ struct pg_patience {
     /// the machine behind a connection may have gone without a word, and a new connection needs
     /// the other half; on that one as long as a statement may take.
     std::optional<std::chrono::milliseconds> answer_max{};
+    pg_pool::urgency urgency = pg_pool::urgency::waits_in_line;
 };
 
 /// Longer than the server's limit for a statement.
@@ -123,7 +124,7 @@ boost::asio::awaitable<T> transact(
         bool again = false;
         std::string needs_time;
         {
-            pg_pool::loan lent = co_await pool.take(deadline);
+            pg_pool::loan lent = co_await pool.take(deadline, patience.urgency);
             pg_transaction transaction(
                 pool, std::move(lent), purpose, deadline, patience.answer_max
             );

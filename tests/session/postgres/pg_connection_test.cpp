@@ -269,6 +269,21 @@ TEST_F(PgConnection, APoolLendsConnectionsInTurn) {
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
+TEST_F(PgConnection, APoolHasOneConnectionMoreForWhoCannotWait) {
+    pg_pool pool(context().get_executor(), *target_, {.size = 1, .prepares = true});
+    const pg_connection* first = nullptr;
+    {
+        const auto lent = run(pool.take(clock::now() + 10s));
+        first = &*lent;
+        const auto urgent = run(pool.take(clock::now() + 10s, pg_pool::urgency::at_once));
+        EXPECT_EQ(one(*urgent, "SELECT 1::bigint").integer(0, 0), 1);
+        EXPECT_THROW((void)run(pool.take(clock::now() + 20ms)), pg_unavailable);
+    }
+    const auto again = run(pool.take(clock::now() + 10s));
+    EXPECT_EQ(&*again, first) << "the other one is closed";
+    EXPECT_THROW((void)run(pool.take(clock::now() + 20ms)), pg_unavailable);
+}
+
 TEST_F(PgConnection, APoolWithoutAServerSaysWhy) {
     const pg_target nowhere("postgresql://someone@127.0.0.1:1/none", "");
     pg_pool pool(context().get_executor(), nowhere, {.size = 1, .prepares = true});
