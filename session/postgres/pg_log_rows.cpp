@@ -11,9 +11,11 @@ namespace agui::session {
 
 namespace {
 
-constexpr const char* insert_rows =
-    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+#define AGUI_PG_ADD_ROWS                                                                           \
+    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6)"
+constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
+constexpr const char* insert_rows = AGUI_PG_ADD_ROWS " ON CONFLICT DO NOTHING";
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
 // From the row that has the next entry, to the one that has the last that is wanted.
@@ -108,6 +110,25 @@ bool decode(
     return true;
 }
 
+pg_statement statement_of(const char* text, const std::vector<const pg_log_row*>& rows) {
+    std::vector<std::int64_t> runs;
+    std::vector<std::int64_t> firsts;
+    std::vector<std::int64_t> lasts;
+    std::vector<std::string_view> events;
+    std::vector<std::string_view> lengths;
+    std::vector<std::string_view> variants;
+    for (const pg_log_row* const each : rows) {
+        const pg_log_row& row = *each;
+        runs.push_back(row.run);
+        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
+        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
+        events.emplace_back(row.events);
+        lengths.emplace_back(row.lengths);
+        variants.emplace_back(row.variants);
+    }
+    return pg_statement(text, runs, firsts, lasts, events, lengths, variants);
+}
+
 } // namespace
 
 void pg_log_row::append(const log_slice& slice) {
@@ -133,22 +154,11 @@ void pg_log_row::append(const pg_log_row& next) {
 }
 
 pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows) {
-    std::vector<std::int64_t> runs;
-    std::vector<std::int64_t> firsts;
-    std::vector<std::int64_t> lasts;
-    std::vector<std::string_view> events;
-    std::vector<std::string_view> lengths;
-    std::vector<std::string_view> variants;
-    for (const pg_log_row* const each : rows) {
-        const pg_log_row& row = *each;
-        runs.push_back(row.run);
-        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
-        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
-        events.emplace_back(row.events);
-        lengths.emplace_back(row.lengths);
-        variants.emplace_back(row.variants);
-    }
-    return pg_statement(insert_rows, runs, firsts, lasts, events, lengths, variants);
+    return statement_of(insert_rows, rows);
+}
+
+pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
+    return statement_of(add_rows, rows);
 }
 
 pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {

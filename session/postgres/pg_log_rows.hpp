@@ -33,6 +33,9 @@ struct pg_log_row {
 
 /// Does nothing for rows that are there: after a lost connection they are written again.
 [[nodiscard]] pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows);
+/// For a transaction that is not carried out twice. Fails if one is there: another that was given
+/// up has ended late.
+[[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);
 
 /// Two results: whether the log can be read, and its rows.
 [[nodiscard]] pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit);

@@ -156,10 +156,15 @@ asio::awaitable<pg_logs::taken> pg_logs::take(std::int64_t run, std::uint64_t la
     }
 }
 
-void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable) {
+void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable) {
     if (!entries.is_known) {
         return;
     }
+    if (of_commit == outcome::unknown) {
+        fail(entries, true);
+        return;
+    }
+    const bool is_committed = of_commit == outcome::committed;
     std::vector<waiting> lost;
     {
         const std::lock_guard lock(mutex_);
@@ -168,30 +173,9 @@ void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable)
             run_log& log = found->second;
             log.is_busy = false;
             if (is_committed) {
-                log.durable = std::max(log.durable, durable);
-                log.end = std::max(log.end, durable);
-                if (entries.has_failed && durable != 0) {
-                    // The commit has looked where the log ends, and gone on there.
-                    log.durable = log.end = durable;
-                    log.has_failed = log.may_be_there = false;
-                }
+                note_durable(log, entries, durable);
             } else if (!log.has_failed) {
-                // What came meanwhile followed entries that are not there, unless there were none.
-                const bool has_gap =
-                    !log.pending.empty() && log.pending.first_sequence != entries.end + 1;
-                if (has_gap) {
-                    lost = std::exchange(log.observers, {});
-                    log.pending = {};
-                }
-                if (!log.pending.empty() && !entries.row.empty()) {
-                    entries.row.append(log.pending);
-                    log.pending = std::move(entries.row);
-                } else if (log.pending.empty()) {
-                    log.pending = std::move(entries.row);
-                    log.end = entries.end;
-                }
-                std::ranges::move(log.observers, std::back_inserter(entries.observers));
-                log.observers = std::exchange(entries.observers, {});
+                lost = put_back(log, entries);
             }
             if (!log.pending.empty()) {
                 make_due(entries.run, log);
@@ -209,6 +193,37 @@ void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable)
         }
     }
     wake_waiters();
+}
+
+// With mutex_ locked, as the next one.
+void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t durable) {
+    log.durable = std::max(log.durable, durable);
+    log.end = std::max(log.end, durable);
+    if (entries.has_failed && durable != 0) {
+        // The commit has looked where the log ends, and gone on there.
+        log.durable = log.end = durable;
+        log.has_failed = log.may_be_there = false;
+    }
+}
+
+// Returns whose entries are lost.
+std::vector<pg_logs::waiting> pg_logs::put_back(run_log& log, taken& entries) {
+    std::vector<waiting> lost;
+    // What came meanwhile followed entries that are not there, unless there were none.
+    if (!log.pending.empty() && log.pending.first_sequence != entries.end + 1) {
+        lost = std::exchange(log.observers, {});
+        log.pending = {};
+    }
+    if (!log.pending.empty() && !entries.row.empty()) {
+        entries.row.append(log.pending);
+        log.pending = std::move(entries.row);
+    } else if (log.pending.empty()) {
+        log.pending = std::move(entries.row);
+        log.end = entries.end;
+    }
+    std::ranges::move(log.observers, std::back_inserter(entries.observers));
+    log.observers = std::exchange(entries.observers, {});
+    return lost;
 }
 
 asio::awaitable<void> pg_logs::flush(std::int64_t run) {

@@ -62,8 +62,13 @@ public:
     /// `last` (if not 0) is that of a slice that the commit writes besides, and which goes on after
     /// `end`: later entries follow it.
     [[nodiscard]] boost::asio::awaitable<taken> take(std::int64_t run, std::uint64_t last);
-    /// They were committed, up to `durable`, or not, and are still to be written.
-    void give_back(taken entries, bool is_committed, std::uint64_t durable);
+    enum class outcome {
+        committed,
+        refused, ///< They are still to be written.
+        unknown  ///< They may be there: they count as lost until a commit has looked.
+    };
+    /// `durable`: up to where they were committed, with the slice that the commit wrote besides.
+    void give_back(taken entries, outcome of_commit, std::uint64_t durable);
 
     /// Waits until what was appended before, of one run or of all (0), is durable or lost.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::int64_t run);
@@ -88,6 +93,8 @@ private:
     [[nodiscard]] batch collect();
     boost::asio::awaitable<void> write_batch(batch entries);
     boost::asio::awaitable<std::exception_ptr> try_write(const batch& entries);
+    static void note_durable(run_log& log, const taken& entries, std::uint64_t durable);
+    [[nodiscard]] static std::vector<waiting> put_back(run_log& log, taken& entries);
     void settle(taken& entries);
     void fail(taken& entries, bool may_be_there);
     void make_due(std::int64_t run, run_log& log);

@@ -153,7 +153,7 @@ asio::awaitable<std::exception_ptr> pg_logs::try_write(const batch& entries) {
 
 void pg_logs::settle(taken& entries) {
     const std::uint64_t durable = entries.row.last_sequence;
-    give_back(std::move(entries), true, durable);
+    give_back(std::move(entries), outcome::committed, durable);
 }
 
 void pg_logs::fail(taken& entries, bool may_be_there) {

@@ -1,5 +1,7 @@
 #include "session/postgres/pg_threads.hpp"
 
+#include "session/postgres/pg_error.hpp"
+
 #include "session/conversation/change_check.hpp"
 #include "session/store/store_failures.hpp"
 
@@ -161,6 +163,14 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
     co_return begun_run{number};
 }
 
+// What a commit writes of a run's log: what waits, and after it the slice that came with it.
+struct pg_threads::commit_log {
+    const pg_logs::taken& waiting;
+    pg_log_row slice;
+    std::uint64_t end = 0;   // Before the slice.
+    bool is_unknown = false; // Nobody could say whether it was committed.
+};
+
 asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
     const lease_ptr& held = what->by.held;
     if (held && !held->is_held()) {
@@ -183,16 +193,23 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     const std::uint64_t last =
         has_slice ? what->log->first_sequence + what->log->ends.size() - 1 : 0;
     pg_logs::taken entries = co_await parts_.logs.take(run, last);
+    commit_log log{.waiting = entries, .slice = {}, .end = entries.end};
     std::optional<result<void>> outcome;
     std::exception_ptr failed;
     try {
-        outcome = co_await commit_with(what, entries);
+        outcome = co_await commit_with(what, log);
     } catch (const std::exception&) {
         failed = std::current_exception();
     }
     const bool is_done = outcome && outcome->has_value();
     const std::uint64_t own = entries.row.empty() ? 0 : entries.row.last_sequence;
-    parts_.logs.give_back(std::move(entries), is_done, std::max(own, last));
+    pg_logs::outcome of_entries = pg_logs::outcome::refused;
+    if (is_done) {
+        of_entries = pg_logs::outcome::committed;
+    } else if (log.is_unknown) {
+        of_entries = pg_logs::outcome::unknown;
+    }
+    parts_.logs.give_back(std::move(entries), of_entries, std::max(own, last));
     if (failed) {
         std::rethrow_exception(failed);
     }
@@ -205,18 +222,10 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     co_return *outcome;
 }
 
-// What a commit writes of a run's log: what waits, and after it the slice that came with it.
-struct pg_threads::commit_log {
-    const pg_logs::taken& waiting;
-    pg_log_row slice;
-    std::uint64_t end = 0; // Before the slice.
-};
-
 asio::awaitable<result<void>>
-pg_threads::commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries) {
+pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log) {
     const changes& change = what->change.value();
     const lease_ptr& held = what->by.held;
-    commit_log log{.waiting = entries, .slice = {}, .end = entries.end};
     if (what->log && !what->log->ends.empty()) {
         log.slice.run = what->log->run_number;
         log.slice.first_sequence = what->log->first_sequence;
@@ -289,7 +298,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
         rows.push_back(&log.slice);
     }
     if (!rows.empty()) {
-        writes.push_back(insert_log_rows(rows));
+        writes.push_back(add_log_rows(rows));
     }
     if (!rows.empty() || ended_run(change) != 0) {
         writes.push_back(notify_watchers({log.waiting.run}));
@@ -297,7 +306,14 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (held && what.by.releases) {
         writes.push_back(parts_.leases.delete_lease(*held));
     }
-    co_await in.commit(std::move(writes));
+    log.is_unknown = true;
+    try {
+        co_await in.commit(std::move(writes));
+    } catch (const pg_error&) {
+        log.is_unknown = false;
+        throw;
+    }
+    log.is_unknown = false;
     co_return result<void>();
 }
 

@@ -68,7 +68,7 @@ private:
 
     boost::asio::awaitable<result<begun_run>> begin_in(pg_transaction& in, const beginning& what);
     boost::asio::awaitable<result<void>>
-    commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries);
+    commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
     /// `found` is the row of pg_leases::select_lease(); without one, loses the lease.

@@ -1,6 +1,5 @@
 // A server that goes away, and connections that are lost at the worst moment.
-#include "tests/session/postgres/cutting_proxy.hpp"
-#include "tests/session/postgres/postgres_stores.hpp"
+#include "tests/session/postgres/proxied_stores.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -33,30 +32,17 @@ queued_request request_of(std::string run_id) {
 constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
 
 // Each commit is cut off once, before or after the server has carried it out.
-class PostgresCuts : public test::postgres_stores,
+class PostgresCuts : public test::proxied_stores,
                      public ::testing::WithParamInterface<cutting_proxy::cut> {
 protected:
     void SetUp() override {
-        postgres_stores::SetUp();
-        if (!database_) {
-            return;
+        proxied_stores::SetUp();
+        if (proxy_) {
+            store_ = make_postgres_store(through());
         }
-        test::sql_session session(database_->url());
-        const std::string folder = session("SHOW unix_socket_directories");
-        if (folder.empty()) {
-            FAIL() << "the server has no socket for the proxy: start it with tests/postgres.sh";
-        }
-        proxy_ = std::make_unique<cutting_proxy>(folder + "/.s.PGSQL." + session("SHOW port"));
-        postgres_settings through = settings();
-        through.url = "postgresql:///" + database_->name() + "?host=" + proxy_->folder() +
-                      "&port=5432&user=" + session("SELECT current_user");
-        through.prepared = false; // So that COMMIT is seen as text.
-        through.pool = 2;
-        store_ = make_postgres_store(through);
     }
     void TearDown() override { store_.reset(); }
 
-    std::unique_ptr<cutting_proxy> proxy_;
     std::unique_ptr<store> store_;
 };
 
