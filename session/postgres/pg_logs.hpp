@@ -92,7 +92,8 @@ private:
 
     [[nodiscard]] batch collect();
     boost::asio::awaitable<void> write_batch(batch entries);
-    boost::asio::awaitable<std::exception_ptr> try_write(const batch& entries);
+    boost::asio::awaitable<std::exception_ptr>
+    try_write(const batch& entries, std::int64_t gateway);
     static void note_durable(run_log& log, const taken& entries, std::uint64_t durable);
     [[nodiscard]] static std::vector<waiting> put_back(run_log& log, taken& entries);
     void settle(taken& entries);

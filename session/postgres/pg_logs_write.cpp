@@ -7,6 +7,8 @@
 
 #include <exception>
 #include <iterator>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace agui::session {
@@ -23,6 +25,37 @@ using clock = std::chrono::steady_clock;
 constexpr auto between_batches = 2ms;
 // Of one transaction; a run that has said more is written whole.
 constexpr std::size_t batch_bytes_max = 4U << 20U;
+
+struct batch_failure {
+    std::string text;
+    bool may_be_there = true; // It may have been written nevertheless.
+    bool may_be_of_one_row = false;
+    bool is_fenced = false;
+};
+
+// Of values, constraints (also: no partition takes the row), sizes, and damaged pages. Whatever
+// else refuses a batch would refuse each of its rows, one after the other.
+bool is_of_a_row(const pg_error& error) {
+    const std::string_view class_of = std::string_view(error.sqlstate()).substr(0, 2);
+    return !error.is_connection_lost() &&
+           (class_of == "22" || class_of == "23" || class_of == "54" || class_of == "XX");
+}
+
+batch_failure reason_of(const std::exception_ptr& failed) {
+    batch_failure why;
+    try {
+        std::rethrow_exception(failed);
+    } catch (const pg_error& error) {
+        why.text = error.what();
+        why.may_be_of_one_row = is_of_a_row(error);
+        // The last try says nothing about one before it whose answer was lost.
+        why.may_be_there = !why.may_be_of_one_row;
+        why.is_fenced = error.is_fenced();
+    } catch (const std::exception& error) {
+        why.text = error.what();
+    }
+    return why;
+}
 
 } // namespace
 
@@ -78,54 +111,35 @@ pg_logs::batch pg_logs::collect() {
 }
 
 asio::awaitable<void> pg_logs::write_batch(batch entries) {
-    std::exception_ptr failed = co_await try_write(entries);
-    if (failed && entries.size() > 1) {
-        bool is_refused = false;
-        try {
-            std::rethrow_exception(failed);
-        } catch (const pg_error& error) {
-            is_refused = !error.is_connection_lost() && !error.is_fenced();
-        } catch (const std::exception&) {
-            is_refused = false;
-        }
-        if (is_refused) { // Because of one of them, perhaps.
-            for (taken& each : entries) {
-                batch alone;
-                alone.push_back(std::move(each));
-                co_await write_batch(std::move(alone));
-            }
-            co_return;
-        }
-    }
+    const std::int64_t gateway = gateway_.id();
+    const std::exception_ptr failed = co_await try_write(entries, gateway);
     if (!failed) {
         for (taken& each : entries) {
             settle(each);
         }
         co_return;
     }
-    bool may_be_there = true;
-    try {
-        std::rethrow_exception(failed);
-    } catch (const pg_error& error) {
-        may_be_there = error.is_connection_lost();
-        shared_.log.log(
-            log_level::error, "entries of runs could not be stored", {{"reason", error.what()}}
-        );
-        if (error.is_fenced()) {
-            gateway_.lose(gateway_.id());
+    const batch_failure why = reason_of(failed);
+    if (why.may_be_of_one_row && entries.size() > 1) {
+        for (taken& each : entries) {
+            batch alone;
+            alone.push_back(std::move(each));
+            co_await write_batch(std::move(alone));
         }
-    } catch (const std::exception& error) {
-        shared_.log.log(
-            log_level::error, "entries of runs could not be stored", {{"reason", error.what()}}
-        );
+        co_return;
+    }
+    shared_.log.log(
+        log_level::error, "entries of runs could not be stored", {{"reason", why.text}}
+    );
+    if (why.is_fenced) {
+        gateway_.lose(gateway); // By now it may have another, which others have not fenced.
     }
     for (taken& each : entries) {
-        fail(each, may_be_there);
+        fail(each, why.may_be_there);
     }
 }
 
-asio::awaitable<std::exception_ptr> pg_logs::try_write(const batch& entries) {
-    const std::int64_t gateway = gateway_.id();
+asio::awaitable<std::exception_ptr> pg_logs::try_write(const batch& entries, std::int64_t gateway) {
     try {
         if (gateway == 0) {
             throw pg_error("AG001", "the gateway has lost its leases", pg_error::effect::refused);

@@ -35,7 +35,8 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     postgres_settings given = through();
     given.store_wait = 1500ms;
     const auto store = make_postgres_store(given);
-    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr, user_turn("m1", "Hi"));
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
     const auto observer = std::make_shared<recording_observer>();
     proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
     std::thread meanwhile;
@@ -43,17 +44,18 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
         // The writer waits with the first entry, so that the commit takes the others.
         test::sql_session blocker(database_->url());
         blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
-        store->append_log(slice_of(number, 1, {"1"}), observer, nullptr);
+        store->append_log(slice_of(number, 1, {"1"}), observer, held);
         wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
-        store->append_log(slice_of(number, 2, {"2", "3"}), observer, nullptr);
+        store->append_log(slice_of(number, 2, {"2", "3"}), observer, held);
         meanwhile = std::thread([&] {
             std::this_thread::sleep_for(300ms); // The commit waits for the entries.
             blocker("COMMIT");
             wait_until([&] { return proxy_->cuts() == 1; });
-            store->append_log(slice_of(number, 4, {"4"}), observer, nullptr);
+            store->append_log(slice_of(number, 4, {"4"}), observer, held);
         });
         EXPECT_EQ(
-            failure_of(store->commit(thread_1, user_turn("m2", "more", 1))), errc::store_unavailable
+            failure_of(store->commit(thread_1, user_turn("m2", "more", 1), std::nullopt, {held})),
+            errc::store_unavailable
         );
         meanwhile.join();
     }
@@ -61,7 +63,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     proxy_->set(cutting_proxy::cut::never, 0);
 
     const auto later = std::make_shared<recording_observer>();
-    store->append_log(slice_of(number, 5, {"5"}), later, nullptr);
+    store->append_log(slice_of(number, 5, {"5"}), later, held);
     EXPECT_TRUE(later->wait_told(5));
     EXPECT_TRUE(observer->wait_failed());
     EXPECT_EQ(later->durable(), 0U);
@@ -69,11 +71,67 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     wait_until([&] { return store->unavailable().empty(); });
     EXPECT_EQ(get(store->read_log(number, 0, 10)).size(), 3U);
 
-    done(store->commit(thread_1, end_of(number, "run_1", 4), slice_of(number, 4, {"end"})));
+    done(store->commit(
+        thread_1, end_of(number, "run_1", 4), slice_of(number, 4, {"end"}), {held, true}
+    ));
     EXPECT_EQ(
         frames_of(get(store->read_log(number, 0, 10))),
         (std::vector<std::string>{"1", "2", "3", "end"})
     );
+}
+
+// A refusal that has nothing to do with one of the runs is not tried again for each of them.
+TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
+    const auto store = open();
+    std::vector<std::int64_t> numbers;
+    std::vector<std::shared_ptr<recording_observer>> observers;
+    for (int i = 0; i < 5; ++i) {
+        numbers.push_back(begin(*store, thread_1, "run_" + std::to_string(i), nullptr));
+        observers.push_back(std::make_shared<recording_observer>());
+    }
+    // Counts, whatever becomes of the transaction.
+    sql("CREATE SEQUENCE agui.tries; "
+        "CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "PERFORM nextval('agui.tries'); RAISE 'full' USING ERRCODE = '53100'; END $$; "
+        "CREATE TRIGGER refuse BEFORE INSERT ON agui.log_rows EXECUTE FUNCTION agui.refuse()");
+    {
+        test::sql_session blocker(database_->url());
+        blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
+        store->append_log(slice_of(numbers[0], 1, {"1"}), observers[0], nullptr);
+        wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
+        for (std::size_t i = 1; i < numbers.size(); ++i) {
+            store->append_log(slice_of(numbers[i], 1, {"1"}), observers[i], nullptr);
+        }
+        blocker("COMMIT");
+    }
+    for (const auto& each : observers) {
+        EXPECT_TRUE(each->wait_failed());
+    }
+    EXPECT_EQ(sql("SELECT last_value FROM agui.tries"), "2") << "one for each batch";
+}
+
+// A batch is refused under a number that the gateway has lost; it has got another one meanwhile.
+TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
+    postgres_settings given = settings();
+    given.lease = 3000ms;
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held);
+    const auto observer = std::make_shared<recording_observer>();
+    sql("CREATE OR REPLACE FUNCTION agui.enter(gateway bigint) RETURNS void LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM 1 FROM agui.gateways g WHERE g.id = enter.gateway AND NOT g.fenced; "
+        "IF NOT FOUND THEN PERFORM pg_sleep(4); RAISE EXCEPTION 'the gateway has lost its leases' "
+        "USING ERRCODE = 'AG001'; END IF; END $$");
+    sql("UPDATE agui.gateways SET fenced = true");
+
+    store->append_log(slice_of(number, 1, {"late"}), observer, held);
+    const thread_key thread_2 = key_of("thread_2");
+    wait_until([&] { return held->is_lost(); });
+    const lease_ptr next = acquire_soon(*store, thread_2, "run_2");
+    EXPECT_TRUE(observer->wait_failed());
+
+    EXPECT_TRUE(next->is_held());
+    EXPECT_EQ(store->unavailable(), "");
 }
 
 } // namespace
