@@ -15,7 +15,11 @@ namespace {
     "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
     "SELECT * FROM unnest($1, $2, $3, $4, $5, $6)"
 constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
-constexpr const char* insert_rows = AGUI_PG_ADD_ROWS " ON CONFLICT DO NOTHING";
+#define AGUI_PG_CONNECTION                                                                         \
+    "(pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()))"
+constexpr const char* insert_rows =
+    AGUI_PG_ADD_ROWS " WHERE " AGUI_PG_CONNECTION " = ANY($7) ON CONFLICT DO NOTHING";
+constexpr const char* connection = "SELECT " AGUI_PG_CONNECTION;
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
 // From the row that has the next entry, to the one that has the last that is wanted.
@@ -27,6 +31,9 @@ constexpr const char* rows_of_log =
 constexpr const char* end_of_log =
     "SELECT coalesce((SELECT last_sequence FROM agui.log_rows WHERE run = $1 "
     "ORDER BY first_sequence DESC LIMIT 1), 0)";
+constexpr const char* ends_of_logs =
+    "SELECT r.run, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.run "
+    "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM unnest($1) AS r(run)";
 constexpr const char* tell_watchers =
     "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
     "WHERE w.run = ANY($1)";
@@ -110,7 +117,9 @@ bool decode(
     return true;
 }
 
-pg_statement statement_of(const char* text, const std::vector<const pg_log_row*>& rows) {
+template <class... More>
+pg_statement
+statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const More&... more) {
     std::vector<std::int64_t> runs;
     std::vector<std::int64_t> firsts;
     std::vector<std::int64_t> lasts;
@@ -126,7 +135,7 @@ pg_statement statement_of(const char* text, const std::vector<const pg_log_row*>
         lengths.emplace_back(row.lengths);
         variants.emplace_back(row.variants);
     }
-    return pg_statement(text, runs, firsts, lasts, events, lengths, variants);
+    return pg_statement(text, runs, firsts, lasts, events, lengths, variants, more...);
 }
 
 } // namespace
@@ -153,9 +162,16 @@ void pg_log_row::append(const pg_log_row& next) {
     last_sequence = next.last_sequence;
 }
 
-pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows) {
-    return statement_of(insert_rows, rows);
+pg_statement
+insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known) {
+    std::vector<pg_text> names;
+    for (const std::string& name : known) {
+        names.push_back({name});
+    }
+    return statement_of(insert_rows, rows, names);
 }
+
+pg_statement select_connection() { return pg_statement(connection); }
 
 pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
     return statement_of(add_rows, rows);
@@ -194,6 +210,10 @@ read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t l
 }
 
 pg_statement select_log_end(std::int64_t run) { return pg_statement(end_of_log, run); }
+
+pg_statement select_log_ends(const std::vector<std::int64_t>& runs) {
+    return pg_statement(ends_of_logs, runs);
+}
 
 pg_statement notify_watchers(const std::vector<std::int64_t>& runs) {
     return pg_statement(tell_watchers, runs);

@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -92,8 +94,11 @@ private:
 
     [[nodiscard]] batch collect();
     boost::asio::awaitable<void> write_batch(batch entries);
-    boost::asio::awaitable<std::exception_ptr>
-    try_write(const batch& entries, std::int64_t gateway);
+    boost::asio::awaitable<std::exception_ptr> try_write(batch& entries, std::int64_t gateway);
+    boost::asio::awaitable<std::string> write_rows(const batch& entries, std::int64_t gateway);
+    boost::asio::awaitable<void> look_for_losses(std::string connection);
+    void lose_after(std::int64_t run, std::uint64_t end);
+    void drop_failed(batch& entries);
     static void note_durable(run_log& log, const taken& entries, std::uint64_t durable);
     [[nodiscard]] static std::vector<waiting> put_back(run_log& log, taken& entries);
     void settle(taken& entries);
@@ -114,6 +119,9 @@ private:
     bool is_finished_ = false;
     boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.
     std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().
+    /// Connections since whose begin the server has lost nothing that it had acknowledged: a crash,
+    /// or a standby that takes over, ends all connections.
+    std::set<std::string> known_connections_;
 };
 
 } // namespace agui::session

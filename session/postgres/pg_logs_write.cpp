@@ -25,6 +25,8 @@ using clock = std::chrono::steady_clock;
 constexpr auto between_batches = 2ms;
 // Of one transaction; a run that has said more is written whole.
 constexpr std::size_t batch_bytes_max = 4U << 20U;
+// Names of connections; when there are more, each is looked at once more.
+constexpr std::size_t known_connections_max = 256;
 
 struct batch_failure {
     std::string text;
@@ -139,30 +141,117 @@ asio::awaitable<void> pg_logs::write_batch(batch entries) {
     }
 }
 
-asio::awaitable<std::exception_ptr> pg_logs::try_write(const batch& entries, std::int64_t gateway) {
+// Null: what is left of the entries is written.
+asio::awaitable<std::exception_ptr> pg_logs::try_write(batch& entries, std::int64_t gateway) {
     try {
         if (gateway == 0) {
             throw pg_error("AG001", "the gateway has lost its leases", pg_error::effect::refused);
         }
-        (void)co_await write_at_once(
-            shared_, {.gateway = gateway, .relaxed = relaxed_},
-            [this, &entries] {
-                std::vector<std::int64_t> runs;
-                std::vector<const pg_log_row*> rows;
-                for (const taken& each : entries) {
-                    runs.push_back(each.run);
-                    rows.push_back(&each.row);
-                }
-                pg_batch statements;
-                statements.push_back(insert_log_rows(rows));
-                notify_(runs, statements);
-                return statements;
+        while (!entries.empty()) {
+            std::string unknown = co_await write_rows(entries, gateway);
+            if (unknown.empty()) {
+                break;
             }
-        );
+            co_await look_for_losses(std::move(unknown));
+            drop_failed(entries);
+        }
     } catch (const std::exception&) {
         co_return std::current_exception();
     }
     co_return nullptr;
+}
+
+// Empty: they are written. Otherwise nothing is, because of the connection of that name.
+asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int64_t gateway) {
+    const auto results = co_await write_at_once(
+        shared_, {.gateway = gateway, .relaxed = relaxed_},
+        [this, &entries] {
+            std::vector<std::int64_t> runs;
+            std::vector<const pg_log_row*> rows;
+            for (const taken& each : entries) {
+                runs.push_back(each.run);
+                rows.push_back(&each.row);
+            }
+            pg_batch statements;
+            statements.push_back(insert_log_rows(rows, known_connections_));
+            statements.push_back(select_connection());
+            notify_(runs, statements);
+            return statements;
+        }
+    );
+    std::string connection(results.at(1).text(0, 0));
+    co_return known_connections_.contains(connection) ? std::string() : connection;
+}
+
+// With durability::relaxed a crash of the server takes the last entries with it, and so does a
+// standby that was behind. What would follow them would leave a gap, and make the whole log
+// unreadable: such a log ends with what is there.
+asio::awaitable<void> pg_logs::look_for_losses(std::string connection) {
+    std::unordered_map<std::int64_t, std::uint64_t> durable;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [run, log] : runs_) {
+            if (log.durable != 0 && !log.has_failed) {
+                durable.emplace(run, log.durable);
+            }
+        }
+    }
+    if (!durable.empty()) {
+        std::vector<std::int64_t> runs;
+        for (const auto& [run, sequence] : durable) {
+            runs.push_back(run);
+        }
+        const auto ends =
+            co_await read_at_once(shared_, [&runs] { return pg_batch{select_log_ends(runs)}; });
+        for (std::size_t i = 0; i < ends.at(0).size(); ++i) {
+            const std::int64_t run = ends[0].integer(i, 0);
+            const auto end = static_cast<std::uint64_t>(ends[0].integer(i, 1));
+            if (end < durable.at(run)) {
+                lose_after(run, end);
+            }
+        }
+    }
+    if (known_connections_.size() >= known_connections_max) {
+        known_connections_.clear();
+    }
+    known_connections_.insert(std::move(connection));
+}
+
+void pg_logs::lose_after(std::int64_t run, std::uint64_t end) {
+    shared_.log.log(
+        log_level::error, "the server has lost entries of a run that it had stored",
+        {{"run", std::to_string(run)}, {"end", std::to_string(end)}}
+    );
+    std::vector<waiting> lost;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = runs_.find(run); found != runs_.end()) {
+            run_log& log = found->second;
+            lost = std::exchange(log.observers, {});
+            log.pending = {};
+            log.end = log.durable = end;
+            log.has_failed = log.may_be_there = true;
+        }
+    }
+    for (const waiting& each : lost) {
+        each.observer->on_failed();
+    }
+    wake_waiters();
+}
+
+void pg_logs::drop_failed(batch& entries) {
+    std::erase_if(entries, [this](taken& each) {
+        bool has_failed = false;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = runs_.find(each.run);
+            has_failed = found != runs_.end() && found->second.has_failed;
+        }
+        if (has_failed) {
+            fail(each, true);
+        }
+        return has_failed;
+    });
 }
 
 void pg_logs::settle(taken& entries) {

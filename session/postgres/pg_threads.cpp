@@ -58,6 +58,10 @@ struct run_names {
     bool has_twins = false;
 };
 
+failure entries_were_lost() {
+    return {errc::store_unavailable, "earlier entries of the run's log were lost"};
+}
+
 asio::awaitable<result<bool>>
 remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& runs) {
     pg_batch look;
@@ -167,8 +171,9 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
 struct pg_threads::commit_log {
     const pg_logs::taken& waiting;
     pg_log_row slice;
-    std::uint64_t end = 0;   // Before the slice.
-    bool is_unknown = false; // Nobody could say whether it was committed.
+    std::uint64_t end = 0; // Before the slice.
+    // Nobody could say whether it was committed, or the table has less than was thought.
+    bool is_unknown = false;
 };
 
 asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
@@ -261,7 +266,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     pg_batch look;
     look.push_back(lock_thread(what.key));
     look.push_back(has_run(what.key, run));
-    look.push_back(select_log_end(knows_end ? 0 : log.waiting.run));
+    look.push_back(select_log_end(log.waiting.run));
     if (held) {
         look.push_back(parts_.leases.select_lease(*held));
     }
@@ -279,11 +284,17 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (change.run && run == 0) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
+    const auto end_in_table = static_cast<std::uint64_t>(found.at(2).integer(0, 0));
+    const pg_log_row& row = log.waiting.row;
+    if (knows_end && end_in_table < (row.empty() ? log.end : row.first_sequence - 1)) {
+        log.is_unknown = true;
+        co_return entries_were_lost();
+    }
     if (!knows_end) {
-        log.end = static_cast<std::uint64_t>(found.at(2).integer(0, 0));
+        log.end = end_in_table;
     }
     if (!log.slice.empty() && log.slice.first_sequence != log.end + 1) {
-        co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
+        co_return entries_were_lost();
     }
     pg_batch writes;
     what.change.apply(writes, *at, std::nullopt);

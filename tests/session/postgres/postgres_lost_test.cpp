@@ -134,5 +134,50 @@ TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
     EXPECT_EQ(store->unavailable(), "");
 }
 
+// As with durability::relaxed, or a standby that was behind.
+TEST_F(PostgresLost, ALogEndsWhereTheServerHasLostEntriesThatItHadAcknowledged) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    const std::int64_t healthy = begin(*store, thread_1, "run_2", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    const auto other = std::make_shared<recording_observer>();
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        store->append_log(slice_of(number, i, {std::to_string(i)}), observer, nullptr);
+        store->append_log(slice_of(healthy, i, {std::to_string(i)}), other, nullptr);
+        ASSERT_TRUE(observer->wait_durable(i));
+        ASSERT_TRUE(other->wait_durable(i));
+    }
+    sql("DELETE FROM agui.log_rows WHERE first_sequence > 1 AND run = " + std::to_string(number));
+    database_->end_sessions();
+
+    store->append_log(slice_of(number, 4, {"4"}), observer, nullptr);
+    store->append_log(slice_of(healthy, 4, {"4"}), other, nullptr);
+    EXPECT_TRUE(observer->wait_failed());
+    EXPECT_TRUE(other->wait_durable(4));
+
+    EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"1"});
+    done(store->commit(thread_1, end_of(number, "run_1", 2), slice_of(number, 2, {"end"})));
+    EXPECT_EQ(
+        frames_of(get(store->read_log(number, 0, 10))), (std::vector<std::string>{"1", "end"})
+    );
+    EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 4U);
+}
+
+TEST_F(PostgresLost, NoCommitLeavesAGapInALog) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 1, {"1"}), observer, nullptr);
+    ASSERT_TRUE(observer->wait_durable(1));
+    sql("DELETE FROM agui.log_rows");
+
+    EXPECT_EQ(
+        failure_of(store->commit(thread_1, {}, slice_of(number, 2, {"2"}))), errc::store_unavailable
+    );
+    EXPECT_TRUE(get(store->read_log(number, 0, 10)).empty());
+    done(store->commit(thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"})));
+    EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
+}
+
 } // namespace
 } // namespace agui::session
