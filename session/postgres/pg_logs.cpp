@@ -85,14 +85,32 @@ void pg_logs::wake_writer() {
     }
 }
 
-void pg_logs::open(std::int64_t run, std::uint64_t end) {
+void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
     const std::lock_guard lock(mutex_);
+    if (runs_.size() >= forget_at_) {
+        forget_lost();
+        forget_at_ = std::max(forget_at_, 2 * runs_.size());
+    }
     const auto [place, is_new] = runs_.try_emplace(run);
     run_log& log = place->second;
+    log.held = held;
     if (is_new || log.has_failed) {
         log.end = log.durable = end;
         log.has_failed = log.may_be_there = false;
     }
+}
+
+// Nobody closes a run that others have ended. With mutex_ locked.
+void pg_logs::forget_lost() {
+    std::erase_if(runs_, [](const auto& one) {
+        const run_log& log = one.second;
+        return log.held && !log.held->is_held() && !log.is_busy && log.pending.empty();
+    });
+}
+
+std::size_t pg_logs::size() const {
+    const std::lock_guard lock(mutex_);
+    return runs_.size();
 }
 
 void pg_logs::close(std::int64_t run) {

@@ -40,8 +40,9 @@ public:
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     );
 
-    /// The run has begun, or goes on after its entry `end`.
-    void open(std::int64_t run, std::uint64_t end);
+    /// The run has begun, or goes on after its entry `end`. It is open until close(), or as long as
+    /// `held` (if it is not null) is worth anything.
+    void open(std::int64_t run, std::uint64_t end, const lease_ptr& held);
     /// The run has ended, or is no longer this process's.
     void close(std::int64_t run);
     /// The gateway has lost its leases: what is not written is lost.
@@ -78,6 +79,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> write();
     /// No more entries are accepted.
     void finish();
+    /// How many runs it knows: open ones, and for a while some that were lost.
+    [[nodiscard]] std::size_t size() const;
 
 private:
     struct run_log {
@@ -87,6 +90,7 @@ private:
         bool may_be_there = false; ///< What has failed may nevertheless have been written.
         bool is_busy = false;      ///< Somebody writes its entries.
         bool is_due = false;       ///< It is in `due_`.
+        lease_ptr held;            ///< May be null.
         pg_log_row pending;
         std::vector<waiting> observers;
     };
@@ -104,6 +108,7 @@ private:
     void settle(taken& entries);
     void fail(taken& entries, bool may_be_there);
     void make_due(std::int64_t run, run_log& log);
+    void forget_lost();
     void wake_writer();
     void wake_waiters();
     boost::asio::awaitable<void> wait_for_change();
@@ -112,9 +117,10 @@ private:
     pg_gateway& gateway_;
     const bool relaxed_;
     const add_notifications notify_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
     std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.
+    std::size_t forget_at_ = 64;                     ///< So many runs that some may be lost.
     bool writer_is_told_ = false;
     bool is_finished_ = false;
     boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.

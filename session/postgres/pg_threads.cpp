@@ -162,7 +162,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
         writes.push_back(parts_.leases.note_run(*what.held, number, first_own));
     }
     co_await in.commit(std::move(writes));
-    parts_.logs.open(number, 0);
+    parts_.logs.open(number, 0, what.held);
     parts_.leases.set_begun(what.held, number, first_own);
     co_return begun_run{number};
 }
@@ -244,7 +244,7 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log)
     if (outcome) {
         if (change.run && change.run->status == run_status::active) {
             parts_.logs.open(
-                change.run->number, log.slice.empty() ? log.end : log.slice.last_sequence
+                change.run->number, log.slice.empty() ? log.end : log.slice.last_sequence, held
             );
         }
         if (what->by.releases) {

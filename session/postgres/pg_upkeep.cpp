@@ -50,6 +50,9 @@ constexpr const char* left_to_join =
 // Nobody asks for a mark that is so old.
 constexpr const char* erase_marks =
     "DELETE FROM agui.commit_marks WHERE at < now() - interval '1 day' RETURNING 1";
+constexpr const char* erase_watches =
+    "DELETE FROM agui.run_watches w "
+    "WHERE NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = w.gateway)";
 constexpr const char* older_attempts =
     "DELETE FROM agui.failed_attempts WHERE number IN "
     "(SELECT number FROM agui.failed_attempts WHERE at < $1 ORDER BY at, number LIMIT $2)";
@@ -152,6 +155,7 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await erase_removed();
     co_await make_partitions();
     (void)co_await write_one(shared_, erase_marks);
+    (void)co_await write_one(shared_, erase_watches);
     co_await drop_attempts(limits);
     std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);
     co_await drop_older(limits.ended_since, std::move(waiting));

@@ -212,16 +212,16 @@ asio::awaitable<void> pg_watches::work() {
                            : std::chrono::milliseconds(24h)
             );
             co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-            if (!has_failed) {
-                continue;
-            }
+            has_failed = false;
+            continue; // Meanwhile it may have lost its number.
         }
-        has_failed = false;
         try {
-            if (must_look_ && gateway_.id() != 0) {
+            if (must_look_) {
                 co_await read_followers();
             }
-            co_await write_changes();
+            if (gateway_.id() != 0) {
+                co_await write_changes();
+            }
             co_await write_notices();
         } catch (const pg_error&) {
             has_failed = true;
@@ -256,8 +256,10 @@ asio::awaitable<void> pg_watches::write_changes() {
         co_return;
     }
     std::exception_ptr failed;
+    const std::int64_t gateway = gateway_.id();
     try {
-        (void)co_await write_at_once(shared_, {}, [&rows, gateway = gateway_.id()] {
+        // Checked: nobody would drop rows of a number that others have removed.
+        (void)co_await write_at_once(shared_, {.gateway = gateway}, [&rows, gateway] {
             pg_batch batch;
             for (const row& each : rows) {
                 if (each.is_followed) {
@@ -271,6 +273,11 @@ asio::awaitable<void> pg_watches::write_changes() {
             }
             return batch;
         });
+    } catch (const pg_error& error) {
+        failed = std::current_exception();
+        if (error.is_fenced()) {
+            gateway_.lose(gateway);
+        }
     } catch (const std::exception&) {
         failed = std::current_exception();
     }
@@ -382,11 +389,17 @@ void pg_watches::end(std::int64_t run) {
 }
 
 asio::awaitable<void> pg_watches::write_notices() {
-    const auto notices = std::exchange(notices_, {});
+    notice_set notices = std::exchange(notices_, {});
     if (notices.empty()) {
         co_return;
     }
-    (void)co_await write_at_once(shared_, {}, [&notices] { return pg_batch{notify_of(notices)}; });
+    try {
+        (void
+        )co_await write_at_once(shared_, {}, [&notices] { return pg_batch{notify_of(notices)}; });
+    } catch (const std::exception&) {
+        notices_.merge(notices);
+        throw;
+    }
 }
 
 // Below 0: it follows the run no longer.
