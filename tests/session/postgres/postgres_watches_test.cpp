@@ -84,5 +84,25 @@ TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
     })) << "by the commit, and after it";
 }
 
+TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
+    const auto lines = [&](const std::string& wanted) {
+        const auto all = log_.lines();
+        return std::ranges::count_if(all, [&](const std::string& line) {
+            return line.find(wanted) != std::string::npos;
+        });
+    };
+    postgres_settings given = settings();
+    given.listen_url = through().url;
+    given.password = "secret";
+    proxy_->set(cutting_proxy::cut::before, 1'000'000, "LISTEN", "");
+    const auto store = make_postgres_store(given);
+    EXPECT_TRUE(happens([&] { return proxy_->cuts() >= 3; }));
+    EXPECT_EQ(lines("session.listen must lead to"), 1);
+    EXPECT_EQ(store->unavailable(), "");
+    proxy_->set(cutting_proxy::cut::never, 0);
+    EXPECT_TRUE(happens([&] { return lines("are heard again") == 1; }));
+    EXPECT_EQ(lines("secret"), 0);
+}
+
 } // namespace
 } // namespace agui::session
