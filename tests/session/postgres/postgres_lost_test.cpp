@@ -81,6 +81,42 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     );
 }
 
+// The end of a run tries once more what may have been stored.
+TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
+    postgres_settings given = through();
+    given.store_wait = 500ms;
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    changes turn = user_turn("m2", "answer", 1);
+    turn.events.push_back({0, "assistant.message", "run_1", 10, {{"messageId", "m2"}}});
+    proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
+    EXPECT_EQ(
+        failure_of(store->commit(thread_1, turn, std::nullopt, {held})), errc::store_unavailable
+    );
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.messages"), "2") << "it has taken effect";
+    proxy_->set(cutting_proxy::cut::never, 0);
+    wait_until([&] { return run(store->load(thread_1)).has_value(); });
+    const auto before = get(store->load(thread_1)).value();
+
+    changes end = end_of(number, "run_1", 1);
+    end.messages = turn.messages;
+    end.branches = turn.branches;
+    end.events = turn.events;
+    end.events.push_back({0, "run.finished", "run_1", 20, {}});
+    end.at = 2000;
+    done(store->commit(thread_1, end, slice_of(number, 1, {"end"}), {held, true}));
+
+    const auto after = get(store->load(thread_1)).value();
+    EXPECT_EQ(after.nodes.size(), 2U);
+    EXPECT_EQ(after.bytes, before.bytes);
+    EXPECT_EQ(after.version, before.version + 1);
+    EXPECT_EQ(after.branches.at(0).tip, 1U);
+    const auto events = get(store->events(thread_1, 0, 10));
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[1].type, "run.finished");
+}
+
 // A refusal that has nothing to do with one of the runs is not tried again for each of them.
 TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
     const auto store = open();
