@@ -165,6 +165,7 @@ void pg_log_row::append(const pg_log_row& next) {
 pg_statement
 insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known) {
     std::vector<pg_text> names;
+    names.reserve(known.size());
     for (const std::string& name : known) {
         names.push_back({name});
     }

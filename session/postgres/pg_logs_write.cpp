@@ -198,6 +198,7 @@ asio::awaitable<void> pg_logs::look_for_losses(std::string connection) {
     }
     if (!durable.empty()) {
         std::vector<std::int64_t> runs;
+        runs.reserve(durable.size());
         for (const auto& [run, sequence] : durable) {
             runs.push_back(run);
         }

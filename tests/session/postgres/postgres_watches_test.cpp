@@ -24,6 +24,12 @@ protected:
         }
         return is_true();
     }
+    std::ptrdiff_t lines(const std::string& wanted) {
+        const auto all = log_.lines();
+        return std::ranges::count_if(all, [&](const std::string& line) {
+            return line.find(wanted) != std::string::npos;
+        });
+    }
 };
 
 TEST_F(PostgresFollowers, NoRowIsWrittenWithoutANumber) {
@@ -85,12 +91,6 @@ TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
 }
 
 TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
-    const auto lines = [&](const std::string& wanted) {
-        const auto all = log_.lines();
-        return std::ranges::count_if(all, [&](const std::string& line) {
-            return line.find(wanted) != std::string::npos;
-        });
-    };
     postgres_settings given = settings();
     given.listen_url = through().url;
     given.password = "secret";
@@ -102,6 +102,16 @@ TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
     proxy_->set(cutting_proxy::cut::never, 0);
     EXPECT_TRUE(happens([&] { return lines("are heard again") == 1; }));
     EXPECT_EQ(lines("secret"), 0);
+}
+
+TEST_F(PostgresFollowers, ThatNothingIsHeardIsSaid) {
+    const auto hearing = open();
+    postgres_settings given = settings();
+    given.listen_url = test::postgres_server(); // Another database.
+    const auto deaf = make_postgres_store(given);
+    EXPECT_TRUE(happens([&] { return lines("no notification of the database is heard") > 0; }));
+    std::this_thread::sleep_for(500ms);
+    EXPECT_EQ(lines("no notification of the database is heard"), 1) << "the other one hears";
 }
 
 } // namespace
