@@ -31,6 +31,29 @@ std::size_t cost_of(const failed_attempt& attempt) noexcept {
     return attempt.body.size() + without_body;
 }
 
+// With a mark: nothing in their rows tells whether they are there.
+asio::awaitable<bool> insert_in(pg_transaction& in, const std::vector<failed_attempt>& batch) {
+    (void)co_await in.read({});
+    std::vector<std::int64_t> runs;
+    std::vector<std::int64_t> times;
+    std::vector<std::string_view> models;
+    std::vector<std::int64_t> statuses;
+    std::vector<std::string_view> requests;
+    std::vector<std::string_view> bodies;
+    for (const failed_attempt& each : batch) {
+        runs.push_back(each.run_number);
+        times.push_back(each.at);
+        models.emplace_back(each.model);
+        statuses.push_back(each.status);
+        requests.emplace_back(each.request_id);
+        bodies.emplace_back(each.body);
+    }
+    pg_batch statements;
+    statements.emplace_back(insert_attempts, runs, times, models, statuses, requests, bodies);
+    co_await in.commit(std::move(statements));
+    co_return true;
+}
+
 } // namespace
 
 pg_attempts::pg_attempts(pg_shared& shared) : shared_(shared), timer_(shared.context) {}
@@ -92,26 +115,9 @@ asio::awaitable<void> pg_attempts::write() {
 asio::awaitable<void> pg_attempts::write_batch(std::vector<failed_attempt> batch) {
     std::string reason;
     try {
-        (void)co_await write_at_once(shared_, {}, [&batch] {
-            std::vector<std::int64_t> runs;
-            std::vector<std::int64_t> times;
-            std::vector<std::string_view> models;
-            std::vector<std::int64_t> statuses;
-            std::vector<std::string_view> requests;
-            std::vector<std::string_view> bodies;
-            for (const failed_attempt& each : batch) {
-                runs.push_back(each.run_number);
-                times.push_back(each.at);
-                models.emplace_back(each.model);
-                statuses.push_back(each.status);
-                requests.emplace_back(each.request_id);
-                bodies.emplace_back(each.body);
-            }
-            pg_batch statements;
-            statements.emplace_back(
-                insert_attempts, runs, times, models, statuses, requests, bodies
-            );
-            return statements;
+        (void
+        )co_await transact<bool>(shared_.pool, shared_.patience, {}, [&batch](pg_transaction& in) {
+            return insert_in(in, batch);
         });
     } catch (const std::exception& error) {
         reason = error.what();

@@ -5,6 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -39,10 +40,12 @@ constexpr const char* set_documents =
     "state = coalesce(excluded.state, d.state), "
     "offered_tools = coalesce(excluded.offered_tools, d.offered_tools), "
     "context = coalesce(excluded.context, d.context)";
-constexpr const char* insert_messages =
-    "INSERT INTO agui.messages (thread, number, parent, run_id, created_at, message) "
-    "SELECT $1, $2 + n - 1, parent, run_id, created_at, message "
-    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS m(parent, run_id, created_at, message, n)";
+#define AGUI_PG_ADD_MESSAGES                                                                       \
+    "INSERT INTO agui.messages (thread, number, parent, run_id, created_at, message) "             \
+    "SELECT $1, $2 + n - 1, parent, run_id, created_at, message "                                  \
+    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS m(parent, run_id, created_at, message, n)"
+constexpr const char* insert_messages = AGUI_PG_ADD_MESSAGES;
+constexpr const char* insert_missing_messages = AGUI_PG_ADD_MESSAGES " ON CONFLICT DO NOTHING";
 constexpr const char* set_branches =
     "INSERT INTO agui.branches (thread, number, tip, updated_at) "
     "SELECT $1, * FROM unnest($2, $3, $4) ON CONFLICT (thread, number) DO UPDATE SET "
@@ -55,10 +58,12 @@ constexpr const char* set_calls =
     "AS c(call_id, name, run_id, owner, status, made_in, n) ORDER BY n "
     "ON CONFLICT (thread, call_id) DO UPDATE SET name = excluded.name, run_id = excluded.run_id, "
     "owner = excluded.owner, status = excluded.status, made_in = excluded.made_in";
-constexpr const char* insert_events =
-    "INSERT INTO agui.session_events (thread, sequence, type, run_id, timestamp, data) "
-    "SELECT $1, $2 + n, type, run_id, timestamp, data "
-    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS e(type, run_id, timestamp, data, n)";
+#define AGUI_PG_ADD_EVENTS                                                                         \
+    "INSERT INTO agui.session_events (thread, sequence, type, run_id, timestamp, data) "           \
+    "SELECT $1, $2 + n, type, run_id, timestamp, data "                                            \
+    "FROM unnest($3, $4, $5, $6) WITH ORDINALITY AS e(type, run_id, timestamp, data, n)"
+constexpr const char* insert_events = AGUI_PG_ADD_EVENTS;
+constexpr const char* insert_missing_events = AGUI_PG_ADD_EVENTS " ON CONFLICT DO NOTHING";
 
 template <class Json>
 std::optional<std::string> serialized(const std::optional<Json>& value) {
@@ -129,16 +134,57 @@ void pg_change::create(
         change_.events.size(), message_bytes_ + sizes.total(), sizes.state, sizes.offered_tools,
         sizes.context, version
     );
-    add_rows(to, {.thread = thread, .size = {}, .version = version, .documents = {}});
+    add_rows(
+        to, {.thread = thread, .size = {}, .version = version, .documents = {}}, rows::are_new
+    );
 }
 
 void pg_change::apply(
     pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at
 ) const {
+    apply_rows(to, at, last_run_at, rows::are_new);
+}
+
+void pg_change::apply_again(pg_batch& to, pg_thread_position before, const pg_thread_position& now)
+    const {
+    before.version = now.version;
+    apply_rows(to, before, std::nullopt, rows::may_be_there);
+}
+
+bool pg_change::repeats(
+    const pg_change& earlier, const pg_thread_position& before, const pg_thread_position& now
+) const {
+    const changes& first = earlier.change_;
+    if (first.messages.empty() || now.thread != before.thread ||
+        now.size != size_after(before.size, first) ||
+        now.event_count != before.event_count + first.events.size()) {
+        return false;
+    }
+    const auto is_same_message = [](const stored_message& one, const stored_message& other) {
+        return one.parent == other.parent && one.run_id == other.run_id &&
+               one.message.id == other.message.id;
+    };
+    const auto is_same_event = [](const session_event& one, const session_event& other) {
+        return one.type == other.type && one.run_id == other.run_id && one.data == other.data;
+    };
+    return change_.messages.size() >= first.messages.size() &&
+           change_.events.size() >= first.events.size() &&
+           std::equal(
+               first.messages.begin(), first.messages.end(), change_.messages.begin(),
+               is_same_message
+           ) &&
+           std::equal(
+               first.events.begin(), first.events.end(), change_.events.begin(), is_same_event
+           );
+}
+
+void pg_change::apply_rows(
+    pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at, rows which
+) const {
     check_change(at.size, change_);
     const thread_size size = size_after(at.size, change_);
     const document_sizes sizes = sizes_after(at.documents);
-    add_rows(to, at);
+    add_rows(to, at, which);
     const std::optional<unix_ms> updated_at =
         change_.at == 0 ? std::nullopt : std::optional(change_.at);
     to.emplace_back(
@@ -150,7 +196,7 @@ void pg_change::apply(
     );
 }
 
-void pg_change::add_rows(pg_batch& to, const pg_thread_position& at) const {
+void pg_change::add_rows(pg_batch& to, const pg_thread_position& at, rows which) const {
     if (!messages_.empty()) {
         std::vector<std::int64_t> parents;
         std::vector<std::string_view> run_ids;
@@ -161,12 +207,13 @@ void pg_change::add_rows(pg_batch& to, const pg_thread_position& at) const {
             times.push_back(added.created_at);
         }
         to.emplace_back(
-            insert_messages, at.thread, at.size.messages, parents, run_ids, times, messages_
+            which == rows::are_new ? insert_messages : insert_missing_messages, at.thread,
+            at.size.messages, parents, run_ids, times, messages_
         );
     }
     add_branches(to, at.thread);
     add_calls(to, at.thread);
-    add_events(to, at);
+    add_events(to, at, which);
     if (documents_.state || documents_.offered_tools || documents_.context) {
         to.emplace_back(
             set_documents, at.thread, documents_.state, documents_.offered_tools, documents_.context
@@ -226,7 +273,7 @@ void pg_change::add_calls(pg_batch& to, std::int64_t thread) const {
     to.emplace_back(set_calls, thread, ids, names, run_ids, owners, statuses, made_in);
 }
 
-void pg_change::add_events(pg_batch& to, const pg_thread_position& at) const {
+void pg_change::add_events(pg_batch& to, const pg_thread_position& at, rows which) const {
     if (events_.empty()) {
         return;
     }
@@ -238,7 +285,10 @@ void pg_change::add_events(pg_batch& to, const pg_thread_position& at) const {
         run_ids.emplace_back(event.run_id);
         times.push_back(event.timestamp);
     }
-    to.emplace_back(insert_events, at.thread, at.event_count, types, run_ids, times, events_);
+    to.emplace_back(
+        which == rows::are_new ? insert_events : insert_missing_events, at.thread, at.event_count,
+        types, run_ids, times, events_
+    );
 }
 
 } // namespace agui::session

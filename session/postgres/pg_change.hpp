@@ -39,6 +39,13 @@ public:
     /// fit it (check_change).
     void
     apply(pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at) const;
+    /// `earlier` was made for the thread at `before`, has led it to where it is `now`, and all its
+    /// messages and events are the first of this change.
+    [[nodiscard]] bool repeats(
+        const pg_change& earlier, const pg_thread_position& before, const pg_thread_position& now
+    ) const;
+    /// If it repeats one: as apply(), but what is there is not added once more.
+    void apply_again(pg_batch& to, pg_thread_position before, const pg_thread_position& now) const;
     /// The statements for a new thread, whose number is `thread`.
     void create(
         pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,
@@ -52,10 +59,14 @@ private:
         std::optional<std::string> context;
     };
 
-    void add_rows(pg_batch& to, const pg_thread_position& at) const;
+    enum class rows { are_new, may_be_there };
+    void apply_rows(
+        pg_batch& to, const pg_thread_position& at, std::optional<unix_ms> last_run_at, rows which
+    ) const;
+    void add_rows(pg_batch& to, const pg_thread_position& at, rows which) const;
     void add_branches(pg_batch& to, std::int64_t thread) const;
     void add_calls(pg_batch& to, std::int64_t thread) const;
-    void add_events(pg_batch& to, const pg_thread_position& at) const;
+    void add_events(pg_batch& to, const pg_thread_position& at, rows which) const;
     [[nodiscard]] document_sizes sizes_after(document_sizes sizes) const;
 
     changes change_;

@@ -28,9 +28,10 @@ constexpr auto time_between_questions = 10s;
 } // namespace
 
 pg_listener::pg_listener(
-    const asio::any_io_executor& executor, const pg_target& target, receiver& told
+    const asio::any_io_executor& executor, const pg_target& target, receiver& told,
+    agui::logger& log
 )
-    : target_(target), told_(told), timer_(executor) {}
+    : target_(target), told_(told), log_(log), timer_(executor) {}
 
 asio::awaitable<void> pg_listener::run() {
     auto next_pause = std::chrono::milliseconds(first_pause);
@@ -38,8 +39,9 @@ asio::awaitable<void> pg_listener::run() {
         const auto begun = clock::now();
         try {
             co_await listen();
-        } catch (const pg_error&) {
-            connection_ = nullptr; // Whoever calls the store learns why.
+        } catch (const pg_error& error) {
+            connection_ = nullptr;
+            note_loss(error.what());
         }
         if (is_closed_) {
             co_return;
@@ -49,6 +51,24 @@ asio::awaitable<void> pg_listener::run() {
                          : std::min(next_pause * 2, std::chrono::milliseconds(longest_pause));
         timer_.expires_after(next_pause);
         co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+// The store may be usable by its other connections, so that nothing else would say it.
+void pg_listener::note_loss(std::string_view reason) {
+    if (!is_closed_ && !std::exchange(is_deaf_, true)) {
+        log_.log(
+            log_level::warning,
+            "other gateways are not heard, nor their stop requests: session.listen must lead to "
+            "the server",
+            {{"reason", reason}}
+        );
+    }
+}
+
+void pg_listener::note_success() {
+    if (std::exchange(is_deaf_, false)) {
+        log_.log(log_level::info, "other gateways are heard again");
     }
 }
 
@@ -71,6 +91,7 @@ asio::awaitable<void> pg_listener::listen() {
                 batch.push_back(pg_statement::once("LISTEN " + channel));
             }
             (void)co_await connection->execute(std::move(batch), clock::now() + answer_time_max);
+            note_success();
             told_.on_listening();
         }
         const auto heard =

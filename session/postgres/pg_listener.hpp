@@ -3,12 +3,15 @@
 #include "session/postgres/pg_connection.hpp"
 #include "session/postgres/pg_target.hpp"
 
+#include "session/base/log.hpp"
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::session {
@@ -27,7 +30,8 @@ public:
 
     /// The arguments must outlive this.
     pg_listener(
-        const boost::asio::any_io_executor& executor, const pg_target& target, receiver& told
+        const boost::asio::any_io_executor& executor, const pg_target& target, receiver& told,
+        agui::logger& log
     );
 
     /// Listens until close(). To be called once.
@@ -38,13 +42,17 @@ public:
 
 private:
     boost::asio::awaitable<void> listen();
+    void note_loss(std::string_view reason);
+    void note_success();
 
     const pg_target& target_;
     receiver& told_;
+    agui::logger& log_;
     boost::asio::steady_timer timer_;
     std::vector<std::string> channels_;
     bool has_new_channels_ = false;
     bool is_closed_ = false;
+    bool is_deaf_ = false;                ///< And the log says so.
     pg_connection* connection_ = nullptr; ///< While there is one.
 };
 

@@ -11,9 +11,15 @@ namespace agui::session {
 
 namespace {
 
+#define AGUI_PG_ADD_ROWS                                                                           \
+    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
+    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6)"
+constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
+#define AGUI_PG_CONNECTION                                                                         \
+    "(pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()))"
 constexpr const char* insert_rows =
-    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+    AGUI_PG_ADD_ROWS " WHERE " AGUI_PG_CONNECTION " = ANY($7) ON CONFLICT DO NOTHING";
+constexpr const char* connection = "SELECT " AGUI_PG_CONNECTION;
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
 // From the row that has the next entry, to the one that has the last that is wanted.
@@ -25,6 +31,9 @@ constexpr const char* rows_of_log =
 constexpr const char* end_of_log =
     "SELECT coalesce((SELECT last_sequence FROM agui.log_rows WHERE run = $1 "
     "ORDER BY first_sequence DESC LIMIT 1), 0)";
+constexpr const char* ends_of_logs =
+    "SELECT r.run, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.run "
+    "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM unnest($1) AS r(run)";
 constexpr const char* tell_watchers =
     "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
     "WHERE w.run = ANY($1)";
@@ -108,6 +117,27 @@ bool decode(
     return true;
 }
 
+template <class... More>
+pg_statement
+statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const More&... more) {
+    std::vector<std::int64_t> runs;
+    std::vector<std::int64_t> firsts;
+    std::vector<std::int64_t> lasts;
+    std::vector<std::string_view> events;
+    std::vector<std::string_view> lengths;
+    std::vector<std::string_view> variants;
+    for (const pg_log_row* const each : rows) {
+        const pg_log_row& row = *each;
+        runs.push_back(row.run);
+        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
+        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
+        events.emplace_back(row.events);
+        lengths.emplace_back(row.lengths);
+        variants.emplace_back(row.variants);
+    }
+    return pg_statement(text, runs, firsts, lasts, events, lengths, variants, more...);
+}
+
 } // namespace
 
 void pg_log_row::append(const log_slice& slice) {
@@ -132,23 +162,20 @@ void pg_log_row::append(const pg_log_row& next) {
     last_sequence = next.last_sequence;
 }
 
-pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows) {
-    std::vector<std::int64_t> runs;
-    std::vector<std::int64_t> firsts;
-    std::vector<std::int64_t> lasts;
-    std::vector<std::string_view> events;
-    std::vector<std::string_view> lengths;
-    std::vector<std::string_view> variants;
-    for (const pg_log_row* const each : rows) {
-        const pg_log_row& row = *each;
-        runs.push_back(row.run);
-        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
-        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
-        events.emplace_back(row.events);
-        lengths.emplace_back(row.lengths);
-        variants.emplace_back(row.variants);
+pg_statement
+insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known) {
+    std::vector<pg_text> names;
+    names.reserve(known.size());
+    for (const std::string& name : known) {
+        names.push_back({name});
     }
-    return pg_statement(insert_rows, runs, firsts, lasts, events, lengths, variants);
+    return statement_of(insert_rows, rows, names);
+}
+
+pg_statement select_connection() { return pg_statement(connection); }
+
+pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
+    return statement_of(add_rows, rows);
 }
 
 pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {
@@ -184,6 +211,10 @@ read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t l
 }
 
 pg_statement select_log_end(std::int64_t run) { return pg_statement(end_of_log, run); }
+
+pg_statement select_log_ends(const std::vector<std::int64_t>& runs) {
+    return pg_statement(ends_of_logs, runs);
+}
 
 pg_statement notify_watchers(const std::vector<std::int64_t>& runs) {
     return pg_statement(tell_watchers, runs);

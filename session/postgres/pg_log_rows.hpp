@@ -5,6 +5,7 @@
 #include "session/store/store.hpp"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,15 @@ struct pg_log_row {
     void append(const pg_log_row& next);
 };
 
-/// Does nothing for rows that are there: after a lost connection they are written again.
-[[nodiscard]] pg_statement insert_log_rows(const std::vector<const pg_log_row*>& rows);
+/// Does nothing for rows that are there (after a lost connection they are written again), and
+/// nothing at all on a connection that is not one of `known`: select_connection() says which it is.
+[[nodiscard]] pg_statement
+insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known);
+/// One row: a name that no other connection to a server has, nor one after its restart.
+[[nodiscard]] pg_statement select_connection();
+/// For a transaction that is not carried out twice. Fails if one is there: another that was given
+/// up has ended late.
+[[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);
 
 /// Two results: whether the log can be read, and its rows.
 [[nodiscard]] pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit);
@@ -42,6 +50,8 @@ read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t l
 
 /// One row: the sequence of the run's last entry; 0: it has none.
 [[nodiscard]] pg_statement select_log_end(std::int64_t run);
+/// The same for each of them, after its number.
+[[nodiscard]] pg_statement select_log_ends(const std::vector<std::int64_t>& runs);
 
 /// Tells the processes that watch one of the runs.
 [[nodiscard]] pg_statement notify_watchers(const std::vector<std::int64_t>& runs);

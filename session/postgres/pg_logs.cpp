@@ -1,7 +1,5 @@
 #include "session/postgres/pg_logs.hpp"
 
-#include "session/postgres/pg_error.hpp"
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,15 +13,6 @@ namespace agui::session {
 namespace asio = boost::asio;
 
 namespace {
-
-using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
-
-// Entries of many runs gather for a transaction: with a fast disk there would be one for each token
-// otherwise. A reader does not notice it.
-constexpr auto between_batches = 2ms;
-// Of one transaction; a run that has said more is written whole.
-constexpr std::size_t batch_bytes_max = 4U << 20U;
 
 void add_observer(
     std::vector<pg_logs::waiting>& to, std::uint64_t sequence,
@@ -96,14 +85,32 @@ void pg_logs::wake_writer() {
     }
 }
 
-void pg_logs::open(std::int64_t run, std::uint64_t end) {
+void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
     const std::lock_guard lock(mutex_);
+    if (runs_.size() >= forget_at_) {
+        forget_lost();
+        forget_at_ = std::max(forget_at_, 2 * runs_.size());
+    }
     const auto [place, is_new] = runs_.try_emplace(run);
     run_log& log = place->second;
+    log.held = held;
     if (is_new || log.has_failed) {
         log.end = log.durable = end;
         log.has_failed = log.may_be_there = false;
     }
+}
+
+// Nobody closes a run that others have ended. With mutex_ locked.
+void pg_logs::forget_lost() {
+    std::erase_if(runs_, [](const auto& one) {
+        const run_log& log = one.second;
+        return log.held && !log.held->is_held() && !log.is_busy && log.pending.empty();
+    });
+}
+
+std::size_t pg_logs::size() const {
+    const std::lock_guard lock(mutex_);
+    return runs_.size();
 }
 
 void pg_logs::close(std::int64_t run) {
@@ -167,10 +174,15 @@ asio::awaitable<pg_logs::taken> pg_logs::take(std::int64_t run, std::uint64_t la
     }
 }
 
-void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable) {
+void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable) {
     if (!entries.is_known) {
         return;
     }
+    if (of_commit == outcome::unknown) {
+        fail(entries, true);
+        return;
+    }
+    const bool is_committed = of_commit == outcome::committed;
     std::vector<waiting> lost;
     {
         const std::lock_guard lock(mutex_);
@@ -179,30 +191,9 @@ void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable)
             run_log& log = found->second;
             log.is_busy = false;
             if (is_committed) {
-                log.durable = std::max(log.durable, durable);
-                log.end = std::max(log.end, durable);
-                if (entries.has_failed && durable != 0) {
-                    // The commit has looked where the log ends, and gone on there.
-                    log.durable = log.end = durable;
-                    log.has_failed = log.may_be_there = false;
-                }
+                note_durable(log, entries, durable);
             } else if (!log.has_failed) {
-                // What came meanwhile followed entries that are not there, unless there were none.
-                const bool has_gap =
-                    !log.pending.empty() && log.pending.first_sequence != entries.end + 1;
-                if (has_gap) {
-                    lost = std::exchange(log.observers, {});
-                    log.pending = {};
-                }
-                if (!log.pending.empty() && !entries.row.empty()) {
-                    entries.row.append(log.pending);
-                    log.pending = std::move(entries.row);
-                } else if (log.pending.empty()) {
-                    log.pending = std::move(entries.row);
-                    log.end = entries.end;
-                }
-                std::ranges::move(log.observers, std::back_inserter(entries.observers));
-                log.observers = std::exchange(entries.observers, {});
+                lost = put_back(log, entries);
             }
             if (!log.pending.empty()) {
                 make_due(entries.run, log);
@@ -220,6 +211,37 @@ void pg_logs::give_back(taken entries, bool is_committed, std::uint64_t durable)
         }
     }
     wake_waiters();
+}
+
+// With mutex_ locked, as the next one.
+void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t durable) {
+    log.durable = std::max(log.durable, durable);
+    log.end = std::max(log.end, durable);
+    if (entries.has_failed && durable != 0) {
+        // The commit has looked where the log ends, and gone on there.
+        log.durable = log.end = durable;
+        log.has_failed = log.may_be_there = false;
+    }
+}
+
+// Returns whose entries are lost.
+std::vector<pg_logs::waiting> pg_logs::put_back(run_log& log, taken& entries) {
+    std::vector<waiting> lost;
+    // What came meanwhile followed entries that are not there, unless there were none.
+    if (!log.pending.empty() && log.pending.first_sequence != entries.end + 1) {
+        lost = std::exchange(log.observers, {});
+        log.pending = {};
+    }
+    if (!log.pending.empty() && !entries.row.empty()) {
+        entries.row.append(log.pending);
+        log.pending = std::move(entries.row);
+    } else if (log.pending.empty()) {
+        log.pending = std::move(entries.row);
+        log.end = entries.end;
+    }
+    std::ranges::move(log.observers, std::back_inserter(entries.observers));
+    log.observers = std::exchange(entries.observers, {});
+    return lost;
 }
 
 asio::awaitable<void> pg_logs::flush(std::int64_t run) {
@@ -258,158 +280,6 @@ void pg_logs::wake_waiters() {
     for (asio::steady_timer* const each : waiters_) {
         each->cancel();
     }
-}
-
-// While it writes or pauses, nobody wakes it: it looks for more by itself.
-asio::awaitable<void> pg_logs::write() {
-    for (;;) {
-        const auto begun = clock::now();
-        batch next = collect();
-        if (!next.empty()) {
-            co_await write_batch(std::move(next));
-            writer_timer_.expires_at(begun + between_batches);
-        } else {
-            const std::lock_guard lock(mutex_);
-            if (!due_.empty()) {
-                continue;
-            }
-            if (is_finished_) {
-                co_return;
-            }
-            writer_is_told_ = false;
-            writer_timer_.expires_at(clock::time_point::max());
-        }
-        co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
-}
-
-pg_logs::batch pg_logs::collect() {
-    batch next;
-    std::size_t bytes = 0;
-    std::size_t count = 0;
-    const std::lock_guard lock(mutex_);
-    for (; count < due_.size() && bytes < batch_bytes_max; ++count) {
-        const auto found = runs_.find(due_[count]);
-        if (found == runs_.end()) {
-            continue;
-        }
-        run_log& log = found->second;
-        log.is_due = false;
-        if (log.is_busy || log.pending.empty()) {
-            continue; // give_back() makes it due again.
-        }
-        log.is_busy = true;
-        taken& entries = next.emplace_back();
-        entries.run = found->first;
-        entries.is_known = true;
-        entries.end = log.end;
-        entries.row = std::exchange(log.pending, {});
-        entries.observers = std::exchange(log.observers, {});
-        bytes += entries.row.bytes();
-    }
-    due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(count));
-    return next;
-}
-
-asio::awaitable<void> pg_logs::write_batch(batch entries) {
-    std::exception_ptr failed = co_await try_write(entries);
-    if (failed && entries.size() > 1) {
-        bool is_refused = false;
-        try {
-            std::rethrow_exception(failed);
-        } catch (const pg_error& error) {
-            is_refused = !error.is_connection_lost() && !error.is_fenced();
-        } catch (const std::exception&) {
-            is_refused = false;
-        }
-        if (is_refused) { // Because of one of them, perhaps.
-            for (taken& each : entries) {
-                batch alone;
-                alone.push_back(std::move(each));
-                co_await write_batch(std::move(alone));
-            }
-            co_return;
-        }
-    }
-    if (!failed) {
-        for (taken& each : entries) {
-            settle(each);
-        }
-        co_return;
-    }
-    bool may_be_there = true;
-    try {
-        std::rethrow_exception(failed);
-    } catch (const pg_error& error) {
-        may_be_there = error.is_connection_lost();
-        shared_.log.log(
-            log_level::error, "entries of runs could not be stored", {{"reason", error.what()}}
-        );
-        if (error.is_fenced()) {
-            gateway_.lose(gateway_.id());
-        }
-    } catch (const std::exception& error) {
-        shared_.log.log(
-            log_level::error, "entries of runs could not be stored", {{"reason", error.what()}}
-        );
-    }
-    for (taken& each : entries) {
-        fail(each, may_be_there);
-    }
-}
-
-asio::awaitable<std::exception_ptr> pg_logs::try_write(const batch& entries) {
-    const std::int64_t gateway = gateway_.id();
-    try {
-        if (gateway == 0) {
-            throw pg_error("AG001", "the gateway has lost its leases", pg_error::effect::refused);
-        }
-        (void)co_await write_at_once(
-            shared_, {.gateway = gateway, .relaxed = relaxed_},
-            [this, &entries] {
-                std::vector<std::int64_t> runs;
-                std::vector<const pg_log_row*> rows;
-                for (const taken& each : entries) {
-                    runs.push_back(each.run);
-                    rows.push_back(&each.row);
-                }
-                pg_batch statements;
-                statements.push_back(insert_log_rows(rows));
-                notify_(runs, statements);
-                return statements;
-            }
-        );
-    } catch (const std::exception&) {
-        co_return std::current_exception();
-    }
-    co_return nullptr;
-}
-
-void pg_logs::settle(taken& entries) {
-    const std::uint64_t durable = entries.row.last_sequence;
-    give_back(std::move(entries), true, durable);
-}
-
-void pg_logs::fail(taken& entries, bool may_be_there) {
-    std::vector<waiting> lost = std::move(entries.observers);
-    {
-        const std::lock_guard lock(mutex_);
-        const auto found = runs_.find(entries.run);
-        if (found != runs_.end()) {
-            run_log& log = found->second;
-            log.is_busy = false;
-            std::ranges::move(log.observers, std::back_inserter(lost));
-            log.observers.clear();
-            log.pending = {};
-            log.end = log.durable;
-            log.has_failed = true;
-            log.may_be_there = log.may_be_there || may_be_there;
-        }
-    }
-    for (const waiting& each : lost) {
-        each.observer->on_failed();
-    }
-    wake_waiters();
 }
 
 void pg_logs::finish() {

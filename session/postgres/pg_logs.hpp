@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -38,8 +40,9 @@ public:
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     );
 
-    /// The run has begun, or goes on after its entry `end`.
-    void open(std::int64_t run, std::uint64_t end);
+    /// The run has begun, or goes on after its entry `end`. It is open until close(), or as long as
+    /// `held` (if it is not null) is worth anything.
+    void open(std::int64_t run, std::uint64_t end, const lease_ptr& held);
     /// The run has ended, or is no longer this process's.
     void close(std::int64_t run);
     /// The gateway has lost its leases: what is not written is lost.
@@ -62,8 +65,13 @@ public:
     /// `last` (if not 0) is that of a slice that the commit writes besides, and which goes on after
     /// `end`: later entries follow it.
     [[nodiscard]] boost::asio::awaitable<taken> take(std::int64_t run, std::uint64_t last);
-    /// They were committed, up to `durable`, or not, and are still to be written.
-    void give_back(taken entries, bool is_committed, std::uint64_t durable);
+    enum class outcome {
+        committed,
+        refused, ///< They are still to be written.
+        unknown  ///< They may be there: they count as lost until a commit has looked.
+    };
+    /// `durable`: up to where they were committed, with the slice that the commit wrote besides.
+    void give_back(taken entries, outcome of_commit, std::uint64_t durable);
 
     /// Waits until what was appended before, of one run or of all (0), is durable or lost.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::int64_t run);
@@ -71,6 +79,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> write();
     /// No more entries are accepted.
     void finish();
+    /// How many runs it knows: open ones, and for a while some that were lost.
+    [[nodiscard]] std::size_t size() const;
 
 private:
     struct run_log {
@@ -80,6 +90,7 @@ private:
         bool may_be_there = false; ///< What has failed may nevertheless have been written.
         bool is_busy = false;      ///< Somebody writes its entries.
         bool is_due = false;       ///< It is in `due_`.
+        lease_ptr held;            ///< May be null.
         pg_log_row pending;
         std::vector<waiting> observers;
     };
@@ -87,10 +98,17 @@ private:
 
     [[nodiscard]] batch collect();
     boost::asio::awaitable<void> write_batch(batch entries);
-    boost::asio::awaitable<std::exception_ptr> try_write(const batch& entries);
+    boost::asio::awaitable<std::exception_ptr> try_write(batch& entries, std::int64_t gateway);
+    boost::asio::awaitable<std::string> write_rows(const batch& entries, std::int64_t gateway);
+    boost::asio::awaitable<void> look_for_losses(std::string connection);
+    void lose_after(std::int64_t run, std::uint64_t end);
+    void drop_failed(batch& entries);
+    static void note_durable(run_log& log, const taken& entries, std::uint64_t durable);
+    [[nodiscard]] static std::vector<waiting> put_back(run_log& log, taken& entries);
     void settle(taken& entries);
     void fail(taken& entries, bool may_be_there);
     void make_due(std::int64_t run, run_log& log);
+    void forget_lost();
     void wake_writer();
     void wake_waiters();
     boost::asio::awaitable<void> wait_for_change();
@@ -99,13 +117,17 @@ private:
     pg_gateway& gateway_;
     const bool relaxed_;
     const add_notifications notify_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
     std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.
+    std::size_t forget_at_ = 64;                     ///< So many runs that some may be lost.
     bool writer_is_told_ = false;
     bool is_finished_ = false;
     boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.
     std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().
+    /// Connections since whose begin the server has lost nothing that it had acknowledged: a crash,
+    /// or a standby that takes over, ends all connections.
+    std::set<std::string> known_connections_;
 };
 
 } // namespace agui::session

@@ -116,7 +116,16 @@ constexpr const char* version_1[] = {
     "END IF; END LOOP; END $$",
 };
 
-constexpr pg_migration all_migrations[] = {{version_1, false}};
+// For what upkeep looks for again and again among all runs that have a log.
+constexpr const char* version_2[] = {
+    "CREATE INDEX runs_to_join ON agui.runs (ended_at) "
+    "WHERE status <> 'active' AND log <> 'dropped' AND log_bytes IS NULL",
+    "DROP INDEX agui.runs_with_log",
+    "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes, number) "
+    "WHERE status <> 'active' AND log <> 'dropped'",
+};
+
+constexpr pg_migration all_migrations[] = {{version_1, false}, {version_2, false}};
 
 // From the tables: to_regclass() may answer as it was when the transaction began.
 constexpr const char* is_there =

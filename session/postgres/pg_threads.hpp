@@ -12,6 +12,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -68,13 +69,22 @@ private:
 
     boost::asio::awaitable<result<begun_run>> begin_in(pg_transaction& in, const beginning& what);
     boost::asio::awaitable<result<void>>
-    commit_with(std::shared_ptr<const committing> what, const pg_logs::taken& entries);
+    commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
     /// `found` is the row of pg_leases::select_lease(); without one, loses the lease.
     bool is_still_held(const lease_ptr& held, const pg_rows& found);
+    void note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log);
+    void add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const;
+
+    /// A commit of which nobody could say whether it took effect. Its run may repeat it.
+    struct unsure_commit {
+        std::shared_ptr<const committing> what;
+        pg_thread_position before;
+    };
 
     parts parts_;
+    std::map<lease_ptr, unsure_commit> unsure_;
 };
 
 /// Requests in the queue: their rows, and what these are, without messages that cannot be read.

@@ -1,6 +1,7 @@
 #include "session/postgres/pg_upkeep.hpp"
 
 #include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_upkeep_steps.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,7 +19,6 @@ using namespace std::chrono_literals;
 constexpr std::int64_t days_ahead = 7;
 // Long before the days ahead are over.
 constexpr auto between_looks = 12h;
-constexpr std::int64_t runs_at_once = 256;
 constexpr std::int64_t rows_at_once = 5000;
 // Failed attempts have this part of what logs may take, in addition: a broken model server must not
 // displace the logs.
@@ -47,34 +47,12 @@ constexpr const char* left_to_join =
     "SELECT number FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' "
     "AND log_bytes IS NULL ORDER BY ended_at LIMIT $1";
 
-// Materialized: a name of another table must not be read as a number.
-constexpr const char* partitions =
-    "WITH p AS MATERIALIZED (SELECT c.relname::text AS name FROM pg_inherits i "
-    "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'agui.log_rows'::regclass) "
-    "SELECT substr(name, 10)::bigint FROM p WHERE substr(name, 10)::bigint < $1 ORDER BY 1";
-// Empty: every run that began on that day has ended, and before that time.
-constexpr const char* needed_of_day =
-    "SELECT number FROM agui.runs WHERE number >= $1 << 40 AND number < ($1 + 1) << 40 "
-    "AND (status = 'active' OR ended_at >= $2) LIMIT 1";
-constexpr const char* mark_day =
-    "UPDATE agui.runs SET log = 'dropped' WHERE number >= $1 << 40 AND number < ($1 + 1) << 40 "
-    "AND log <> 'dropped'";
-constexpr const char* older_runs =
-    "SELECT number FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' AND ended_at < $1 "
-    "ORDER BY ended_at LIMIT $2";
-constexpr const char* bytes_of_logs = "SELECT coalesce(sum(log_bytes), 0)::bigint FROM agui.runs "
-                                      "WHERE status <> 'active' AND log <> 'dropped'";
-constexpr const char* oldest_runs =
-    "SELECT number, coalesce(log_bytes, 0) FROM agui.runs "
-    "WHERE status <> 'active' AND log <> 'dropped' ORDER BY ended_at LIMIT $1";
 // Nobody asks for a mark that is so old.
 constexpr const char* erase_marks =
     "DELETE FROM agui.commit_marks WHERE at < now() - interval '1 day' RETURNING 1";
-constexpr const char* mark_runs =
-    "UPDATE agui.runs SET log = 'dropped' WHERE number = ANY($1) AND status <> 'active'";
-constexpr const char* erase_rows =
-    "DELETE FROM agui.log_rows l USING agui.runs r WHERE l.run = ANY($1) AND r.number = l.run "
-    "AND r.log = 'dropped'";
+constexpr const char* erase_watches =
+    "DELETE FROM agui.run_watches w "
+    "WHERE NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = w.gateway)";
 constexpr const char* older_attempts =
     "DELETE FROM agui.failed_attempts WHERE number IN "
     "(SELECT number FROM agui.failed_attempts WHERE at < $1 ORDER BY at, number LIMIT $2)";
@@ -103,42 +81,6 @@ constexpr const char* erase_rest[] = {
     "DELETE FROM agui.thread_documents WHERE thread = $1",
     "DELETE FROM agui.removed_threads WHERE thread = $1",
 };
-
-template <class... Args>
-asio::awaitable<pg_rows> write_one(pg_shared& shared, const char* text, Args... args) {
-    const auto results = co_await write_at_once(shared, {}, [=] {
-        pg_batch batch;
-        batch.emplace_back(text, args...);
-        return batch;
-    });
-    co_return results.at(0);
-}
-
-std::vector<std::int64_t> numbers_of(const pg_rows& rows) {
-    std::vector<std::int64_t> numbers;
-    numbers.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        numbers.push_back(rows.integer(i, 0));
-    }
-    return numbers;
-}
-
-std::int64_t day_of(unix_ms time) { return time / (24LL * 60 * 60 * 1000); }
-
-asio::awaitable<bool> drop_partition_in(pg_transaction& in, std::int64_t day, unix_ms ended_since) {
-    pg_batch first;
-    first.emplace_back(needed_of_day, day, ended_since);
-    const auto needed = co_await in.read(std::move(first));
-    if (!needed.at(0).empty()) {
-        co_return false;
-    }
-    pg_batch change;
-    change.emplace_back(mark_day, day);
-    change.push_back(pg_statement::once("DROP TABLE IF EXISTS agui.log_rows_" + std::to_string(day))
-    );
-    co_await in.commit(std::move(change));
-    co_return true;
-}
 
 } // namespace
 
@@ -213,58 +155,13 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await erase_removed();
     co_await make_partitions();
     (void)co_await write_one(shared_, erase_marks);
+    (void)co_await write_one(shared_, erase_watches);
     co_await drop_attempts(limits);
-    co_await drop_partitions(limits.ended_since);
-    co_await drop_older(limits.ended_since);
+    std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);
+    co_await drop_older(limits.ended_since, std::move(waiting));
     if (limits.max_bytes != 0) {
         co_await join_left_rows();
         co_await drop_beyond(limits.max_bytes);
-    }
-}
-
-// Whole days at once: without a DELETE, and without anything for VACUUM to do.
-asio::awaitable<void> pg_upkeep::drop_partitions(unix_ms ended_since) {
-    const pg_rows days = co_await write_one(shared_, partitions, day_of(ended_since));
-    for (const std::int64_t day : numbers_of(days)) {
-        (void)co_await transact<bool>(shared_.pool, shared_.patience, {}, [&](pg_transaction& in) {
-            return drop_partition_in(in, day, ended_since);
-        });
-    }
-}
-
-asio::awaitable<void> pg_upkeep::drop_some(std::vector<std::int64_t> runs) {
-    (void)co_await write_at_once(shared_, {}, [runs = std::move(runs)] {
-        pg_batch batch;
-        batch.emplace_back(mark_runs, runs);
-        batch.emplace_back(erase_rows, runs);
-        return batch;
-    });
-}
-
-asio::awaitable<void> pg_upkeep::drop_older(unix_ms ended_since) {
-    for (;;) {
-        const pg_rows older = co_await write_one(shared_, older_runs, ended_since, runs_at_once);
-        if (older.empty()) {
-            co_return;
-        }
-        co_await drop_some(numbers_of(older));
-    }
-}
-
-asio::awaitable<void> pg_upkeep::drop_beyond(std::uint64_t max_bytes) {
-    const pg_rows sum = co_await write_one(shared_, bytes_of_logs);
-    auto left = static_cast<std::uint64_t>(sum.integer(0, 0));
-    while (left > max_bytes) {
-        const pg_rows oldest = co_await write_one(shared_, oldest_runs, runs_at_once);
-        std::vector<std::int64_t> runs;
-        for (std::size_t i = 0; i < oldest.size() && left > max_bytes; ++i) {
-            runs.push_back(oldest.integer(i, 0));
-            left -= std::min(left, static_cast<std::uint64_t>(oldest.integer(i, 1)));
-        }
-        if (runs.empty()) {
-            co_return;
-        }
-        co_await drop_some(std::move(runs));
     }
 }
 

@@ -37,9 +37,11 @@ public:
 private:
     boost::asio::awaitable<void> join_rows(std::int64_t run);
     boost::asio::awaitable<void> join_left_rows();
-    boost::asio::awaitable<void> drop_partitions(unix_ms ended_since);
+    boost::asio::awaitable<std::vector<std::int64_t>> drop_days(unix_ms ended_since);
+    boost::asio::awaitable<bool> drop_day(std::int64_t day, unix_ms ended_since);
     boost::asio::awaitable<void> drop_some(std::vector<std::int64_t> runs);
-    boost::asio::awaitable<void> drop_older(unix_ms ended_since);
+    boost::asio::awaitable<void>
+    drop_older(unix_ms ended_since, std::vector<std::int64_t> but_of_days);
     boost::asio::awaitable<void> drop_beyond(std::uint64_t max_bytes);
     boost::asio::awaitable<void> drop_attempts(const store::log_limits& limits);
     boost::asio::awaitable<bool> erase_thread(std::int64_t thread);

@@ -19,9 +19,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto pause_after_failure = 1000ms;
 // The server's limit of a notification is 8000 bytes.
 constexpr std::size_t payload_max = 7900;
 
@@ -40,7 +37,6 @@ constexpr const char* followers_of_own =
 constexpr const char* notify = "SELECT pg_notify($1, $2)";
 constexpr const char* notify_all = "SELECT pg_notify(channel, payload) FROM unnest($1, $2) "
                                    "AS n(channel, payload)";
-constexpr const char* all_channel = "agui_all";
 
 } // namespace
 
@@ -132,12 +128,13 @@ pg_watches::watch(std::int64_t run, const asio::any_io_executor& executor) {
 
 asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {
     const std::string payload = payload_of(request, gateway_.id());
+    const std::string to_all = channels_of(0).front();
     if (payload.size() > payload_max) {
         co_return failure{errc::invalid_input, "the ids of the thread and its run are too long"};
     }
-    (void)co_await write_at_once(shared_, {}, [payload] {
+    (void)co_await write_at_once(shared_, {}, [payload, to_all] {
         pg_batch batch;
-        batch.emplace_back(notify, pg_text{all_channel}, pg_text{payload});
+        batch.emplace_back(notify, pg_text{to_all}, pg_text{payload});
         return batch;
     });
     co_return result<void>();
@@ -172,14 +169,6 @@ pg_statement pg_watches::notify_of(const notice_set& notices) {
     return pg_statement(notify_all, channels, payloads);
 }
 
-std::vector<std::string> pg_watches::channels_of(std::int64_t gateway) {
-    std::vector<std::string> channels{all_channel};
-    if (gateway != 0) {
-        channels.push_back("agui_gw_" + std::to_string(gateway));
-    }
-    return channels;
-}
-
 void pg_watches::look_again() {
     must_look_ = true;
     wake();
@@ -204,25 +193,26 @@ asio::awaitable<void> pg_watches::work() {
             const std::lock_guard lock(table_->mutex);
             has_changes = !table_->changed.empty();
         }
+        check_probe();
         const bool has_work =
-            (has_changes || must_look_ || !notices_.empty()) && gateway_.id() != 0;
+            (has_changes || must_look_ || must_probe_ || !notices_.empty()) && gateway_.id() != 0;
         if (!has_work || has_failed) {
-            timer_.expires_after(
-                has_failed ? std::chrono::milliseconds(pause_after_failure)
-                           : std::chrono::milliseconds(24h)
-            );
+            timer_.expires_after(next_look(has_failed));
             co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-            if (!has_failed) {
-                continue;
-            }
+            has_failed = false;
+            continue; // Meanwhile it may have lost its number.
         }
-        has_failed = false;
         try {
-            if (must_look_ && gateway_.id() != 0) {
+            if (must_look_) {
                 co_await read_followers();
             }
-            co_await write_changes();
+            if (gateway_.id() != 0) {
+                co_await write_changes();
+            }
             co_await write_notices();
+            if (must_probe_) {
+                co_await send_probe();
+            }
         } catch (const pg_error&) {
             has_failed = true;
         } catch (const pg_unavailable&) {
@@ -256,8 +246,10 @@ asio::awaitable<void> pg_watches::write_changes() {
         co_return;
     }
     std::exception_ptr failed;
+    const std::int64_t gateway = gateway_.id();
     try {
-        (void)co_await write_at_once(shared_, {}, [&rows, gateway = gateway_.id()] {
+        // Checked: nobody would drop rows of a number that others have removed.
+        (void)co_await write_at_once(shared_, {.gateway = gateway}, [&rows, gateway] {
             pg_batch batch;
             for (const row& each : rows) {
                 if (each.is_followed) {
@@ -271,6 +263,11 @@ asio::awaitable<void> pg_watches::write_changes() {
             }
             return batch;
         });
+    } catch (const pg_error& error) {
+        failed = std::current_exception();
+        if (error.is_fenced()) {
+            gateway_.lose(gateway);
+        }
     } catch (const std::exception&) {
         failed = std::current_exception();
     }
@@ -327,6 +324,7 @@ asio::awaitable<void> pg_watches::read_followers() {
 }
 
 void pg_watches::on_listening() {
+    must_probe_ = true;
     look_again();
     // Nothing was heard while it did not listen.
     const std::lock_guard lock(table_->mutex);
@@ -354,6 +352,8 @@ void pg_watches::on_notification(const pg_notification& heard) {
         }
     } else if (words[0] == "stop") {
         on_stop(heard.payload);
+    } else if (words[0] == "probe") {
+        on_probe();
     }
 }
 
@@ -382,11 +382,17 @@ void pg_watches::end(std::int64_t run) {
 }
 
 asio::awaitable<void> pg_watches::write_notices() {
-    const auto notices = std::exchange(notices_, {});
+    notice_set notices = std::exchange(notices_, {});
     if (notices.empty()) {
         co_return;
     }
-    (void)co_await write_at_once(shared_, {}, [&notices] { return pg_batch{notify_of(notices)}; });
+    try {
+        (void
+        )co_await write_at_once(shared_, {}, [&notices] { return pg_batch{notify_of(notices)}; });
+    } catch (const std::exception&) {
+        notices_.merge(notices);
+        throw;
+    }
 }
 
 // Below 0: it follows the run no longer.

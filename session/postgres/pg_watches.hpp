@@ -9,11 +9,13 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -81,6 +83,10 @@ private:
     boost::asio::awaitable<void> write_changes();
     boost::asio::awaitable<void> write_notices();
     boost::asio::awaitable<void> read_followers();
+    boost::asio::awaitable<void> send_probe();
+    void on_probe();
+    void check_probe();
+    [[nodiscard]] std::chrono::steady_clock::duration next_look(bool has_failed) const;
     void wake() { timer_.cancel(); }
 
     pg_shared& shared_;
@@ -93,6 +99,10 @@ private:
     std::map<std::int64_t, std::map<std::int64_t, std::size_t>> followers_;
     notice_set notices_; ///< To be sent.
     bool must_look_ = false;
+    bool must_probe_ = false; ///< It listens since a moment: does it hear?
+    /// Until when the notification to itself must have come; nullopt: it has, or none was sent.
+    std::optional<std::chrono::steady_clock::time_point> probed_until_;
+    bool is_deaf_ = false;    ///< And the log says so.
     std::uint64_t heard_ = 0; ///< Notifications about followers.
     boost::asio::steady_timer timer_;
     bool is_closed_ = false;

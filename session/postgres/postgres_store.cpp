@@ -46,7 +46,7 @@ postgres_store::postgres_store(const postgres_settings& settings)
       upkeep_(upkeep_shared_),
       attempts_(shared_),
       threads_({shared_, gateway_, leases_, logs_, upkeep_, watches_}),
-      listener_(context_.get_executor(), listen_target_, watches_),
+      listener_(context_.get_executor(), listen_target_, watches_, log_),
       progress_(context_),
       thread_([this] { run_thread(); }) {
     std::promise<void> started;

@@ -331,7 +331,8 @@ public:
         /// eighth of it; 0: no limit.
         std::uint64_t max_bytes = 0;
     };
-    /// Drops logs of ended runs and failed attempts. The runs' records stay.
+    /// Drops logs of ended runs and failed attempts. The runs' records stay. A store that drops
+    /// logs by whole days may keep them for a day longer.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
     /// Writes what is queued and ends the store's thread, if it has one. May be repeated; no other

@@ -83,8 +83,9 @@ void cutting_proxy::accept() {
 void cutting_proxy::pass(int client, int number) {
     const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
     const sockaddr_un address = address_of(server_);
-    bool is_open = server >= 0 && ::connect(server, generic(address), sizeof(address)) == 0;
-    while (is_open && !is_closing_) {
+    bool is_open =
+        !is_away_ && server >= 0 && ::connect(server, generic(address), sizeof(address)) == 0;
+    while (is_open && !is_away_ && !is_closing_) {
         if (number <= silent_) {
             std::this_thread::sleep_for(std::chrono::milliseconds(look_around));
             continue;
@@ -117,8 +118,7 @@ bool cutting_proxy::pass_request(int client, int server) {
     if (!is_due(request) || left_.fetch_sub(1) <= 0) {
         return write_all(server, request);
     }
-    ++cuts_;
-    if (how_ == cut::after && write_all(server, request)) {
+    if (how_ != cut::before && write_all(server, request)) {
         // The answer of a committed batch: it ends with ReadyForQuery, state idle.
         std::string answer;
         while (!answer.ends_with(std::string_view("Z\0\0\0\5I", 6))) {
@@ -128,7 +128,9 @@ bool cutting_proxy::pass_request(int client, int server) {
             }
             answer += more;
         }
+        is_away_ = how_ == cut::away;
     }
+    ++cuts_;
     return false;
 }
 

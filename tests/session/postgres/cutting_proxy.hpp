@@ -18,7 +18,8 @@ public:
     enum class cut {
         never,
         before, ///< The server never sees it.
-        after   ///< It has answered, but the client does not see it.
+        after,  ///< It has answered, but the client does not see it.
+        away    ///< The same, and from then on the server is out of reach until set().
     };
 
     /// `server` is the path of the server's socket.
@@ -36,6 +37,7 @@ public:
         other_ = std::move(other);
         how_ = how;
         left_ = count;
+        is_away_ = false;
     }
     /// Passes on nothing more on the connections that there are, and leaves them open: as a machine
     /// that has gone. New ones work.
@@ -61,6 +63,7 @@ private:
     std::atomic<int> cuts_{0};
     std::atomic<int> accepted_{0};
     std::atomic<int> silent_{0}; ///< Of the accepted ones, in order.
+    std::atomic<bool> is_away_{false};
     std::atomic<bool> is_closing_{false};
     int listener_ = -1;
     std::vector<std::thread> connections_; ///< Of the accepting thread.

@@ -114,6 +114,15 @@ TEST_P(PostgresCuts, EntriesAreWrittenOnce) {
     );
 }
 
+TEST_P(PostgresCuts, AFailedAttemptIsKeptOnce) {
+    failed_attempt attempt;
+    attempt.run_number = begin(*store_, thread_1, "run_1", nullptr);
+    proxy_->set(GetParam(), 1, "INSERT INTO agui.failed_attempts", "");
+    store_->keep_attempt(attempt);
+    EXPECT_EQ(get(store_->failed_attempts(attempt.run_number)).size(), 1U);
+    EXPECT_EQ(proxy_->cuts(), 1);
+}
+
 TEST_P(PostgresCuts, AThreadIsAcquiredAndReleasedOnce) {
     proxy_->set(GetParam(), 2, "agui.leases AS l (principal", "");
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));

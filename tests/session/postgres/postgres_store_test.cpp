@@ -186,31 +186,30 @@ TEST_F(PostgresStore, ALogGoesOnAfterItsLastDurableEntry) {
     const auto observer = std::make_shared<recording_observer>();
     store->append_log(slice_of(number, 1, {"a"}), observer, nullptr);
     EXPECT_TRUE(observer->wait_durable(1));
-    const std::int64_t day = number >> 40;
-    const std::string partition = "agui.log_rows_" + std::to_string(day);
-    const auto detach = [&] {
-        sql("ALTER TABLE agui.log_rows DETACH PARTITION " + partition);
+    sql("CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "RAISE 'no' USING ERRCODE = '23514'; END $$");
+    const auto refuse = [&] {
+        sql("CREATE TRIGGER refuse BEFORE INSERT ON agui.log_rows EXECUTE FUNCTION agui.refuse()");
     };
-    const auto attach = [&] {
-        sql("ALTER TABLE agui.log_rows ATTACH PARTITION " + partition + " FOR VALUES FROM (" +
-            std::to_string(day << 40) + ") TO (" + std::to_string((day + 1) << 40) + ")");
+    const auto accept = [&] {
+        sql("DROP TRIGGER refuse ON agui.log_rows");
     };
-    detach();
+    refuse();
     store->append_log(slice_of(number, 2, {"lost"}), observer, nullptr);
     EXPECT_TRUE(observer->wait_failed());
     const auto later = std::make_shared<recording_observer>();
     store->append_log(slice_of(number, 3, {"too late"}), later, nullptr);
     EXPECT_TRUE(later->wait_failed());
-    attach();
+    accept();
 
     const auto again = std::make_shared<recording_observer>();
     store->append_log(slice_of(number, 2, {"b"}), again, nullptr);
     EXPECT_TRUE(again->wait_durable(2));
 
-    detach();
+    refuse();
     store->append_log(slice_of(number, 3, {"lost"}), again, nullptr);
     EXPECT_TRUE(again->wait_failed());
-    attach();
+    accept();
     done(store->commit(thread_1, {}, slice_of(number, 3, {"c"})));
     const auto last = std::make_shared<recording_observer>();
     store->append_log(slice_of(number, 4, {"d"}), last, nullptr);

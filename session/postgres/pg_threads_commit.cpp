@@ -1,0 +1,209 @@
+// A change of a thread by its run, with what the run has said.
+#include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_threads.hpp"
+#include "session/store/store_failures.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace agui::session {
+
+namespace asio = boost::asio;
+
+// What a commit writes of a run's log: what waits, and after it the slice that came with it.
+struct pg_threads::commit_log {
+    const pg_logs::taken& waiting;
+    pg_log_row slice;
+    std::uint64_t end = 0; // Before the slice.
+    // Nobody could say whether it was committed, or the table has less than was thought.
+    bool is_unknown = false;
+    std::optional<pg_thread_position> before; // Of the thread, once the commit was sent.
+
+    // Whether the rows leave no gap after the end that the table has.
+    [[nodiscard]] bool continues(std::uint64_t end_in_table) {
+        const bool knows_end = waiting.is_known && !waiting.has_failed;
+        const std::uint64_t expected = waiting.row.empty() ? end : waiting.row.first_sequence - 1;
+        if (knows_end && end_in_table < expected) {
+            is_unknown = true;
+            return false;
+        }
+        if (!knows_end) {
+            end = end_in_table;
+        }
+        return slice.empty() || slice.first_sequence == end + 1;
+    }
+    [[nodiscard]] std::vector<const pg_log_row*> rows() const {
+        std::vector<const pg_log_row*> all;
+        for (const pg_log_row* const each : {&waiting.row, &slice}) {
+            if (!each->empty()) {
+                all.push_back(each);
+            }
+        }
+        return all;
+    }
+};
+
+asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
+    const lease_ptr& held = what->by.held;
+    if (held && !held->is_held()) {
+        co_return lease_is_lost();
+    }
+    // The run whose entries go with it.
+    const changes& change = what->change.value();
+    const bool has_slice = what->log && !what->log->ends.empty();
+    std::int64_t run = 0;
+    if (has_slice) {
+        run = what->log->run_number;
+    } else if (change.run) {
+        run = change.run->number;
+    } else {
+        run = parts_.leases.run_of(held);
+    }
+    if (run == 0) {
+        co_await parts_.logs.flush(0); // Whosever they are, they come first.
+    }
+    const std::uint64_t last =
+        has_slice ? what->log->first_sequence + what->log->ends.size() - 1 : 0;
+    pg_logs::taken entries = co_await parts_.logs.take(run, last);
+    commit_log log{.waiting = entries, .slice = {}, .end = entries.end, .before = {}};
+    std::optional<result<void>> outcome;
+    std::exception_ptr failed;
+    try {
+        outcome = co_await commit_with(what, log);
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    const bool is_done = outcome && outcome->has_value();
+    const std::uint64_t own = entries.row.empty() ? 0 : entries.row.last_sequence;
+    pg_logs::outcome of_entries = pg_logs::outcome::refused;
+    if (is_done) {
+        of_entries = pg_logs::outcome::committed;
+    } else if (log.is_unknown) {
+        of_entries = pg_logs::outcome::unknown;
+        note_unsure(what, log);
+    }
+    parts_.logs.give_back(std::move(entries), of_entries, std::max(own, last));
+    if (failed) {
+        std::rethrow_exception(failed);
+    }
+    if (is_done) {
+        unsure_.erase(held);
+    }
+    const std::int64_t ended = ended_run(change);
+    if (is_done && ended != 0) {
+        parts_.logs.close(ended);
+        parts_.watches.end(ended);
+        parts_.upkeep.join_rows_of(ended);
+    }
+    co_return *outcome;
+}
+
+void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log) {
+    std::erase_if(unsure_, [](const auto& one) { return !one.first->is_held(); });
+    // Without a lease others may change the thread in between.
+    if (log.before && what->by.held && !what->by.releases) {
+        unsure_.insert_or_assign(what->by.held, unsure_commit{what, *log.before});
+    }
+}
+
+void pg_threads::add_change(pg_batch& to, const committing& what, const pg_thread_position& now)
+    const {
+    const auto earlier = unsure_.find(what.by.held);
+    if (earlier != unsure_.end() &&
+        what.change.repeats(earlier->second.what->change, earlier->second.before, now)) {
+        what.change.apply_again(to, earlier->second.before, now);
+    } else {
+        what.change.apply(to, now, std::nullopt);
+    }
+}
+
+asio::awaitable<result<void>>
+pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log) {
+    const changes& change = what->change.value();
+    const lease_ptr& held = what->by.held;
+    if (what->log && !what->log->ends.empty()) {
+        log.slice.run = what->log->run_number;
+        log.slice.first_sequence = what->log->first_sequence;
+        log.slice.append(*what->log);
+    }
+    const pg_purpose purpose{.gateway = held ? parts_.gateway.id() : 0};
+    result<void> outcome = co_await transact<result<void>>(
+        parts_.shared.pool, parts_.shared.patience, purpose,
+        [&](pg_transaction& in) { return commit_in(in, *what, log); }
+    );
+    if (outcome) {
+        if (change.run && change.run->status == run_status::active) {
+            parts_.logs.open(
+                change.run->number, log.slice.empty() ? log.end : log.slice.last_sequence, held
+            );
+        }
+        if (what->by.releases) {
+            parts_.leases.released_by_commit(held);
+        }
+    }
+    co_return outcome;
+}
+
+asio::awaitable<result<void>>
+pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& log) {
+    const changes& change = what.change.value();
+    const lease_ptr& held = what.by.held;
+    const std::int64_t run = change.run ? change.run->number : 0;
+    if (held && !held->is_held()) {
+        co_return lease_is_lost();
+    }
+    pg_batch look;
+    look.push_back(lock_thread(what.key));
+    look.push_back(has_run(what.key, run));
+    look.push_back(select_log_end(log.waiting.run));
+    if (held) {
+        look.push_back(parts_.leases.select_lease(*held));
+    }
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    if (held && !is_still_held(held, found.at(3))) {
+        co_return lease_is_lost();
+    }
+    const std::optional<pg_thread_position> at = position_of(found.at(0));
+    if (!at) {
+        co_return no_such_thread();
+    }
+    if (run != 0 && !found.at(1).boolean(0, 0)) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    if (change.run && run == 0) {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    if (!log.continues(static_cast<std::uint64_t>(found.at(2).integer(0, 0)))) {
+        co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
+    }
+    pg_batch writes;
+    add_change(writes, what, *at);
+    if (change.run) {
+        writes.push_back(update_run(*change.run));
+    }
+    const std::vector<const pg_log_row*> rows = log.rows();
+    if (!rows.empty()) {
+        writes.push_back(add_log_rows(rows));
+    }
+    if (!rows.empty() || ended_run(change) != 0) {
+        writes.push_back(notify_watchers({log.waiting.run}));
+    }
+    if (held && what.by.releases) {
+        writes.push_back(parts_.leases.delete_lease(*held));
+    }
+    log.is_unknown = true;
+    log.before = at;
+    try {
+        co_await in.commit(std::move(writes));
+    } catch (const pg_error&) {
+        log.is_unknown = false;
+        log.before.reset();
+        throw;
+    }
+    log.is_unknown = false;
+    co_return result<void>();
+}
+
+} // namespace agui::session

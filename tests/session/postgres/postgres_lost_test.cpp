@@ -1,0 +1,250 @@
+// What is not known, or lost, of a log: what readers were shown is there nevertheless.
+#include "session/postgres/pg_logs.hpp"
+#include "tests/session/postgres/proxied_stores.hpp"
+
+#include <thread>
+
+namespace agui::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::cutting_proxy;
+using test::frames_of;
+using test::key_of;
+using test::recording_observer;
+using test::slice_of;
+using test::user_turn;
+
+const thread_key thread_1 = key_of("thread_1");
+
+class PostgresLost : public test::proxied_stores {
+protected:
+    template <class Condition>
+    static void wait_until(Condition is_true) {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(1ms);
+        }
+        EXPECT_TRUE(is_true());
+    }
+};
+
+// A commit takes entries with it, and nobody can say whether it has taken effect: what is appended
+// meanwhile must not be joined to them.
+TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 1500ms;
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    const auto observer = std::make_shared<recording_observer>();
+    proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
+    std::thread meanwhile;
+    {
+        // The writer waits with the first entry, so that the commit takes the others.
+        test::sql_session blocker(database_->url());
+        blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
+        store->append_log(slice_of(number, 1, {"1"}), observer, held);
+        wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
+        store->append_log(slice_of(number, 2, {"2", "3"}), observer, held);
+        meanwhile = std::thread([&] {
+            std::this_thread::sleep_for(300ms); // The commit waits for the entries.
+            blocker("COMMIT");
+            wait_until([&] { return proxy_->cuts() == 1; });
+            store->append_log(slice_of(number, 4, {"4"}), observer, held);
+        });
+        EXPECT_EQ(
+            failure_of(store->commit(thread_1, user_turn("m2", "more", 1), std::nullopt, {held})),
+            errc::store_unavailable
+        );
+        meanwhile.join();
+    }
+    EXPECT_EQ(sql("SELECT max(last_sequence) FROM agui.log_rows"), "3") << "it has taken effect";
+    proxy_->set(cutting_proxy::cut::never, 0);
+
+    const auto later = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 5, {"5"}), later, held);
+    EXPECT_TRUE(later->wait_told(5));
+    EXPECT_TRUE(observer->wait_failed());
+    EXPECT_EQ(later->durable(), 0U);
+    EXPECT_LE(observer->durable(), 3U) << "what is shown is stored";
+    wait_until([&] { return store->unavailable().empty(); });
+    EXPECT_EQ(get(store->read_log(number, 0, 10)).size(), 3U);
+
+    done(store->commit(
+        thread_1, end_of(number, "run_1", 4), slice_of(number, 4, {"end"}), {held, true}
+    ));
+    EXPECT_EQ(
+        frames_of(get(store->read_log(number, 0, 10))),
+        (std::vector<std::string>{"1", "2", "3", "end"})
+    );
+}
+
+// The end of a run tries once more what may have been stored.
+TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 500ms;
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    changes turn = user_turn("m2", "answer", 1);
+    turn.events.push_back({0, "assistant.message", "run_1", 10, {{"messageId", "m2"}}});
+    proxy_->set(cutting_proxy::cut::away, 1, "UPDATE agui.threads");
+    EXPECT_EQ(
+        failure_of(store->commit(thread_1, turn, std::nullopt, {held})), errc::store_unavailable
+    );
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.messages"), "2") << "it has taken effect";
+    proxy_->set(cutting_proxy::cut::never, 0);
+    wait_until([&] { return run(store->load(thread_1)).has_value(); });
+    const auto before = get(store->load(thread_1)).value();
+
+    changes end = end_of(number, "run_1", 1);
+    end.messages = turn.messages;
+    end.branches = turn.branches;
+    end.events = turn.events;
+    end.events.push_back({0, "run.finished", "run_1", 20, {}});
+    end.at = 2000;
+    done(store->commit(thread_1, end, slice_of(number, 1, {"end"}), {held, true}));
+
+    const auto after = get(store->load(thread_1)).value();
+    EXPECT_EQ(after.nodes.size(), 2U);
+    EXPECT_EQ(after.bytes, before.bytes);
+    EXPECT_EQ(after.version, before.version + 1);
+    EXPECT_EQ(after.branches.at(0).tip, 1U);
+    const auto events = get(store->events(thread_1, 0, 10));
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[1].type, "run.finished");
+}
+
+// A refusal that has nothing to do with one of the runs is not tried again for each of them.
+TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
+    const auto store = open();
+    std::vector<std::int64_t> numbers;
+    std::vector<std::shared_ptr<recording_observer>> observers;
+    for (int i = 0; i < 5; ++i) {
+        numbers.push_back(begin(*store, thread_1, "run_" + std::to_string(i), nullptr));
+        observers.push_back(std::make_shared<recording_observer>());
+    }
+    // Counts, whatever becomes of the transaction.
+    sql("CREATE SEQUENCE agui.tries; "
+        "CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "PERFORM nextval('agui.tries'); RAISE 'full' USING ERRCODE = '53100'; END $$; "
+        "CREATE TRIGGER refuse BEFORE INSERT ON agui.log_rows EXECUTE FUNCTION agui.refuse()");
+    {
+        test::sql_session blocker(database_->url());
+        blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
+        store->append_log(slice_of(numbers[0], 1, {"1"}), observers[0], nullptr);
+        wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
+        for (std::size_t i = 1; i < numbers.size(); ++i) {
+            store->append_log(slice_of(numbers[i], 1, {"1"}), observers[i], nullptr);
+        }
+        blocker("COMMIT");
+    }
+    for (const auto& each : observers) {
+        EXPECT_TRUE(each->wait_failed());
+    }
+    EXPECT_EQ(sql("SELECT last_value FROM agui.tries"), "2") << "one for each batch";
+}
+
+// A batch is refused under a number that the gateway has lost; it has got another one meanwhile.
+TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
+    postgres_settings given = settings();
+    given.lease = 3000ms;
+    const auto store = make_postgres_store(given);
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held);
+    const auto observer = std::make_shared<recording_observer>();
+    sql("CREATE OR REPLACE FUNCTION agui.enter(gateway bigint) RETURNS void LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM 1 FROM agui.gateways g WHERE g.id = enter.gateway AND NOT g.fenced; "
+        "IF NOT FOUND THEN PERFORM pg_sleep(4); RAISE EXCEPTION 'the gateway has lost its leases' "
+        "USING ERRCODE = 'AG001'; END IF; END $$");
+    sql("UPDATE agui.gateways SET fenced = true");
+
+    store->append_log(slice_of(number, 1, {"late"}), observer, held);
+    const thread_key thread_2 = key_of("thread_2");
+    wait_until([&] { return held->is_lost(); });
+    const lease_ptr next = acquire_soon(*store, thread_2, "run_2");
+    EXPECT_TRUE(observer->wait_failed());
+
+    EXPECT_TRUE(next->is_held());
+    EXPECT_EQ(store->unavailable(), "");
+}
+
+// As with durability::relaxed, or a standby that was behind.
+TEST_F(PostgresLost, ALogEndsWhereTheServerHasLostEntriesThatItHadAcknowledged) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    const std::int64_t healthy = begin(*store, thread_1, "run_2", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    const auto other = std::make_shared<recording_observer>();
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        store->append_log(slice_of(number, i, {std::to_string(i)}), observer, nullptr);
+        store->append_log(slice_of(healthy, i, {std::to_string(i)}), other, nullptr);
+        ASSERT_TRUE(observer->wait_durable(i));
+        ASSERT_TRUE(other->wait_durable(i));
+    }
+    sql("DELETE FROM agui.log_rows WHERE first_sequence > 1 AND run = " + std::to_string(number));
+    database_->end_sessions();
+
+    store->append_log(slice_of(number, 4, {"4"}), observer, nullptr);
+    store->append_log(slice_of(healthy, 4, {"4"}), other, nullptr);
+    EXPECT_TRUE(observer->wait_failed());
+    EXPECT_TRUE(other->wait_durable(4));
+
+    EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"1"});
+    done(store->commit(thread_1, end_of(number, "run_1", 2), slice_of(number, 2, {"end"})));
+    EXPECT_EQ(
+        frames_of(get(store->read_log(number, 0, 10))), (std::vector<std::string>{"1", "end"})
+    );
+    EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 4U);
+}
+
+TEST_F(PostgresLost, NoCommitLeavesAGapInALog) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    store->append_log(slice_of(number, 1, {"1"}), observer, nullptr);
+    ASSERT_TRUE(observer->wait_durable(1));
+    sql("DELETE FROM agui.log_rows");
+
+    EXPECT_EQ(
+        failure_of(store->commit(thread_1, {}, slice_of(number, 2, {"2"}))), errc::store_unavailable
+    );
+    EXPECT_TRUE(get(store->read_log(number, 0, 10)).empty());
+    done(store->commit(thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"})));
+    EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
+}
+
+struct deaf final : pg_gateway::listener {
+    void on_lost() override {}
+    void on_registered(std::int64_t /*id*/) override {}
+    void on_renewed() override {}
+};
+
+TEST(PgLogs, ForgetRunsWhoseLeasesWereLost) {
+    boost::asio::io_context context;
+    const pg_target nowhere("postgresql://127.0.0.1:1/db", "");
+    pg_pool pool(context.get_executor(), nowhere, {.size = 1, .prepares = true});
+    pg_shared shared{context, pool, {}, null_logger()};
+    deaf listener;
+    pg_gateway gateway(shared, 1000ms, listener);
+    pg_logs logs(shared, gateway, false, [](const std::vector<std::int64_t>&, pg_batch&) {});
+
+    const auto kept = std::make_shared<lease>(thread_1, "kept", 1);
+    logs.open(1, 0, kept);
+    for (std::int64_t i = 2; i <= 1000; ++i) {
+        const auto held = std::make_shared<lease>(thread_1, "run", 2);
+        logs.open(i, 0, held);
+        (void)held->set_lost();
+    }
+    EXPECT_LE(logs.size(), 130U);
+    const auto observer = std::make_shared<recording_observer>();
+    logs.append(slice_of(1, 1, {"1"}), observer, kept);
+    logs.finish();
+    logs.close(1);
+    EXPECT_TRUE(observer->wait_failed()) << "it was accepted, and not written";
+}
+
+} // namespace
+} // namespace agui::session

@@ -1,0 +1,101 @@
+// Logs that are dropped by days, and what that must not hold up.
+#include "tests/session/postgres/postgres_stores.hpp"
+
+#include <vector>
+
+namespace agui::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::frames_of;
+using test::key_of;
+using test::slice_of;
+
+const thread_key thread_1 = key_of("thread_1");
+constexpr std::int64_t a_day = 24LL * 60 * 60 * 1000;
+
+class PostgresUpkeep : public test::postgres_stores {
+protected:
+    void SetUp() override {
+        postgres_stores::SetUp();
+        if (database_) {
+            store_ = open();
+            sql("SELECT agui.make_log_partitions(1, 4)");
+        }
+    }
+    void TearDown() override { store_.reset(); }
+
+    /// A run as if it had begun on that day since 1970, and ended then.
+    std::int64_t ended_run(std::int64_t day, std::int64_t ended_at) {
+        const std::string run_id = "run_" + std::to_string(++count_);
+        const std::int64_t now = begin(*store_, thread_1, run_id, nullptr);
+        const std::int64_t number = (day << 40) + count_;
+        changes end = end_of(now, run_id, 1);
+        end.run->ended_at = ended_at;
+        done(store_->commit(thread_1, end, slice_of(now, 1, {"end"})));
+        const std::string change = " = " + std::to_string(number) + " WHERE ";
+        sql("UPDATE agui.log_rows SET run" + change + "run = " + std::to_string(now));
+        sql("UPDATE agui.runs SET number" + change + "number = " + std::to_string(now));
+        return number;
+    }
+    bool is_kept(std::int64_t number) { return run(store_->read_log(number, 0, 10)).has_value(); }
+    bool has_partition(std::int64_t day) {
+        return sql("SELECT to_regclass('agui.log_rows_" + std::to_string(day) + "')") != "";
+    }
+    void drop(std::int64_t ended_since, std::uint64_t max_bytes = 0) {
+        done(store_->drop_logs({.ended_since = ended_since, .max_bytes = max_bytes}));
+    }
+
+    std::unique_ptr<store> store_;
+    std::int64_t count_ = 0;
+};
+
+TEST_F(PostgresUpkeep, LogsWaitForTheEndOfTheirDay) {
+    const std::int64_t early = ended_run(1, a_day + 1000);
+    const std::int64_t late = ended_run(1, 2 * a_day + 1000); // After midnight.
+
+    drop(a_day + a_day / 2);
+    EXPECT_TRUE(is_kept(early));
+    drop(2 * a_day + 500);
+    EXPECT_TRUE(is_kept(early)) << "the other can be dropped soon";
+    EXPECT_TRUE(is_kept(late));
+    EXPECT_TRUE(has_partition(1));
+
+    drop(2 * a_day + 2000);
+    EXPECT_FALSE(has_partition(1));
+    EXPECT_FALSE(is_kept(early));
+    EXPECT_FALSE(is_kept(late));
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.runs WHERE log = 'dropped'"), "2");
+}
+
+TEST_F(PostgresUpkeep, OfADayThatStaysLogsAreDroppedOneByOne) {
+    const std::int64_t early = ended_run(1, a_day + 1000);
+    const std::int64_t late = ended_run(1, 5 * a_day);
+
+    drop(2 * a_day + 1000);
+
+    EXPECT_FALSE(is_kept(early));
+    EXPECT_TRUE(is_kept(late));
+}
+
+TEST_F(PostgresUpkeep, ALongReaderHoldsUpNothingElse) {
+    const std::int64_t old = ended_run(1, a_day + 1000);
+    const std::int64_t large = ended_run(4, 4 * a_day + 1000);
+    test::sql_session reader(database_->url());
+    reader("BEGIN; SELECT count(*) FROM agui.log_rows");
+
+    const auto begun = std::chrono::steady_clock::now();
+    drop(3 * a_day, 1);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s) << "it does not wait for the reader";
+    EXPECT_TRUE(has_partition(1));
+    EXPECT_FALSE(is_kept(old));
+    EXPECT_FALSE(is_kept(large)) << "beyond the limit";
+
+    reader("COMMIT");
+    drop(3 * a_day, 1);
+    EXPECT_FALSE(has_partition(1));
+}
+
+} // namespace
+} // namespace agui::session

@@ -1,0 +1,118 @@
+// Who follows whose runs, while the database refuses or is away.
+#include "tests/session/postgres/proxied_stores.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace agui::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::cutting_proxy;
+using test::key_of;
+
+const thread_key thread_1 = key_of("thread_1");
+
+class PostgresFollowers : public test::proxied_stores {
+protected:
+    template <class Condition>
+    static bool happens(Condition is_true) {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(5ms);
+        }
+        return is_true();
+    }
+    std::ptrdiff_t lines(const std::string& wanted) {
+        const auto all = log_.lines();
+        return std::ranges::count_if(all, [&](const std::string& line) {
+            return line.find(wanted) != std::string::npos;
+        });
+    }
+};
+
+TEST_F(PostgresFollowers, NoRowIsWrittenWithoutANumber) {
+    const auto first = open();
+    const auto second = open();
+    const std::int64_t number =
+        begin(*first, thread_1, "run_1", get(first->acquire(thread_1, "run_1")));
+    sql("CREATE SEQUENCE agui.tries; "
+        "CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "PERFORM nextval('agui.tries'); RAISE 'full' USING ERRCODE = '53100'; END $$; "
+        "CREATE TRIGGER refuse BEFORE INSERT ON agui.run_watches EXECUTE FUNCTION agui.refuse()");
+    const auto watch = second->watch(number, context().get_executor());
+    EXPECT_TRUE(happens([&] { return sql("SELECT is_called FROM agui.tries") == "t"; }));
+
+    sql("CREATE TRIGGER refuse BEFORE INSERT ON agui.gateways EXECUTE FUNCTION agui.refuse(); "
+        "UPDATE agui.gateways SET fenced = true WHERE id = 2");
+    EXPECT_FALSE(run(second->acquire(key_of("thread_2"), "run_2")));
+    EXPECT_FALSE(second->unavailable().empty());
+    sql("DROP TRIGGER refuse ON agui.run_watches");
+    std::this_thread::sleep_for(1500ms);
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.run_watches"), "0");
+
+    sql("DROP TRIGGER refuse ON agui.gateways");
+    EXPECT_TRUE(happens([&] { return sql("SELECT max(gateway) FROM agui.run_watches") > "2"; }));
+}
+
+TEST_F(PostgresFollowers, RowsOfNumbersThatAreGoneAreDropped) {
+    const auto store = open();
+    sql("INSERT INTO agui.run_watches VALUES (1, 0, 1), (1, 1, 1), (1, 99, 1)");
+    done(store->drop_logs({}));
+    EXPECT_EQ(sql("SELECT string_agg(gateway::text, ' ') FROM agui.run_watches"), "1");
+}
+
+TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
+    postgres_settings given = settings_through_proxy();
+    given.store_wait = 300ms;
+    const auto first = make_postgres_store(given);
+    const auto second = open();
+    const lease_ptr held = get(first->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*first, thread_1, "run_1", held);
+    const auto watch = second->watch(number, context().get_executor());
+    EXPECT_TRUE(happens([&] { return sql("SELECT count(*) FROM agui.run_watches") == "1"; }));
+    std::this_thread::sleep_for(200ms); // Until the first one has heard of it.
+    test::sql_session listener(database_->url());
+    listener("LISTEN agui_gw_2");
+
+    proxy_->set(cutting_proxy::cut::before, 1'000'000, "pg_notify(channel", "");
+    done(first->commit(thread_1, end_of(number, "run_1", 0), std::nullopt, {held, true}));
+    EXPECT_TRUE(happens([&] { return proxy_->cuts() > 0; }));
+    std::this_thread::sleep_for(500ms); // It has given up for now.
+    proxy_->set(cutting_proxy::cut::never, 0);
+
+    const std::string told = "log " + std::to_string(number);
+    std::vector<std::string> heard;
+    EXPECT_TRUE(happens([&] {
+        std::ranges::move(listener.heard(), std::back_inserter(heard));
+        return std::ranges::count(heard, told) == 2;
+    })) << "by the commit, and after it";
+}
+
+TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
+    postgres_settings given = settings();
+    given.listen_url = settings_through_proxy().url;
+    given.password = "secret";
+    proxy_->set(cutting_proxy::cut::before, 1'000'000, "LISTEN", "");
+    const auto store = make_postgres_store(given);
+    EXPECT_TRUE(happens([&] { return proxy_->cuts() >= 3; }));
+    EXPECT_EQ(lines("session.listen must lead to"), 1);
+    EXPECT_EQ(store->unavailable(), "");
+    proxy_->set(cutting_proxy::cut::never, 0);
+    EXPECT_TRUE(happens([&] { return lines("are heard again") == 1; }));
+    EXPECT_EQ(lines("secret"), 0);
+}
+
+TEST_F(PostgresFollowers, ThatNothingIsHeardIsSaid) {
+    const auto hearing = open();
+    postgres_settings given = settings();
+    given.listen_url = test::postgres_server(); // Another database.
+    const auto deaf = make_postgres_store(given);
+    EXPECT_TRUE(happens([&] { return lines("no notification of the database is heard") > 0; }));
+    std::this_thread::sleep_for(500ms);
+    EXPECT_EQ(lines("no notification of the database is heard"), 1) << "the other one hears";
+}
+
+} // namespace
+} // namespace agui::session
