@@ -58,6 +58,7 @@ constexpr const char* drop_lease =
     "DELETE FROM agui.leases WHERE principal = $1 AND thread_id = $2 AND token = $3";
 // Fencing a gateway takes one round more; a third is only needed if others do the same.
 constexpr int rounds_max = 4;
+constexpr auto number_look_again = 20ms;
 
 failure busy(std::string run_id) {
     return {errc::thread_busy, "another run is active on this thread", {}, std::move(run_id)};
@@ -113,20 +114,21 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
 }
 
 asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, std::string run_id) {
+    const auto give_up = std::chrono::steady_clock::now() + shared_.patience.store_wait;
     answer last;
     for (int round = 0; round < rounds_max; ++round) {
-        const std::int64_t gateway = gateway_.id();
-        if (gateway == 0) {
+        if (!co_await has_number(give_up)) {
             co_return no_gateway();
         }
+        const std::int64_t gateway = gateway_.id();
         last = co_await ask(key, run_id, gateway);
-        if (last.token && gateway == gateway_.id()) {
+        if (gateway != gateway_.id()) {
+            continue; // Its number was lost while it was asked for.
+        }
+        if (last.token) {
             co_return std::make_shared<lease>(
                 key, run_id, *last.token, gateway_.term(), last.has_orphans
             );
-        }
-        if (last.token) {
-            co_return no_gateway(); // Lost while it was asked for.
         }
         if (last.gateway != 0 && !last.has_expired) {
             break;
@@ -135,18 +137,43 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, s
             (void)co_await gateway_.fence(last.gateway); // Or another one has.
         }
     }
+    if (gateway_.id() == 0) {
+        co_return no_gateway();
+    }
     co_return busy(std::move(last.holder));
+}
+
+// A process that wakes up has lost its number, and gets another one within some milliseconds.
+asio::awaitable<bool> pg_leases::has_number(std::chrono::steady_clock::time_point give_up) {
+    asio::steady_timer timer(shared_.context);
+    while (gateway_.id() == 0) {
+        if (is_closed_ || std::chrono::steady_clock::now() >= give_up) {
+            co_return false;
+        }
+        timer.expires_after(number_look_again);
+        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    co_return true;
 }
 
 asio::awaitable<pg_leases::answer>
 pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t gateway) {
-    const auto results = co_await write_at_once(shared_, {.gateway = gateway}, [=] {
-        pg_batch batch;
-        batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
-        batch.emplace_back(who_has_lease, key.principal, key.thread_id);
-        batch.emplace_back(has_active_run, key.principal, key.thread_id);
-        return batch;
-    });
+    std::vector<pg_rows> results;
+    try {
+        results = co_await write_at_once(shared_, {.gateway = gateway}, [=] {
+            pg_batch batch;
+            batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
+            batch.emplace_back(who_has_lease, key.principal, key.thread_id);
+            batch.emplace_back(has_active_run, key.principal, key.thread_id);
+            return batch;
+        });
+    } catch (const pg_error& error) {
+        if (!error.is_fenced()) {
+            throw;
+        }
+        gateway_.lose(gateway);
+        co_return answer();
+    }
     answer found;
     if (!results.at(0).empty()) {
         found.token = static_cast<std::uint64_t>(results[0].integer(0, 0));
@@ -295,7 +322,7 @@ void pg_leases::lose_all() {
                 lost.push_back(each->second.held);
                 erase(each++);
             } else {
-                ++each; // It is being acquired, and fails.
+                ++each; // It is being acquired, under the next number then.
             }
         }
         // Rows of a number that is fenced count no longer.

@@ -7,6 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -90,6 +91,8 @@ private:
     };
     [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
     acquire_in_table(thread_key key, std::string run_id);
+    [[nodiscard]] boost::asio::awaitable<bool>
+    has_number(std::chrono::steady_clock::time_point give_up);
     [[nodiscard]] boost::asio::awaitable<answer>
     ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;

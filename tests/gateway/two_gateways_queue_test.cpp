@@ -274,6 +274,25 @@ TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {
     EXPECT_THAT(queued(), IsEmpty());
 }
 
+TEST_P(TwoGatewaysQueue, MessagesGoOnWaitingIfTheLeaseIsLostBeforeTheirRunBegins) {
+    start();
+    const auto first = open(b(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto one = open(a(), post("/agui", body_of("s")));
+    const auto other = open(a(), post("/agui", body_of("u")));
+    held_place at_a("begin.planned");
+    model.answer({.text = "One"});
+    ASSERT_TRUE(at_a.wait_until_it_comes());
+
+    common->end_first_leases();
+    at_a.let_go();
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(rest_of(*one), HasSubstr("Two"));
+    EXPECT_THAT(rest_of(*other), HasSubstr("Two"));
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
 #endif
 
 } // namespace

@@ -220,6 +220,7 @@ struct deaf final : pg_gateway::listener {
     void on_lost() override {}
     void on_registered(std::int64_t /*id*/) override {}
     void on_renewed() override {}
+    void on_not_renewed(const std::string&) override {}
 };
 
 TEST(PgLogs, ForgetRunsWhoseLeasesWereLost) {
