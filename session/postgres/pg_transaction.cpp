@@ -117,7 +117,7 @@ asio::awaitable<bool> pg_transaction::was_committed() {
             co_return answer.at(0).integer(0, 0) == mark_->value();
         } catch (const pg_error& error) {
             if (!error.is_connection_lost()) {
-                throw pg_unavailable(error.what()); // Of the question, not of the transaction.
+                throw;
             }
         }
         if (clock::now() >= deadline_) {
