@@ -38,7 +38,7 @@ protected:
     void SetUp() override {
         proxied_stores::SetUp();
         if (proxy_) {
-            store_ = make_postgres_store(through());
+            store_ = make_postgres_store(settings_through_proxy());
         }
     }
     void TearDown() override { store_.reset(); }

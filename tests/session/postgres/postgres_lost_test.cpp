@@ -33,7 +33,7 @@ protected:
 // A commit takes entries with it, and nobody can say whether it has taken effect: what is appended
 // meanwhile must not be joined to them.
 TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
-    postgres_settings given = through();
+    postgres_settings given = settings_through_proxy();
     given.store_wait = 1500ms;
     const auto store = make_postgres_store(given);
     const lease_ptr held = get(store->acquire(thread_1, "run_1"));
@@ -83,7 +83,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
 
 // The end of a run tries once more what may have been stored.
 TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
-    postgres_settings given = through();
+    postgres_settings given = settings_through_proxy();
     given.store_wait = 500ms;
     const auto store = make_postgres_store(given);
     const lease_ptr held = get(store->acquire(thread_1, "run_1"));

@@ -64,7 +64,7 @@ TEST_F(PostgresFollowers, RowsOfNumbersThatAreGoneAreDropped) {
 }
 
 TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
-    postgres_settings given = through();
+    postgres_settings given = settings_through_proxy();
     given.store_wait = 300ms;
     const auto first = make_postgres_store(given);
     const auto second = open();
@@ -92,7 +92,7 @@ TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
 
 TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
     postgres_settings given = settings();
-    given.listen_url = through().url;
+    given.listen_url = settings_through_proxy().url;
     given.password = "secret";
     proxy_->set(cutting_proxy::cut::before, 1'000'000, "LISTEN", "");
     const auto store = make_postgres_store(given);
