@@ -75,7 +75,8 @@ private:
     /// `found` is the row of pg_leases::select_lease(); without one, loses the lease.
     bool is_still_held(const lease_ptr& held, const pg_rows& found);
     void note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log);
-    void add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const;
+    pg_thread_position
+    add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const;
 
     /// A commit of which nobody could say whether it took effect. Its run may repeat it.
     struct unsure_commit {

@@ -19,7 +19,7 @@ struct pg_threads::commit_log {
     std::uint64_t end = 0; // Before the slice.
     // Nobody could say whether it was committed, or the table has less than was thought.
     bool is_unknown = false;
-    std::optional<pg_thread_position> before; // Of the thread, once the commit was sent.
+    std::optional<pg_thread_position> before; // Once the commit was sent: as add_change() says.
 
     // Whether the rows leave no gap after the end that the table has.
     [[nodiscard]] bool continues(std::uint64_t end_in_table) {
@@ -108,15 +108,17 @@ void pg_threads::note_unsure(const std::shared_ptr<const committing>& what, cons
     }
 }
 
-void pg_threads::add_change(pg_batch& to, const committing& what, const pg_thread_position& now)
-    const {
+// Returns where the thread was when the change was made.
+pg_thread_position
+pg_threads::add_change(pg_batch& to, const committing& what, const pg_thread_position& now) const {
     const auto earlier = unsure_.find(what.by.held);
     if (earlier != unsure_.end() &&
         what.change.repeats(earlier->second.what->change, earlier->second.before, now)) {
         what.change.apply_again(to, earlier->second.before, now);
-    } else {
-        what.change.apply(to, now, std::nullopt);
+        return earlier->second.before;
     }
+    what.change.apply(to, now, std::nullopt);
+    return now;
 }
 
 asio::awaitable<result<void>>
@@ -179,7 +181,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
         co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
     }
     pg_batch writes;
-    add_change(writes, what, *at);
+    const pg_thread_position made_at = add_change(writes, what, *at);
     if (change.run) {
         writes.push_back(update_run(*change.run));
     }
@@ -194,7 +196,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
         writes.push_back(parts_.leases.delete_lease(*held));
     }
     log.is_unknown = true;
-    log.before = at;
+    log.before = made_at;
     try {
         co_await in.commit(std::move(writes));
     } catch (const pg_error&) {
