@@ -129,7 +129,7 @@ TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
     // Counts, whatever becomes of the transaction.
     sql("CREATE SEQUENCE agui.tries; "
         "CREATE FUNCTION agui.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        "PERFORM nextval('agui.tries'); RAISE 'full' USING ERRCODE = '53100'; END $$; "
+        "PERFORM nextval('agui.tries'); RAISE 'not now' USING ERRCODE = '57014'; END $$; "
         "CREATE TRIGGER refuse BEFORE INSERT ON agui.log_rows EXECUTE FUNCTION agui.refuse()");
     {
         test::sql_session blocker(database_->url());
