@@ -167,22 +167,26 @@ private:
         co_return log;
     }
 
+    // After `count` events of the stream.
+    asio::awaitable<bool>
+    reads_on(const request_step& request, std::size_t count, bool& interrupted) {
+        if (!interrupted && !request.meanwhile.empty() && count >= request.meanwhile_after) {
+            interrupted = true;
+            for (const step& next : request.meanwhile) {
+                co_await play(next, true);
+            }
+        }
+        co_return !request.leave_after || count < *request.leave_after;
+    }
+
     asio::awaitable<void> compare_stream(
         const request_step& request, std::shared_ptr<gateway::event_log> log,
         translator::projection own, const std::string& label
     ) {
         bool interrupted = false;
-        const read_stream live =
-            co_await read_log(log, own, [&](std::size_t count) -> asio::awaitable<bool> {
-                if (!interrupted && !request.meanwhile.empty() &&
-                    count >= request.meanwhile_after) {
-                    interrupted = true;
-                    for (const step& next : request.meanwhile) {
-                        co_await play(next, true);
-                    }
-                }
-                co_return !request.leave_after || count < *request.leave_after;
-            });
+        const read_stream live = co_await read_log(log, own, [&](std::size_t count) {
+            return reads_on(request, count, interrupted);
+        });
         say_all(label, live.problems);
         if (!request.meanwhile.empty() && !interrupted) {
             say(label, "the stream ended before the steps of `meanwhile` could be played");
@@ -444,14 +448,16 @@ std::vector<std::string> check_fixture(const fixture& what, std::chrono::seconds
     player playing(what);
     bool done = false;
     std::exception_ptr thrown;
-    asio::co_spawn(context, playing.play(), [&](std::exception_ptr error) {
+    asio::co_spawn(context, playing.play(), [&](const std::exception_ptr& error) {
         thrown = error;
         done = true;
     });
     const auto deadline = std::chrono::steady_clock::now() + limit;
     if (!run_until(context, done, deadline)) {
         bool stopped = false;
-        asio::co_spawn(context, playing.give_up(), [&](std::exception_ptr) { stopped = true; });
+        asio::co_spawn(context, playing.give_up(), [&](const std::exception_ptr&) {
+            stopped = true;
+        });
         const auto last = deadline + limit;
         if (!run_until(context, stopped, last) || !run_until(context, done, last)) {
             throw std::runtime_error(what.name + ": a run did not end at its shutdown either");
