@@ -7,6 +7,10 @@
 #include "session/base/failpoint.hpp"
 #include "session/store/store_failures.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -38,19 +42,48 @@ bool gives_way(const run_settings& settings, const live_run& active) {
     return settings.supersede_active || (settings.supersede_detached && active.detached());
 }
 
+// How long another process may take to let go of a thread that it has for a run that has ended.
+constexpr std::chrono::milliseconds look_at_ended_again{20};
+constexpr std::chrono::seconds lets_go_within{1};
+
+// A repeat that was held up in another process, by the database or because that process stood
+// still, gets the thread once its run is over, and finds that out only then. Who has seen the end
+// must not be refused for that.
+boost::asio::awaitable<bool>
+is_held_for_ended(const accepted_run::admitted& request, const std::string& holder) {
+    session::store& store = request.core->store_of(request.place);
+    if (!store.is_shared() || holder.empty()) {
+        co_return false;
+    }
+    const auto run = co_await store.find_run(request.place.thread, holder);
+    co_return run && run->has_value() && (*run)->status != session::run_status::active;
+}
+
 boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
-    auto taken = co_await request.core->store_of(request.place)
-                     .acquire(request.place.thread, request.what.input.run_id);
-    if (taken) {
-        request.held = std::move(*taken);
-        co_return result<void>();
+    session::store& store = request.core->store_of(request.place);
+    const std::string& run_id = request.what.input.run_id;
+    const auto give_up = std::chrono::steady_clock::now() + lets_go_within;
+    for (;;) {
+        auto taken = co_await store.acquire(request.place.thread, run_id);
+        if (taken) {
+            request.held = std::move(*taken);
+            co_return result<void>();
+        }
+        if (taken.error().code != errc::thread_busy) {
+            co_return taken.error();
+        }
+        // Here no other request has this runId at the same time (run_registry::take_turn).
+        if (taken.error().active_run_id == run_id) {
+            co_return session::run_id_taken();
+        }
+        if (std::chrono::steady_clock::now() >= give_up ||
+            !co_await is_held_for_ended(request, taken.error().active_run_id)) {
+            co_return taken.error();
+        }
+        pass_failpoint("admission.held_for_ended");
+        boost::asio::steady_timer timer(request.executor, look_at_ended_again);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
-    // Here no other request has this runId at the same time (run_registry::take_turn).
-    if (taken.error().code == errc::thread_busy &&
-        taken.error().active_run_id == request.what.input.run_id) {
-        co_return session::run_id_taken();
-    }
-    co_return taken.error();
 }
 
 // What to do about a run in another process that holds the thread.

@@ -424,6 +424,26 @@ TEST_P(TwoGateways, OfTheSameRequestAtBothOneBecomesTheRun) {
     EXPECT_EQ(model.calls(), 1U);
 }
 
+// A repeat of the run's request that was held up there has the thread for a moment.
+TEST_P(TwoGateways, AThreadThatIsHeldForARunThatHasEndedIsWaitedFor) {
+    start_both();
+    model.answer({.text = "One"});
+    EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("One"));
+    const std::shared_ptr<session::store> third = common->open();
+    const auto held = outcome_of(third->acquire({"", "t"}, "r"));
+    ASSERT_TRUE(held);
+    held_place at_b("admission.held_for_ended");
+    raw_client here(b());
+    here.send(post("/agui", body_of("s")));
+    ASSERT_TRUE(at_b.wait_until_it_comes());
+
+    third->release(*held);
+    at_b.let_go();
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(here.read_reply().body, HasSubstr("Two"));
+}
+
 TEST_P(TwoGateways, TheSameRequestIsFoundAlsoOnceItsRunHasEnded) {
     start_both();
     held_place at_b("admission.looked_up");
