@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 
 // For a try that begins when the term is all but over.
 constexpr auto shortest_renewal = 300ms;
+// When the server is back after an outage, what is left of the term may be short.
+constexpr auto next_try = 200ms;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
@@ -93,9 +95,8 @@ asio::awaitable<void> pg_gateway::renew() {
             co_return;
         }
         const bool is_renewed = co_await renew_once();
-        next = is_renewed
-                   ? std::chrono::milliseconds(lease_ / 3)
-                   : std::min(std::chrono::milliseconds(lease_ / 3), std::chrono::milliseconds(1s));
+        next = is_renewed ? std::chrono::milliseconds(lease_ / 3)
+                          : std::chrono::milliseconds(next_try);
     }
 }
 

@@ -24,6 +24,7 @@ constexpr auto connect_time_max = 5s;
 // Between two tries. Each of the few connections tries on its own, so this is no burden.
 constexpr auto first_pause = 50ms;
 constexpr auto longest_pause = 1000ms;
+constexpr auto longest_pause_at_once = 200ms;
 
 } // namespace
 
@@ -64,7 +65,7 @@ asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline, urgency how) {
         }
         std::unique_ptr<pg_connection> found;
         if (places_taken_ < settings_.size || how == urgency::at_once) {
-            found = co_await connect(deadline);
+            found = co_await connect(deadline, how);
         } else {
             found = co_await wait_in_line(deadline);
         }
@@ -75,7 +76,9 @@ asio::awaitable<pg_pool::loan> pg_pool::take(time_point deadline, urgency how) {
 }
 
 // With a place of its own, as long as it takes: only so many try at the same time.
-asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point deadline) {
+asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point deadline, urgency how) {
+    const auto most =
+        std::chrono::milliseconds(how == urgency::at_once ? longest_pause_at_once : longest_pause);
     struct place {
         explicit place(pg_pool& of) : pool(of) {
             ++pool.places_taken_;
@@ -94,7 +97,7 @@ asio::awaitable<std::unique_ptr<pg_connection>> pg_pool::connect(time_point dead
     };
     place own(*this);
     for (auto next_pause = std::chrono::milliseconds(first_pause);;
-         next_pause = std::min(next_pause * 2, std::chrono::milliseconds(longest_pause))) {
+         next_pause = std::min(next_pause * 2, most)) {
         std::string reason;
         try {
             std::unique_ptr<pg_connection> made = co_await pg_connection::open(

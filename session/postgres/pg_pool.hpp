@@ -110,7 +110,8 @@ private:
     void give_back(std::unique_ptr<pg_connection> connection) noexcept;
     void free_place() noexcept;
     void wake_next(std::unique_ptr<pg_connection> given) noexcept;
-    boost::asio::awaitable<std::unique_ptr<pg_connection>> connect(time_point deadline);
+    boost::asio::awaitable<std::unique_ptr<pg_connection>>
+    connect(time_point deadline, urgency how);
     boost::asio::awaitable<std::unique_ptr<pg_connection>> wait_in_line(time_point deadline);
     boost::asio::awaitable<void> pause(std::chrono::milliseconds time, time_point deadline);
 

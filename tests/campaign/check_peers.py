@@ -32,6 +32,8 @@ CONNECTIONS = SERVER | {"backends", "pooler"}
 # What ends a run whose process is gone.
 LOST = "internal"
 MARGIN = 5  # Seconds.
+# After an outage, until a gateway has renewed its leases. Milliseconds.
+RENEWED = 500
 
 
 class Fault:
@@ -186,8 +188,9 @@ def check_lost(report, notes, runs, faults, calls, lease):
         end = ends[name]["n"] if name in ends else float("inf")
         why = {
             fault.kind for fault in faults
-            if (is_long_outage(fault, lease) or fault.by == begun["by"] and fault.kind in KILLS | {"stop"})
-            and fault.end_n > begun["n"] and fault.begin_n < end
+            if (is_long_outage(fault, lease) and fault.end + RENEWED > begun["t"]
+                or fault.by == begun["by"] and fault.kind in KILLS | {"stop"} and fault.end_n > begun["n"])
+            and fault.begin_n < end
         }
         by_server += bool(why) and why <= SERVER
         report.expect(NEEDED, bool(why), (begun, ends.get(name)))
