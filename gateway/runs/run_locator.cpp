@@ -30,12 +30,17 @@ look_run_up(run_core& core, conversation_key place, std::string run_id) {
     if (const auto live = core.registry.active(place); live && live->record().run_id == run_id) {
         co_return known_run{live->record(), live->log(), run_place::here};
     }
-    if (const auto waiting = core.queue.find(place, run_id)) {
+    session::store& store = core.store_of(place);
+    const auto waiting = core.queue.find(place, run_id);
+    if (waiting && !store.is_shared()) {
         co_return known_run{waiting->record, waiting->log, run_place::here};
     }
     auto kept = core.registry.find_log(place, run_id);
-    auto stored =
-        co_await core.store_of(place).find_run(std::move(place.thread), std::move(run_id));
+    auto stored = co_await store.find_run(std::move(place.thread), std::move(run_id));
+    // It may wait here and have begun in another process, which those who wait notice later.
+    if (waiting && !(stored && stored->has_value())) {
+        co_return known_run{waiting->record, waiting->log, run_place::here};
+    }
     if (!stored) {
         co_return stored.error();
     }
