@@ -115,10 +115,10 @@ asio::awaitable<void> pg_attempts::write() {
 asio::awaitable<void> pg_attempts::write_batch(std::vector<failed_attempt> batch) {
     std::string reason;
     try {
-        (void
-        )co_await transact<bool>(shared_.pool, shared_.patience, {}, [&batch](pg_transaction& in) {
+        const auto insert = [&batch](pg_transaction& in) {
             return insert_in(in, batch);
-        });
+        };
+        (void)co_await transact<bool>(shared_.pool, shared_.patience, {}, insert);
     } catch (const std::exception& error) {
         reason = error.what();
     }

@@ -13,13 +13,13 @@ namespace {
 
 #define AGUI_PG_ADD_ROWS                                                                           \
     "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6)"
+    "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r"
 constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
-#define AGUI_PG_CONNECTION                                                                         \
-    "(pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()))"
 constexpr const char* insert_rows =
-    AGUI_PG_ADD_ROWS " WHERE " AGUI_PG_CONNECTION " = ANY($7) ON CONFLICT DO NOTHING";
-constexpr const char* connection = "SELECT " AGUI_PG_CONNECTION;
+    "WITH c AS MATERIALIZED "
+    "(SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) AS name), "
+    "added AS (" AGUI_PG_ADD_ROWS ", c WHERE c.name = ANY($7) ON CONFLICT DO NOTHING) "
+    "SELECT name FROM c";
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
 // From the row that has the next entry, to the one that has the last that is wanted.
@@ -171,8 +171,6 @@ insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::
     }
     return statement_of(insert_rows, rows, names);
 }
-
-pg_statement select_connection() { return pg_statement(connection); }
 
 pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
     return statement_of(add_rows, rows);

@@ -33,11 +33,10 @@ struct pg_log_row {
 };
 
 /// Does nothing for rows that are there (after a lost connection they are written again), and
-/// nothing at all on a connection that is not one of `known`: select_connection() says which it is.
+/// nothing at all on a connection that is not one of `known`. One row: that connection, by a name
+/// that no other connection to a server has, nor one after its restart.
 [[nodiscard]] pg_statement
 insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known);
-/// One row: a name that no other connection to a server has, nor one after its restart.
-[[nodiscard]] pg_statement select_connection();
 /// For a transaction that is not carried out twice. Fails if one is there: another that was given
 /// up has ended late.
 [[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);

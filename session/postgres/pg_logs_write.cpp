@@ -174,12 +174,11 @@ asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int6
             }
             pg_batch statements;
             statements.push_back(insert_log_rows(rows, known_connections_));
-            statements.push_back(select_connection());
             notify_(runs, statements);
             return statements;
         }
     );
-    std::string connection(results.at(1).text(0, 0));
+    std::string connection(results.at(0).text(0, 0));
     co_return known_connections_.contains(connection) ? std::string() : connection;
 }
 

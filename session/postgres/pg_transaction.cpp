@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 // The server ends a statement after 20 s, a wait for a lock after 4 s (before the first answer is
-// given up), and a transaction whose
-// gateway says nothing after 5 s, so that a process that stands still holds no lock. What a commit
-// waits for is never less than the disk, unless the operator has asked for more.
+// given up), and a transaction whose gateway says nothing after 5 s, so that a process that stands
+// still holds no lock. What a commit waits for is never less than the disk, unless the operator has
+// asked for more.
 #define AGUI_PG_SETTINGS                                                                           \
     "SELECT set_config('search_path', 'pg_catalog', true), "                                       \
     "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '4000', true), "   \

@@ -311,7 +311,10 @@ for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere
 }
 const { status, text } = await campaign.finish();
 clearTimeout(guard);
-if (options.failpoints) console.log(`killed itself at ${[...passed].join(', ')}; not at ${places.filter((name) => !passed.has(name)).join(', ')}`);
+if (options.failpoints) {
+    const missed = places.filter((name) => !passed.has(name));
+    console.log(`killed itself at ${[...passed].join(', ')}; not at ${missed.join(', ')}`);
+}
 console.log(`faults: ${Object.entries(happened).map(([kind, count]) => `${count} ${kind}`).join(', ')}`);
 console.log(`${counts.known} runs, ${counts.handoffs} hand-offs (${counts.answeredElsewhere} answered through another gateway), ` +
     `${counts.stops} stops (${counts.stopsElsewhere} through another gateway), ${counts.cuts} connections lost ` +

@@ -32,6 +32,14 @@ protected:
         third = common->open();
     }
 
+    /// With a run of thread `t` at A.
+    std::unique_ptr<raw_client> start_with_run() {
+        start();
+        auto client = open(a(), post("/agui", body_of("r")));
+        EXPECT_TRUE(model.wait_for_calls(1));
+        return client;
+    }
+
     /// The runIds in the queue of thread `t`.
     std::vector<std::string> queued() {
         std::vector<std::string> ids;
@@ -81,9 +89,7 @@ TEST_P(TwoGatewaysQueue, AMessageForAThreadThatIsBusyElsewhereWaitsForItsTurn) {
 }
 
 TEST_P(TwoGatewaysQueue, MessagesThatWaitAtBothAreAnsweredTogether) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
     const auto at_b = open(b(), post("/agui", body_of("u")));
 
@@ -100,9 +106,7 @@ TEST_P(TwoGatewaysQueue, MessagesThatWaitAtBothAreAnsweredTogether) {
 
 // The client lost its connection while it waited, and tries again at the other gateway.
 TEST_P(TwoGatewaysQueue, ARequestThatWaitsAtBothIsOneRun) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
     const auto at_b = open(b(), post("/agui", body_of("s")));
 
@@ -121,9 +125,7 @@ TEST_P(TwoGatewaysQueue, ARequestThatWaitsAtBothIsOneRun) {
 // first.
 TEST_P(TwoGatewaysQueue, AMessageIsAnsweredWhereItsClientWaitsAfterItHasLeftTheOther) {
     settings.server.on_disconnect = gateway::disconnect_policy_from_string("cancel").value();
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     auto at_a = open(a(), post("/agui", body_of("s")));
     const auto at_b = open(b(), post("/agui", body_of("s")));
     const auto other_at_a = open(a(), post("/agui", body_of("u")));
@@ -141,9 +143,7 @@ TEST_P(TwoGatewaysQueue, AMessageIsAnsweredWhereItsClientWaitsAfterItHasLeftTheO
 }
 
 TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsStopped) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
     const auto at_b = open(b(), post("/agui", body_of("s")));
 
@@ -159,9 +159,7 @@ TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsStopped) {
 }
 
 TEST_P(TwoGatewaysQueue, AMessageThatWaitsOnlyAtTheOtherOneIsStopped) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
 
     const raw_reply reply = ask_at(b(), post("/agui/cancel", R"({"threadId":"t","runId":"s"})"));
@@ -173,9 +171,7 @@ TEST_P(TwoGatewaysQueue, AMessageThatWaitsOnlyAtTheOtherOneIsStopped) {
 }
 
 TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsKnown) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
 
     const raw_reply reply = ask_at(b(), get(events_path("s")));
@@ -191,9 +187,7 @@ TEST_P(TwoGatewaysQueue, AMessageThatWaitsAtTheOtherOneIsKnown) {
 
 // Two processes had it, and one of them was killed after the other had begun the run.
 TEST_P(TwoGatewaysQueue, ARequestThatIsARunAlreadyIsNotTakenFromTheQueue) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     enqueue_elsewhere("x");
     model.answer({.text = "One"});
     EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
@@ -234,9 +228,7 @@ TEST_P(TwoGatewaysQueue, ARunThatSomebodyWaitsForAtTheOtherOneHasNotBeenLeft) {
 }
 
 TEST_P(TwoGatewaysQueue, ADrainDoesNotWaitForTheOthersRun) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const auto at_a = open(a(), post("/agui", body_of("s")));
     const auto at_b = open(b(), post("/agui", body_of("u")));
     model.answer({.text = "One"});
@@ -255,9 +247,7 @@ TEST_P(TwoGatewaysQueue, ADrainDoesNotWaitForTheOthersRun) {
 #ifdef AGUI_FAILPOINTS
 
 TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {
-    start();
-    const auto first = open(a(), post("/agui", body_of("r")));
-    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = start_with_run();
     const std::int64_t number = enqueue_elsewhere("u");
     const auto here = open(b(), post("/agui", body_of("s")));
     held_place at_b("queue.taken");

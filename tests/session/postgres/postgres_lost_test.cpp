@@ -18,17 +18,7 @@ using test::user_turn;
 
 const thread_key thread_1 = key_of("thread_1");
 
-class PostgresLost : public test::proxied_stores {
-protected:
-    template <class Condition>
-    static void wait_until(Condition is_true) {
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
-        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
-            std::this_thread::sleep_for(1ms);
-        }
-        EXPECT_TRUE(is_true());
-    }
-};
+class PostgresLost : public test::proxied_stores {};
 
 // A commit takes entries with it, and nobody can say whether it has taken effect: what is appended
 // meanwhile must not be joined to them.
@@ -46,12 +36,15 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
         test::sql_session blocker(database_->url());
         blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
         store->append_log(slice_of(number, 1, {"1"}), observer, held);
-        wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
+        EXPECT_TRUE(happens([&] {
+            return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";
+        }));
         store->append_log(slice_of(number, 2, {"2", "3"}), observer, held);
         meanwhile = std::thread([&] {
-            std::this_thread::sleep_for(300ms); // The commit waits for the entries.
+            std::this_thread::sleep_for(300ms
+            ); // The commit is sent meanwhile; it waits for the entries.
             blocker("COMMIT");
-            wait_until([&] { return proxy_->cuts() == 1; });
+            EXPECT_TRUE(happens([&] { return proxy_->cuts() == 1; }));
             store->append_log(slice_of(number, 4, {"4"}), observer, held);
         });
         EXPECT_EQ(
@@ -69,7 +62,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     EXPECT_TRUE(observer->wait_failed());
     EXPECT_EQ(later->durable(), 0U);
     EXPECT_LE(observer->durable(), 3U) << "what is shown is stored";
-    wait_until([&] { return store->unavailable().empty(); });
+    EXPECT_TRUE(happens([&] { return store->unavailable().empty(); }));
     EXPECT_EQ(get(store->read_log(number, 0, 10)).size(), 3U);
 
     done(store->commit(
@@ -96,7 +89,7 @@ TEST_F(PostgresLost, AChangeThatIsRepeatedAfterAnUnknownOutcomeIsStoredOnce) {
     );
     EXPECT_EQ(sql("SELECT count(*) FROM agui.messages"), "2") << "it has taken effect";
     proxy_->set(cutting_proxy::cut::never, 0);
-    wait_until([&] { return run(store->load(thread_1)).has_value(); });
+    EXPECT_TRUE(happens([&] { return run(store->load(thread_1)).has_value(); }));
     const auto before = get(store->load(thread_1)).value();
 
     changes end = end_of(number, "run_1", 1);
@@ -135,7 +128,9 @@ TEST_F(PostgresLost, RunsThatFailTogetherAreNotTriedOneByOne) {
         test::sql_session blocker(database_->url());
         blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
         store->append_log(slice_of(numbers[0], 1, {"1"}), observers[0], nullptr);
-        wait_until([&] { return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"; });
+        EXPECT_TRUE(happens([&] {
+            return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";
+        }));
         for (std::size_t i = 1; i < numbers.size(); ++i) {
             store->append_log(slice_of(numbers[i], 1, {"1"}), observers[i], nullptr);
         }
@@ -163,7 +158,7 @@ TEST_F(PostgresLost, ABatchThatIsRefusedLateLosesNoLeasesOfTheNextNumber) {
 
     store->append_log(slice_of(number, 1, {"late"}), observer, held);
     const thread_key thread_2 = key_of("thread_2");
-    wait_until([&] { return held->is_lost(); });
+    EXPECT_TRUE(happens([&] { return held->is_lost(); }));
     const lease_ptr next = acquire_soon(*store, thread_2, "run_2");
     EXPECT_TRUE(observer->wait_failed());
 

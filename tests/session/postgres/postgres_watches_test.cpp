@@ -16,14 +16,6 @@ const thread_key thread_1 = key_of("thread_1");
 
 class PostgresFollowers : public test::proxied_stores {
 protected:
-    template <class Condition>
-    static bool happens(Condition is_true) {
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
-        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
-            std::this_thread::sleep_for(5ms);
-        }
-        return is_true();
-    }
     std::ptrdiff_t lines(const std::string& wanted) {
         const auto all = log_.lines();
         return std::ranges::count_if(all, [&](const std::string& line) {
@@ -49,7 +41,7 @@ TEST_F(PostgresFollowers, NoRowIsWrittenWithoutANumber) {
     EXPECT_FALSE(run(second->acquire(key_of("thread_2"), "run_2")));
     EXPECT_FALSE(second->unavailable().empty());
     sql("DROP TRIGGER refuse ON agui.run_watches");
-    std::this_thread::sleep_for(1500ms);
+    std::this_thread::sleep_for(1500ms); // Longer than its pause after a failure.
     EXPECT_EQ(sql("SELECT count(*) FROM agui.run_watches"), "0");
 
     sql("DROP TRIGGER refuse ON agui.gateways");
@@ -110,7 +102,7 @@ TEST_F(PostgresFollowers, ThatNothingIsHeardIsSaid) {
     given.listen_url = test::postgres_server(); // Another database.
     const auto deaf = make_postgres_store(given);
     EXPECT_TRUE(happens([&] { return lines("no notification of the database is heard") > 0; }));
-    std::this_thread::sleep_for(500ms);
+    std::this_thread::sleep_for(500ms); // The other one would have said it by now too.
     EXPECT_EQ(lines("no notification of the database is heard"), 1) << "the other one hears";
 }
 

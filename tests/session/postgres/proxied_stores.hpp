@@ -3,9 +3,11 @@
 #include "tests/session/postgres/cutting_proxy.hpp"
 #include "tests/session/postgres/postgres_stores.hpp"
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace agui::test {
 
@@ -22,6 +24,16 @@ protected:
             }
             proxy_ = std::make_unique<cutting_proxy>(folder + "/.s.PGSQL." + session("SHOW port"));
         }
+    }
+
+    /// Waits for what comes by itself, 20 s at most.
+    template <class Condition>
+    static bool happens(Condition is_true) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Nothing wakes a test.
+        }
+        return is_true();
     }
 
     [[nodiscard]] session::postgres_settings settings_through_proxy() {
