@@ -35,8 +35,9 @@ protected:
         end.run->ended_at = ended_at;
         done(store_->commit(thread_1, end, slice_of(now, 1, {"end"})));
         const std::string change = " = " + std::to_string(number) + " WHERE ";
-        sql("UPDATE agui.log_rows SET run" + change + "run = " + std::to_string(now));
-        sql("UPDATE agui.runs SET number" + change + "number = " + std::to_string(now));
+        // At once: the store may be counting what this run takes.
+        sql("UPDATE agui.log_rows SET run" + change + "run = " + std::to_string(now) +
+            "; UPDATE agui.runs SET number" + change + "number = " + std::to_string(now));
         return number;
     }
     bool is_kept(std::int64_t number) { return run(store_->read_log(number, 0, 10)).has_value(); }
