@@ -73,8 +73,8 @@ public:
     /// Makes what was restored visible.
     void show_restored();
     /// `handler` is called on the log's executor whenever readers have come or gone, with their
-    /// number at that moment.
-    void set_readers_handler(std::function<void(std::size_t)> handler);
+    /// number at that moment and how the one that is gone has ended.
+    void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
 
     /// The log of an ended run whose events are gone: it ends at `last_sequence`.
     [[nodiscard]] static std::shared_ptr<event_log>
@@ -183,8 +183,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> wait(const cursor& at, waiter& who);
     void wake(waiter& who);
 
-    /// How a reader ends: by itself, or because the server closed its connection.
-    enum class leaving { left, cut_off };
+    using leaving = session::leaving;
 
     /// Counts a reader while it exists; the last-reader handler is called when none is left.
     class reader_token {
@@ -243,7 +242,7 @@ private:
     void take_waiters(resumptions& ready);
     static void resume(resumptions& ready);
     void reader_left(leaving how);
-    void tell_readers();
+    void tell_readers(leaving how);
     void verify(const translator::wire_event& event);
 
     const boost::asio::any_io_executor executor_;
@@ -275,7 +274,7 @@ private:
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
     std::function<void(leaving)> on_last_reader_left_;
-    std::function<void(std::size_t)> on_readers_;
+    std::function<void(std::size_t, leaving)> on_readers_;
     std::function<void()> on_failure_;
 
     std::unique_ptr<translator::event_verifier> verifier_; ///< In debug builds only.

@@ -167,7 +167,7 @@ void event_log::wake(waiter& who) {
 event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std::move(log)) {
     const std::lock_guard lock(log_->mutex_);
     ++log_->readers_;
-    log_->tell_readers();
+    log_->tell_readers(leaving::left);
 }
 
 event_log::reader_token::~reader_token() { log_->reader_left(how_); }
@@ -175,20 +175,22 @@ event_log::reader_token::~reader_token() { log_->reader_left(how_); }
 void event_log::reader_left(leaving how) {
     const std::lock_guard lock(mutex_);
     --readers_;
-    tell_readers();
+    tell_readers(how);
     if (readers_ == 0 && !ended_ && on_last_reader_left_) {
         boost::asio::post(executor_, [told = on_last_reader_left_, how] { told(how); });
     }
 }
 
 // With the mutex held.
-void event_log::tell_readers() {
+void event_log::tell_readers(leaving how) {
     if (on_readers_) {
-        boost::asio::post(executor_, [told = on_readers_, count = readers_] { told(count); });
+        boost::asio::post(executor_, [told = on_readers_, count = readers_, how] {
+            told(count, how);
+        });
     }
 }
 
-void event_log::set_readers_handler(std::function<void(std::size_t)> handler) {
+void event_log::set_readers_handler(std::function<void(std::size_t, leaving)> handler) {
     const std::lock_guard lock(mutex_);
     on_readers_ = std::move(handler);
 }

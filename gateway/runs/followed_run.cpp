@@ -139,13 +139,13 @@ boost::asio::awaitable<result<void>> follow_run(
     if (!read) {
         co_return read.error();
     }
-    log->set_readers_handler([watch](std::size_t count) {
-        watch->set_readers(count);
+    log->set_readers_handler([watch](std::size_t count, session::leaving how) {
+        watch->set_readers(count, how);
         if (count == 0) {
             watch->wake(); // Nobody may hold the log any more.
         }
     });
-    watch->set_readers(log->reader_count());
+    watch->set_readers(log->reader_count(), session::leaving::left);
     boost::asio::co_spawn(
         executor, follow(core.shared_from_this(), place, run, log, watch),
         [followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {

@@ -39,14 +39,16 @@ public:
 
     void on_stop_request(const session::stop_request& request) noexcept override;
     void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers
+        std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
     ) noexcept override;
 
 private:
     using reader_name = std::pair<std::int64_t, std::int64_t>; ///< Run, process.
 
     void stop(const session::stop_request& request);
-    void count_readers(std::int64_t run_number, std::int64_t peer, std::size_t readers);
+    void count_readers(
+        std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
+    );
 
     session::store& store_;
     const std::weak_ptr<run_core> core_;
@@ -66,7 +68,7 @@ public:
     );
     ~wake_from_elsewhere();
     /// The run there is not ended for lack of readers while somebody here waits for its end.
-    void count_as_reader() { watch_->set_readers(1); }
+    void count_as_reader() { watch_->set_readers(1, session::leaving::left); }
     wake_from_elsewhere(const wake_from_elsewhere&) = delete;
     wake_from_elsewhere& operator=(const wake_from_elsewhere&) = delete;
 

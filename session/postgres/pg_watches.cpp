@@ -27,13 +27,18 @@ constexpr const char* set_watch =
     "ON CONFLICT (run, gateway) DO UPDATE SET readers = excluded.readers";
 constexpr const char* drop_watch = "DELETE FROM agui.run_watches WHERE run = $1 AND gateway = $2";
 constexpr const char* tell_holder =
-    "SELECT pg_notify('agui_gw_' || l.gateway, 'watch ' || $1 || ' ' || $2 || ' ' || $3) "
+    "SELECT pg_notify('agui_gw_' || l.gateway, 'watch ' || $1 || ' ' || $2 || ' ' || $3 || $4) "
     "FROM agui.leases l WHERE l.run_number = $1";
 constexpr const char* followers_of_own =
     "SELECT w.run, w.gateway, w.readers FROM agui.leases l "
     "JOIN agui.run_watches w ON w.run = l.run_number "
     "JOIN agui.gateways g ON g.id = w.gateway AND NOT g.fenced "
     "WHERE l.gateway = $1 AND l.run_number <> 0";
+// In place of the number of readers: the process does not follow the run, or no longer.
+constexpr std::int64_t no_row = -1;
+// At the end of a notification: the last reader was cut off.
+constexpr std::string_view and_cut_off = " cut_off";
+
 constexpr const char* notify = "SELECT pg_notify($1, $2)";
 constexpr const char* notify_all = "SELECT pg_notify(channel, payload) FROM unnest($1, $2) "
                                    "AS n(channel, payload)";
@@ -51,15 +56,20 @@ struct pg_watches::watch_table {
     explicit watch_table(pg_watches& of) : owner(&of) {}
 
     void change(std::int64_t run) {
-        if (owner != nullptr && changed.insert(run).second) {
+        if (owner != nullptr && changed.emplace(run, leaving::left).second) {
             asio::post(owner->shared_.context, [to = owner] { to->wake(); });
         }
+    }
+    void change(std::int64_t run, leaving how) {
+        change(run);
+        changed[run] = how;
     }
 
     std::mutex mutex;
     pg_watches* owner; // Null: the store is closed.
     std::map<std::int64_t, watched> runs;
-    std::set<std::int64_t> changed; // Runs whose row is to be written.
+    // Runs whose row is to be written, with how the last reader ended if there is none.
+    std::map<std::int64_t, leaving> changed;
 };
 
 class pg_watches::watching final : public run_watch {
@@ -80,7 +90,11 @@ public:
         if (found->second.watches.empty()) {
             table_->runs.erase(found);
         }
-        table_->change(run_);
+        if (readers_ > 0) {
+            table_->change(run_, leaving::left);
+        } else {
+            table_->change(run_); // What set_readers() has said stands.
+        }
     }
     watching(const watching&) = delete;
     watching& operator=(const watching&) = delete;
@@ -89,7 +103,7 @@ public:
         return signal_->wait_until(deadline);
     }
     void wake() override { signal_->notify(); }
-    void set_readers(std::size_t count) override {
+    void set_readers(std::size_t count, leaving how) override {
         const std::lock_guard lock(table_->mutex);
         if (count == readers_) {
             return;
@@ -97,7 +111,7 @@ public:
         std::size_t& sum = table_->runs.at(run_).readers;
         sum = sum - readers_ + count;
         readers_ = count;
-        table_->change(run_);
+        table_->change(run_, how);
     }
 
 private:
@@ -144,7 +158,7 @@ void pg_watches::add_notifications(const std::vector<std::int64_t>& runs, pg_bat
     notice_set notices;
     for (const std::int64_t run : runs) {
         if (const auto found = followers_.find(run); found != followers_.end()) {
-            for (const auto& [gateway, readers] : found->second) {
+            for (const auto& [gateway, known] : found->second) {
                 notices.emplace(run, gateway);
             }
         }
@@ -178,7 +192,7 @@ void pg_watches::on_registered() {
     {
         const std::lock_guard lock(table_->mutex);
         for (const auto& [run, followed] : table_->runs) {
-            table_->changed.insert(run);
+            table_->changed.emplace(run, leaving::left);
         }
     }
     followers_.clear(); // Its runs are lost.
@@ -231,14 +245,15 @@ asio::awaitable<void> pg_watches::write_changes() {
         std::int64_t run;
         bool is_followed;
         std::size_t readers;
+        leaving how;
     };
     std::vector<row> rows;
     {
         const std::lock_guard lock(table_->mutex);
-        for (const std::int64_t run : table_->changed) {
+        for (const auto& [run, how] : table_->changed) {
             const auto found = table_->runs.find(run);
             const bool is_followed = found != table_->runs.end();
-            rows.push_back({run, is_followed, is_followed ? found->second.readers : 0});
+            rows.push_back({run, is_followed, is_followed ? found->second.readers : 0, how});
         }
         table_->changed.clear();
     }
@@ -258,8 +273,10 @@ asio::awaitable<void> pg_watches::write_changes() {
                     batch.emplace_back(drop_watch, each.run, gateway);
                 }
                 const std::int64_t readers =
-                    each.is_followed ? static_cast<std::int64_t>(each.readers) : -1;
-                batch.emplace_back(tell_holder, each.run, gateway, readers);
+                    each.is_followed ? static_cast<std::int64_t>(each.readers) : no_row;
+                const bool is_cut_off = each.readers == 0 && each.how == leaving::cut_off;
+                const pg_text how{is_cut_off ? and_cut_off : std::string_view()};
+                batch.emplace_back(tell_holder, each.run, gateway, readers, how);
             }
             return batch;
         });
@@ -275,7 +292,7 @@ asio::awaitable<void> pg_watches::write_changes() {
     for (const row& each : rows) {
         const auto found = table_->runs.find(each.run);
         if (failed) {
-            table_->changed.insert(each.run);
+            table_->changed.emplace(each.run, each.how);
         } else if (each.is_followed && found != table_->runs.end()) {
             // What was written between the last look at the log and this was not told.
             for (watching* const watch : found->second.watches) {
@@ -308,18 +325,30 @@ asio::awaitable<void> pg_watches::read_followers() {
     }
     // What was heard meanwhile may not be in the rows yet.
     must_look_ = must_look_ || heard_ != heard_before;
-    const auto before = std::exchange(followers_, {});
     const pg_rows& rows = results.at(0);
+    follower_map missing = std::exchange(followers_, {});
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        on_watch(rows.integer(i, 0), rows.integer(i, 1), rows.integer(i, 2));
+        const std::int64_t run = rows.integer(i, 0);
+        const std::int64_t gateway = rows.integer(i, 1);
+        on_row(run, gateway, rows.integer(i, 2), missing[run][gateway]);
+        missing[run].erase(gateway);
     }
-    for (const auto& [run, gateways] : before) {
-        for (const auto& [gateway, readers] : gateways) {
-            const auto now = followers_.find(run);
-            if (now == followers_.end() || !now->second.contains(gateway)) {
-                tell_readers(run, gateway, 0);
-            }
+    for (const auto& [run, gateways] : missing) {
+        for (const auto& [gateway, known] : gateways) {
+            on_row(run, gateway, no_row, known);
         }
+    }
+}
+
+// The notification says how the last reader ended, and may still come. If it has not by the next
+// look, its process has ended or was not heard: the reader need not have left by itself.
+void pg_watches::on_row(
+    std::int64_t run, std::int64_t gateway, std::int64_t readers, const follower& known
+) {
+    if (readers <= 0 && known.readers > 0 && !known.had_none) {
+        followers_[run][gateway] = {known.readers, true};
+    } else {
+        on_watch(run, gateway, readers, leaving::cut_off);
     }
 }
 
@@ -342,13 +371,14 @@ void pg_watches::on_notification(const pg_notification& heard) {
         if (const auto run = number_in(words[1])) {
             on_log(*run);
         }
-    } else if (words[0] == "watch" && words.size() == 4) {
+    } else if (words[0] == "watch" && (words.size() == 4 || words.size() == 5)) {
         const auto run = number_in(words[1]);
         const auto gateway = number_in(words[2]);
         const auto readers = number_in(words[3]);
         if (run && gateway && readers && *gateway != gateway_.id()) {
             ++heard_;
-            on_watch(*run, *gateway, *readers);
+            const bool is_cut_off = words.back() == and_cut_off.substr(1);
+            on_watch(*run, *gateway, *readers, is_cut_off ? leaving::cut_off : leaving::left);
         }
     } else if (words[0] == "stop") {
         on_stop(heard.payload);
@@ -374,7 +404,7 @@ void pg_watches::tell(std::int64_t run, std::int64_t gateway) {
 
 void pg_watches::end(std::int64_t run) {
     if (const auto found = followers_.find(run); found != followers_.end()) {
-        for (const auto& [gateway, readers] : found->second) {
+        for (const auto& [gateway, known] : found->second) {
             tell(run, gateway);
         }
         followers_.erase(found);
@@ -395,27 +425,31 @@ asio::awaitable<void> pg_watches::write_notices() {
     }
 }
 
-// Below 0: it follows the run no longer.
-void pg_watches::on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers) {
+void pg_watches::on_watch(
+    std::int64_t run, std::int64_t gateway, std::int64_t readers, leaving how
+) {
     if (readers >= 0 && !holds_(run)) {
         tell(run, gateway); // It has ended meanwhile.
         return;
     }
     if (readers >= 0) {
-        followers_[run][gateway] = static_cast<std::size_t>(readers);
+        followers_[run][gateway] = {static_cast<std::size_t>(readers), false};
     } else if (const auto found = followers_.find(run); found != followers_.end()) {
         found->second.erase(gateway);
         if (found->second.empty()) {
             followers_.erase(found);
         }
     }
-    tell_readers(run, gateway, static_cast<std::size_t>(std::max<std::int64_t>(readers, 0)));
+    const auto count = static_cast<std::size_t>(std::max<std::int64_t>(readers, 0));
+    tell_readers(run, gateway, count, how);
 }
 
-void pg_watches::tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers) {
+void pg_watches::tell_readers(
+    std::int64_t run, std::int64_t gateway, std::size_t readers, leaving how
+) {
     const std::lock_guard lock(handler_mutex_);
     if (handler_ != nullptr) {
-        handler_->on_peer_readers(run, gateway, readers);
+        handler_->on_peer_readers(run, gateway, readers, how);
     }
 }
 

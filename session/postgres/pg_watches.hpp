@@ -70,15 +70,22 @@ private:
     class watching;
     struct watched;
     struct watch_table;
+    struct follower {
+        std::size_t readers = 0;
+        bool had_none = false; ///< By its row at the last look.
+    };
+    using follower_map = std::map<std::int64_t, std::map<std::int64_t, follower>>;
 
     /// Runs, and the processes to be told of each.
     using notice_set = std::set<std::pair<std::int64_t, std::int64_t>>;
 
     [[nodiscard]] static pg_statement notify_of(const notice_set& notices);
     void on_log(std::int64_t run);
-    void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers);
+    void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers, leaving how);
+    void
+    on_row(std::int64_t run, std::int64_t gateway, std::int64_t readers, const follower& known);
     void on_stop(std::string_view payload);
-    void tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers);
+    void tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers, leaving how);
     void tell(std::int64_t run, std::int64_t gateway);
     boost::asio::awaitable<void> write_changes();
     boost::asio::awaitable<void> write_notices();
@@ -96,7 +103,7 @@ private:
     const std::function<bool(std::int64_t run)> holds_;
     const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
     /// Of runs of this process: which processes follow it, and how many readers they have.
-    std::map<std::int64_t, std::map<std::int64_t, std::size_t>> followers_;
+    follower_map followers_;
     notice_set notices_; ///< To be sent.
     bool must_look_ = false;
     bool must_probe_ = false; ///< It listens since a moment: does it hear?

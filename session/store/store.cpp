@@ -18,7 +18,10 @@ public:
         return signal_->wait_until(deadline);
     }
     void wake() override { signal_->notify(); }
-    void set_readers(std::size_t count) override { (void)count; }
+    void set_readers(std::size_t count, leaving how) override {
+        (void)count;
+        (void)how;
+    }
 
 private:
     const std::shared_ptr<change_signal> signal_;

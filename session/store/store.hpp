@@ -84,16 +84,22 @@ struct stop_request {
     std::string reason;                ///< Opaque to stores; at most 64 bytes.
 };
 
+/// How the last reader of a run ended: by itself, or because the server closed its connection or
+/// has ended.
+enum class leaving { left, cut_off };
+
 /// What other processes on the same store want of this one. Called on the store's thread; must not
 /// block.
 class peer_handler {
 public:
     virtual ~peer_handler() = default;
     virtual void on_stop_request(const stop_request& request) noexcept = 0;
-    /// How many readers follow a run of this process in the process `peer`; 0: none any more. Told
-    /// again whenever it changes, and at times when it has not.
-    virtual void
-    on_peer_readers(std::int64_t run_number, std::int64_t peer, std::size_t readers) noexcept = 0;
+    /// How many readers follow a run of this process in the process `peer`; 0: none any more, and
+    /// `how` says how the last one ended. Told again whenever it changes, and at times when it has
+    /// not.
+    virtual void on_peer_readers(
+        std::int64_t run_number, std::int64_t peer, std::size_t readers, leaving how
+    ) noexcept = 0;
 };
 
 /// Wakes one that follows a run which another process has. Destroying it ends the watch.
@@ -107,9 +113,9 @@ public:
     wait_until(std::chrono::steady_clock::time_point deadline) = 0;
     /// Makes wait_until() return, the next one if there is none. Any thread.
     virtual void wake() = 0;
-    /// Reports to the process that has the run how many readers follow it here, at first 0. Any
-    /// thread; does not wait.
-    virtual void set_readers(std::size_t count) = 0;
+    /// Reports to the process that has the run how many readers follow it here, at first 0; if it
+    /// is 0 again, `how` says how the last one ended. Any thread; does not wait.
+    virtual void set_readers(std::size_t count, leaving how) = 0;
 };
 
 /// A thread without its messages.

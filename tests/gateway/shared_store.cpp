@@ -36,7 +36,7 @@ public:
 
     void wake(std::int64_t run_number);
     // Tells the run's door how many readers `from` has.
-    void report(std::int64_t run_number, std::size_t from) {
+    void report(std::int64_t run_number, std::size_t from, session::leaving how) {
         std::size_t told = 0;
         std::size_t readers = 0;
         {
@@ -53,7 +53,7 @@ public:
         const std::lock_guard lock(handler_mutex);
         if (handlers.at(told - 1) != nullptr) {
             handlers[told - 1]->on_peer_readers(
-                run_number, static_cast<std::int64_t>(from), readers
+                run_number, static_cast<std::int64_t>(from), readers, how
             );
         }
     }
@@ -77,18 +77,18 @@ public:
             const std::lock_guard lock(hub_->mutex);
             hub_->watches[run_number_].erase(this);
         }
-        hub_->report(run_number_, door_);
+        hub_->report(run_number_, door_, session::leaving::left);
     }
     asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
         return signal_->wait_until(deadline);
     }
     void wake() override { signal_->notify(); }
-    void set_readers(std::size_t count) override {
+    void set_readers(std::size_t count, session::leaving how) override {
         {
             const std::lock_guard lock(hub_->mutex);
             hub_->watches[run_number_][this].second = count;
         }
-        hub_->report(run_number_, door_);
+        hub_->report(run_number_, door_, how);
     }
 
 private:

@@ -14,6 +14,7 @@
 namespace agui::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -257,6 +258,24 @@ TEST_P(TwoGateways, AReaderElsewhereKeepsARunGoingUntilItLeaves) {
     here->close();
     EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().empty(); }));
     EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("user_stop"));
+}
+
+TEST_P(TwoGateways, AReaderThatIsCutOffElsewhereDoesNotEndARun) {
+    settings.server.on_disconnect = {.what = gateway::disconnect_policy::kind::cancel, .grace = {}};
+    start_both();
+    auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), get(events_path("r")));
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 2; }));
+    there->close();
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 1; }));
+
+    servers[1].reset(); // It closes the connections of its readers.
+
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 0; }));
+    const auto again = open(a(), get(events_path("r")));
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(rest_of(*again), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
 }
 
 TEST_P(TwoGateways, HistoryIsFollowedByARunElsewhere) {

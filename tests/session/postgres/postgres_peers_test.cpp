@@ -311,10 +311,11 @@ public:
         told.set([&] { stops.push_back(request); });
     }
     void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers
+        std::int64_t run_number, std::int64_t peer, std::size_t readers, leaving how
     ) noexcept override {
         told.set([&] {
             run = run_number;
+            last_how = how;
             from = peer;
             last_readers = static_cast<int>(readers);
         });
@@ -325,6 +326,7 @@ public:
     std::int64_t run = 0;
     std::int64_t from = 0;
     int last_readers = -1;
+    leaving last_how = leaving::left;
 };
 
 class PostgresWatches : public PostgresPeers {
@@ -364,7 +366,7 @@ protected:
 
 TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
     const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(2);
+    watch->set_readers(2, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 2; }));
     EXPECT_EQ(at_first_.run, number_);
     EXPECT_EQ(at_first_.from, 2);
@@ -382,13 +384,49 @@ TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
 TEST_F(PostgresWatches, TheLastReaderThatLeavesIsReported) {
     auto watch = second_->watch(number_, context().get_executor());
     const auto other = second_->watch(number_, context().get_executor());
-    watch->set_readers(2);
-    other->set_readers(1);
+    watch->set_readers(2, leaving::left);
+    other->set_readers(1, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 3; }));
     watch.reset();
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
-    other->set_readers(0);
+    other->set_readers(0, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 0; }));
+}
+
+TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
+    auto watch = second_->watch(number_, context().get_executor());
+    const auto other = second_->watch(number_, context().get_executor());
+    const auto has_none = [&](leaving how) {
+        return at_first_.told.wait([&] {
+            return at_first_.last_readers == 0 && at_first_.last_how == how;
+        });
+    };
+    const auto has_one = [&] {
+        return at_first_.told.wait([&] { return at_first_.last_readers == 1; });
+    };
+
+    watch->set_readers(1, leaving::left);
+    ASSERT_TRUE(has_one());
+    watch->set_readers(0, leaving::cut_off);
+    watch.reset();
+    EXPECT_TRUE(has_none(leaving::cut_off));
+
+    other->set_readers(1, leaving::left);
+    ASSERT_TRUE(has_one());
+    other->set_readers(0, leaving::left);
+    EXPECT_TRUE(has_none(leaving::left));
+}
+
+TEST_F(PostgresWatches, ReadersOfAProcessThatEndsAreCutOff) {
+    const auto watch = second_->watch(number_, context().get_executor());
+    watch->set_readers(1, leaving::left);
+    ASSERT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+
+    sql("DELETE FROM agui.run_watches"); // As others do, for a process that was killed.
+
+    EXPECT_TRUE(at_first_.told.wait([&] {
+        return at_first_.last_readers == 0 && at_first_.last_how == leaving::cut_off;
+    }));
 }
 
 TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
@@ -408,7 +446,7 @@ TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
 
 TEST_F(PostgresWatches, AReleaseWakesWhoFollowsTheRun) {
     const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(1);
+    watch->set_readers(1, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
     test::sql_session listener(database_->url());
     listener("LISTEN agui_gw_2");
@@ -428,14 +466,14 @@ TEST_F(PostgresWatches, AWakeEndsAWait) {
 
 TEST_F(PostgresWatches, GoOnAfterTheConnectionsWereLost) {
     const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(1);
+    watch->set_readers(1, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
 
     database_->end_sessions();
 
     first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
     EXPECT_EQ(run(follow(*watch, 1)), 1U);
-    watch->set_readers(5);
+    watch->set_readers(5, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 5; }));
 }
 
