@@ -195,13 +195,14 @@ public:
 
         /// The server closes the connection: the reader will not have left by itself.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
-        /// Of its log.
-        [[nodiscard]] bool ended() const { return log_->ended(); }
 
     private:
         leaving how_ = leaving::left;
         std::shared_ptr<event_log> log_;
     };
+    /// The readers that another process has count as one. `how`, if it has none any more: how the
+    /// last one ended.
+    void set_peer_readers(std::int64_t peer, bool has_some, leaving how);
 
     /// `handler` is called once, on any thread, when the store has lost the log.
     void set_failure_handler(std::function<void()> handler);
@@ -241,7 +242,8 @@ private:
     using resumptions = boost::container::small_vector<resumption, 2>;
     void take_waiters(resumptions& ready);
     static void resume(resumptions& ready);
-    void reader_left(leaving how);
+    void add_reader();
+    void remove_reader(leaving how);
     void tell_readers(leaving how);
     void verify(const translator::wire_event& event);
 
@@ -273,6 +275,7 @@ private:
     bool joins_deltas_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
+    std::vector<std::int64_t> peers_; ///< Processes that have readers.
     std::function<void(leaving)> on_last_reader_left_;
     std::function<void(std::size_t, leaving)> on_readers_;
     std::function<void()> on_failure_;

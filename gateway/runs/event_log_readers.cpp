@@ -166,14 +166,34 @@ void event_log::wake(waiter& who) {
 
 event_log::reader_token::reader_token(std::shared_ptr<event_log> log) : log_(std::move(log)) {
     const std::lock_guard lock(log_->mutex_);
-    ++log_->readers_;
-    log_->tell_readers(leaving::left);
+    log_->add_reader();
 }
 
-event_log::reader_token::~reader_token() { log_->reader_left(how_); }
+event_log::reader_token::~reader_token() {
+    const std::lock_guard lock(log_->mutex_);
+    log_->remove_reader(how_);
+}
 
-void event_log::reader_left(leaving how) {
+void event_log::set_peer_readers(std::int64_t peer, bool has_some, leaving how) {
     const std::lock_guard lock(mutex_);
+    const auto known = std::ranges::find(peers_, peer);
+    if (has_some && known == peers_.end()) {
+        peers_.push_back(peer);
+        add_reader();
+    } else if (!has_some && known != peers_.end()) {
+        peers_.erase(known);
+        remove_reader(how);
+    }
+}
+
+// With the mutex held.
+void event_log::add_reader() {
+    ++readers_;
+    tell_readers(leaving::left);
+}
+
+// With the mutex held.
+void event_log::remove_reader(leaving how) {
     --readers_;
     tell_readers(how);
     if (readers_ == 0 && !ended_ && on_last_reader_left_) {

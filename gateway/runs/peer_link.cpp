@@ -84,30 +84,13 @@ void peer_link::on_peer_readers(
     std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
 ) noexcept {
     try {
-        count_readers(run_number, peer, readers, how);
+        const std::shared_ptr<run_core> core = core_.lock();
+        if (const auto run = core ? core->registry.find_active(run_number) : nullptr) {
+            run->log()->set_peer_readers(peer, readers > 0, how);
+        }
     } catch (const std::exception&) {
         // No memory: told again later.
         return;
-    }
-}
-
-void peer_link::count_readers(
-    std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
-) {
-    const reader_name name{run_number, peer};
-    const std::shared_ptr<run_core> core = core_.lock();
-    const auto run = core ? core->registry.find_active(run_number) : nullptr;
-    const std::lock_guard lock(mutex_);
-    if (const auto known = readers_.find(name);
-        known != readers_.end() && readers == 0 && how == session::leaving::cut_off) {
-        known->second->set_cut_off();
-    }
-    // Those of ended runs would keep their logs.
-    std::erase_if(readers_, [&](const auto& one) {
-        return one.second->ended() || (readers == 0 && one.first == name);
-    });
-    if (readers > 0 && run && !readers_.contains(name)) {
-        readers_.emplace(name, std::make_unique<event_log::reader_token>(run->log()));
     }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "gateway/runs/conversation_key.hpp"
-#include "gateway/runs/event_log.hpp"
 #include "gateway/runs/run_core.hpp"
 #include "session/store/store.hpp"
 
@@ -10,11 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
-#include <utility>
 
 namespace agui::gateway {
 
@@ -43,18 +39,10 @@ public:
     ) noexcept override;
 
 private:
-    using reader_name = std::pair<std::int64_t, std::int64_t>; ///< Run, process.
-
     void stop(const session::stop_request& request);
-    void count_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
-    );
 
     session::store& store_;
     const std::weak_ptr<run_core> core_;
-    std::mutex mutex_;
-    /// One for all readers of a run in a process.
-    std::map<reader_name, std::unique_ptr<event_log::reader_token>> readers_;
 };
 
 /// Wakes those here who wait for a thread that another process holds, by run_registry::wake(),

@@ -3,8 +3,6 @@
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_payload.hpp"
 
-#include "session/base/change_signal.hpp"
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -45,100 +43,18 @@ constexpr const char* notify_all = "SELECT pg_notify(channel, payload) FROM unne
 
 } // namespace
 
-// A run that is followed here, by several watches perhaps.
-struct pg_watches::watched {
-    std::vector<watching*> watches;
-    std::size_t readers = 0; // Of all of them.
-};
-
-// What watches, which any thread may destroy, share with the store's thread.
-struct pg_watches::watch_table {
-    explicit watch_table(pg_watches& of) : owner(&of) {}
-
-    void change(std::int64_t run) {
-        if (owner != nullptr && changed.emplace(run, leaving::left).second) {
-            asio::post(owner->shared_.context, [to = owner] { to->wake(); });
-        }
-    }
-    void change(std::int64_t run, leaving how) {
-        change(run);
-        changed[run] = how;
-    }
-
-    std::mutex mutex;
-    pg_watches* owner; // Null: the store is closed.
-    std::map<std::int64_t, watched> runs;
-    // Runs whose row is to be written, with how the last reader ended if there is none.
-    std::map<std::int64_t, leaving> changed;
-};
-
-class pg_watches::watching final : public run_watch {
-public:
-    watching(
-        std::shared_ptr<watch_table> table, std::int64_t run, const asio::any_io_executor& executor
-    )
-        : table_(std::move(table)), run_(run), signal_(std::make_shared<change_signal>(executor)) {
-        const std::lock_guard lock(table_->mutex);
-        table_->runs[run_].watches.push_back(this);
-        table_->change(run_);
-    }
-    ~watching() override {
-        const std::lock_guard lock(table_->mutex);
-        const auto found = table_->runs.find(run_);
-        std::erase(found->second.watches, this);
-        found->second.readers -= readers_;
-        if (found->second.watches.empty()) {
-            table_->runs.erase(found);
-        }
-        if (readers_ > 0) {
-            table_->change(run_, leaving::left);
-        } else {
-            table_->change(run_); // What set_readers() has said stands.
-        }
-    }
-    watching(const watching&) = delete;
-    watching& operator=(const watching&) = delete;
-
-    asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
-        return signal_->wait_until(deadline);
-    }
-    void wake() override { signal_->notify(); }
-    void set_readers(std::size_t count, leaving how) override {
-        const std::lock_guard lock(table_->mutex);
-        if (count == readers_) {
-            return;
-        }
-        std::size_t& sum = table_->runs.at(run_).readers;
-        sum = sum - readers_ + count;
-        readers_ = count;
-        table_->change(run_, how);
-    }
-
-private:
-    const std::shared_ptr<watch_table> table_;
-    const std::int64_t run_;
-    const std::shared_ptr<change_signal> signal_;
-    std::size_t readers_ = 0; // Under the table's mutex.
-};
-
 pg_watches::pg_watches(
     pg_shared& shared, pg_gateway& gateway, std::function<bool(std::int64_t run)> holds
 )
     : shared_(shared),
       gateway_(gateway),
       holds_(std::move(holds)),
-      table_(std::make_shared<watch_table>(*this)),
+      table_(std::make_shared<pg_watch_table>([this] {
+          asio::post(shared_.context, [this] { wake(); });
+      })),
       timer_(shared.context) {}
 
-pg_watches::~pg_watches() {
-    const std::lock_guard lock(table_->mutex);
-    table_->owner = nullptr;
-}
-
-std::unique_ptr<run_watch>
-pg_watches::watch(std::int64_t run, const asio::any_io_executor& executor) {
-    return std::make_unique<watching>(table_, run, executor);
-}
+pg_watches::~pg_watches() { table_->close(); }
 
 asio::awaitable<result<void>> pg_watches::request_stop(stop_request request) {
     const std::string payload = payload_of(request, gateway_.id());
@@ -189,12 +105,7 @@ void pg_watches::look_again() {
 }
 
 void pg_watches::on_registered() {
-    {
-        const std::lock_guard lock(table_->mutex);
-        for (const auto& [run, followed] : table_->runs) {
-            table_->changed.emplace(run, leaving::left);
-        }
-    }
+    table_->change_all();
     followers_.clear(); // Its runs are lost.
     wake();
 }
@@ -202,14 +113,10 @@ void pg_watches::on_registered() {
 asio::awaitable<void> pg_watches::work() {
     bool has_failed = false;
     while (!is_closed_) {
-        bool has_changes = false;
-        {
-            const std::lock_guard lock(table_->mutex);
-            has_changes = !table_->changed.empty();
-        }
         check_probe();
         const bool has_work =
-            (has_changes || must_look_ || must_probe_ || !notices_.empty()) && gateway_.id() != 0;
+            (table_->has_changes() || must_look_ || must_probe_ || !notices_.empty()) &&
+            gateway_.id() != 0;
         if (!has_work || has_failed) {
             timer_.expires_after(next_look(has_failed));
             co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -241,22 +148,7 @@ void pg_watches::close() noexcept {
 }
 
 asio::awaitable<void> pg_watches::write_changes() {
-    struct row {
-        std::int64_t run;
-        bool is_followed;
-        std::size_t readers;
-        leaving how;
-    };
-    std::vector<row> rows;
-    {
-        const std::lock_guard lock(table_->mutex);
-        for (const auto& [run, how] : table_->changed) {
-            const auto found = table_->runs.find(run);
-            const bool is_followed = found != table_->runs.end();
-            rows.push_back({run, is_followed, is_followed ? found->second.readers : 0, how});
-        }
-        table_->changed.clear();
-    }
+    const std::vector<pg_watch_table::row> rows = table_->take_changes();
     if (rows.empty()) {
         co_return;
     }
@@ -266,7 +158,7 @@ asio::awaitable<void> pg_watches::write_changes() {
         // Checked: nobody would drop rows of a number that others have removed.
         (void)co_await write_at_once(shared_, {.gateway = gateway}, [&rows, gateway] {
             pg_batch batch;
-            for (const row& each : rows) {
+            for (const pg_watch_table::row& each : rows) {
                 if (each.is_followed) {
                     batch.emplace_back(set_watch, each.run, gateway, each.readers);
                 } else {
@@ -288,20 +180,13 @@ asio::awaitable<void> pg_watches::write_changes() {
     } catch (const std::exception&) {
         failed = std::current_exception();
     }
-    const std::lock_guard lock(table_->mutex);
-    for (const row& each : rows) {
-        const auto found = table_->runs.find(each.run);
-        if (failed) {
-            table_->changed.emplace(each.run, each.how);
-        } else if (each.is_followed && found != table_->runs.end()) {
-            // What was written between the last look at the log and this was not told.
-            for (watching* const watch : found->second.watches) {
-                watch->wake();
-            }
-        }
-    }
     if (failed) {
+        table_->put_back(rows);
         std::rethrow_exception(failed);
+    }
+    // What was written between the last look at the log and this was not told.
+    for (const pg_watch_table::row& each : rows) {
+        table_->wake(each.run);
     }
 }
 
@@ -356,12 +241,7 @@ void pg_watches::on_listening() {
     must_probe_ = true;
     look_again();
     // Nothing was heard while it did not listen.
-    const std::lock_guard lock(table_->mutex);
-    for (const auto& [run, followed] : table_->runs) {
-        for (watching* const watch : followed.watches) {
-            watch->wake();
-        }
-    }
+    table_->wake_all();
 }
 
 // Whoever may connect to the database may send anything.
@@ -369,7 +249,7 @@ void pg_watches::on_notification(const pg_notification& heard) {
     const std::vector<std::string_view> words = words_of(heard.payload);
     if (words[0] == "log" && words.size() == 2) {
         if (const auto run = number_in(words[1])) {
-            on_log(*run);
+            table_->wake(*run);
         }
     } else if (words[0] == "watch" && (words.size() == 4 || words.size() == 5)) {
         const auto run = number_in(words[1]);
@@ -384,16 +264,6 @@ void pg_watches::on_notification(const pg_notification& heard) {
         on_stop(heard.payload);
     } else if (words[0] == "probe") {
         on_probe();
-    }
-}
-
-void pg_watches::on_log(std::int64_t run) {
-    const std::lock_guard lock(table_->mutex);
-    const auto found = table_->runs.find(run);
-    if (found != table_->runs.end()) {
-        for (watching* const watch : found->second.watches) {
-            watch->wake();
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include "session/postgres/pg_gateway.hpp"
 #include "session/postgres/pg_listener.hpp"
 #include "session/postgres/pg_shared.hpp"
+#include "session/postgres/pg_watch_table.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -37,7 +38,9 @@ public:
 
     /// As store::watch(). Any thread.
     [[nodiscard]] std::unique_ptr<run_watch>
-    watch(std::int64_t run, const boost::asio::any_io_executor& executor);
+    watch(std::int64_t run, const boost::asio::any_io_executor& executor) {
+        return table_->watch(run, executor);
+    }
     /// As store::set_peer_handler(). Any thread.
     void set_handler(peer_handler* handler) {
         const std::lock_guard lock(handler_mutex_);
@@ -67,9 +70,6 @@ public:
     void on_notification(const pg_notification& heard) override;
 
 private:
-    class watching;
-    struct watched;
-    struct watch_table;
     struct follower {
         std::size_t readers = 0;
         bool had_none = false; ///< By its row at the last look.
@@ -80,7 +80,6 @@ private:
     using notice_set = std::set<std::pair<std::int64_t, std::int64_t>>;
 
     [[nodiscard]] static pg_statement notify_of(const notice_set& notices);
-    void on_log(std::int64_t run);
     void on_watch(std::int64_t run, std::int64_t gateway, std::int64_t readers, leaving how);
     void
     on_row(std::int64_t run, std::int64_t gateway, std::int64_t readers, const follower& known);
@@ -101,7 +100,7 @@ private:
     std::mutex handler_mutex_;        ///< Also held during its calls.
     peer_handler* handler_ = nullptr; ///< Under handler_mutex_.
     const std::function<bool(std::int64_t run)> holds_;
-    const std::shared_ptr<watch_table> table_; ///< Shared with the watches.
+    const std::shared_ptr<pg_watch_table> table_;
     /// Of runs of this process: which processes follow it, and how many readers they have.
     follower_map followers_;
     notice_set notices_; ///< To be sent.
