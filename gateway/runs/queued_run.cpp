@@ -111,13 +111,15 @@ private:
         const auto watch = core_->registry.watch_place(place(), request_->executor);
         for (;;) {
             pass_failpoint("queue.waits");
+            const auto run = co_await begun_elsewhere();
+            // After the store was asked, because a run here may have taken the message meanwhile.
             if (const auto pass = core_->queue.pass_of(*waiting_)) {
                 if (co_await follow(pass, *watch)) {
                     co_return;
                 }
                 continue;
             }
-            if (const auto run = co_await begun_elsewhere()) {
+            if (run) {
                 co_await follow_elsewhere(*run, *watch);
                 co_return;
             }
@@ -205,13 +207,10 @@ private:
                 co_return;
             }
             const auto answer = co_await find_run(*core_, place(), run.answered_by);
-            const bool goes_on =
-                answer && answer->has_value() &&
-                ((*answer)->place == run_place::elsewhere || (*answer)->place == run_place::lost);
-            if (!goes_on) {
+            if (!answer || !answer->has_value() || (*answer)->place == run_place::ended) {
                 break;
             }
-            if (holder_number_ != (*answer)->record.number) {
+            if ((*answer)->place != run_place::here && holder_number_ != (*answer)->record.number) {
                 holder_number_ = (*answer)->record.number;
                 wakes_.emplace(*core_, place(), holder_number_, request_->executor);
                 continue;

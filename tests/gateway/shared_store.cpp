@@ -3,8 +3,14 @@
 #include "session/base/change_signal.hpp"
 #include "session/store/store_failures.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -319,8 +325,22 @@ public:
     }
     asio::awaitable<result<std::optional<session::run_record>>>
     find_run(thread_key key, std::string run_id) override {
-        return store_->find_run(std::move(key), std::move(run_id));
+        if (is_to_wait(run_id)) {
+            asio::steady_timer timer(co_await asio::this_coro::executor);
+            for (int i = 0; i < 10'000 && !lookup_may_go_; ++i) {
+                timer.expires_after(std::chrono::milliseconds(1));
+                co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+            }
+            holds_a_lookup_ = false;
+        }
+        co_return co_await store_->find_run(std::move(key), std::move(run_id));
     }
+    void hold_lookup(std::string run_id) {
+        const std::lock_guard lock(mutex_);
+        held_lookup_ = std::move(run_id);
+    }
+    void let_lookup_go() { lookup_may_go_ = true; }
+    [[nodiscard]] bool holds_a_lookup() const { return holds_a_lookup_; }
     asio::awaitable<result<std::optional<session::run_record>>>
     find_run_by_key(thread_key key, std::string idempotency_key) override {
         return store_->find_run_by_key(std::move(key), std::move(idempotency_key));
@@ -345,6 +365,16 @@ public:
     void close() override {} // The others may still use it.
 
 private:
+    bool is_to_wait(const std::string& run_id) {
+        const std::lock_guard lock(mutex_);
+        if (held_lookup_.empty() || run_id != held_lookup_) {
+            return false;
+        }
+        held_lookup_.clear();
+        holds_a_lookup_ = true;
+        return true;
+    }
+
     struct held {
         lease_ptr inner;
         std::int64_t run_number = 0;
@@ -382,6 +412,9 @@ private:
     std::string unavailable_;
     std::atomic<std::size_t> refused_reads_{0};
     std::atomic<bool> logs_are_lost_{false};
+    std::string held_lookup_; ///< A run; empty: none. Under the mutex.
+    std::atomic<bool> holds_a_lookup_{false};
+    std::atomic<bool> lookup_may_go_{false};
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
@@ -416,6 +449,16 @@ void shared_store::lose_stops(std::size_t door, std::size_t count) {
 }
 
 void shared_store::lose_logs(std::size_t number) { find(number)->lose_logs(); }
+
+void shared_store::hold_lookup(std::size_t number, std::string run_id) {
+    find(number)->hold_lookup(std::move(run_id));
+}
+
+bool shared_store::holds_a_lookup(std::size_t number) const {
+    return find(number)->holds_a_lookup();
+}
+
+void shared_store::let_lookup_go(std::size_t number) { find(number)->let_lookup_go(); }
 
 std::size_t shared_store::refused_reads(std::size_t number) const {
     return find(number)->refused_reads();

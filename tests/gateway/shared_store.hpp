@@ -31,6 +31,12 @@ public:
     void lose_stops(std::size_t door, std::size_t count);
     /// From now on a door reads no logs, because they are gone.
     void lose_logs(std::size_t door);
+    /// The next time that a door looks for a run of that id, it waits until it is let go, ten
+    /// seconds at most.
+    void hold_lookup(std::size_t door, std::string run_id);
+    /// Whether it waits now.
+    [[nodiscard]] bool holds_a_lookup(std::size_t door) const;
+    void let_lookup_go(std::size_t door);
     /// How often it has refused to read one because it could not be used.
     [[nodiscard]] std::size_t refused_reads(std::size_t door) const;
 

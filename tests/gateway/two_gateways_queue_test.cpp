@@ -18,6 +18,8 @@
 namespace agui::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -102,6 +104,30 @@ TEST_P(TwoGatewaysQueue, MessagesThatWaitAtBothAreAnsweredTogether) {
     EXPECT_THAT(rest_of(*at_a), HasSubstr("Together"));
     EXPECT_THAT(rest_of(*at_b), HasSubstr("Together"));
     EXPECT_EQ(model.calls(), 2U) << "one model loop a thread";
+}
+
+using QueueOfTwoGatewaysOfOneProcess = TwoGatewaysOfOneProcess;
+
+TEST_F(QueueOfTwoGatewaysOfOneProcess, AMessageIsTakenHereWhileItIsLookedForElsewhere) {
+    settings.session.on_busy = gateway::busy_policy::enqueue;
+    start_both();
+    const auto first = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto one = open(a(), post("/agui", body_of("s")));
+    const auto other = open(a(), post("/agui", body_of("u")));
+    fake->hold_lookup(1, "u");
+    ASSERT_TRUE(comes_true([&] { return fake->holds_a_lookup(1); }));
+
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), Contains("user: u"));
+    fake->let_lookup_go(1);
+    ASSERT_TRUE(comes_true([&] { return !fake->holds_a_lookup(1); }));
+    EXPECT_EQ(active_run_at(a()), "s");
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(rest_of(*one), HasSubstr("Two"));
+    EXPECT_THAT(rest_of(*other), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
 }
 
 // The client lost its connection while it waited, and tries again at the other gateway.
