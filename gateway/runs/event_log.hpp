@@ -73,7 +73,7 @@ public:
     /// Makes what was restored visible.
     void show_restored();
     /// `handler` is called on the log's executor whenever readers have come or gone, with their
-    /// number at that moment and how the one that is gone has ended.
+    /// number at that moment and, if one has gone, how it has ended.
     void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
 
     /// The log of an ended run whose events are gone: it ends at `last_sequence`.

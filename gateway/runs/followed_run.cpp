@@ -116,6 +116,10 @@ boost::asio::awaitable<void> follow(
             pass_failpoint("follow.look");
             const step seen = co_await look(*core, place, run, *log);
             if (seen == step::end) {
+                if (!ends_a_run(log->last_event())) { // Its readers do not leave by themselves.
+                    log->set_readers_handler({});
+                    watch->set_readers(0, session::leaving::cut_off);
+                }
                 end_followed(*core, place, run, *log);
                 co_return;
             }

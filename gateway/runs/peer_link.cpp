@@ -89,7 +89,7 @@ void peer_link::on_peer_readers(
             run->log()->set_peer_readers(peer, readers > 0, how);
         }
     } catch (const std::exception&) {
-        // No memory: told again later.
+        // No memory. That there are readers is told again later.
         return;
     }
 }

@@ -57,6 +57,8 @@ public:
     ~wake_from_elsewhere();
     /// The run there is not ended for lack of readers while somebody here waits for its end.
     void count_as_reader() { watch_->set_readers(1, session::leaving::left); }
+    /// Who waited here did not leave by itself.
+    void set_cut_off() { watch_->set_readers(0, session::leaving::cut_off); }
     wake_from_elsewhere(const wake_from_elsewhere&) = delete;
     wake_from_elsewhere& operator=(const wake_from_elsewhere&) = delete;
 

@@ -399,6 +399,9 @@ private:
     void over() {
         leaving_.cancel();
         core_->queue.remove(waiting_);
+        if (wakes_ && !gone_ && !request_->arrival->stopped()) {
+            wakes_->set_cut_off();
+        }
         request_.reset();
         core_->registry.wake(place());
         if (const auto active = core_->registry.active(place())) {

@@ -2,6 +2,9 @@
 
 #include "session/base/change_signal.hpp"
 
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
 #include <utility>
 
 namespace agui::session {
@@ -98,7 +101,8 @@ std::vector<pg_watch_table::row> pg_watch_table::take_changes() {
     for (const auto& [run, how] : changed_) {
         const auto found = runs_.find(run);
         const bool is_followed = found != runs_.end();
-        rows.push_back({run, is_followed, is_followed ? found->second.readers : 0, how});
+        const std::size_t readers = is_followed ? found->second.readers : 0;
+        rows.push_back({run, is_followed, readers, how.value_or(leaving::left)});
     }
     changed_.clear();
     return rows;
@@ -107,20 +111,21 @@ std::vector<pg_watch_table::row> pg_watch_table::take_changes() {
 void pg_watch_table::put_back(const std::vector<row>& rows) {
     const std::lock_guard lock(mutex_);
     for (const row& each : rows) {
-        changed_.emplace(each.run, each.how); // What has changed since then is newer.
+        std::optional<leaving>& how = changed_[each.run];
+        how = how.value_or(each.how); // What has happened since then is newer.
     }
 }
 
 void pg_watch_table::change_all() {
     const std::lock_guard lock(mutex_);
     for (const auto& [run, followed] : runs_) {
-        changed_.emplace(run, leaving::left);
+        changed_.emplace(run, std::nullopt);
     }
 }
 
 // With the mutex held, as the next one.
 void pg_watch_table::change(std::int64_t run) {
-    if (on_change_ && changed_.emplace(run, leaving::left).second) {
+    if (on_change_ && changed_.emplace(run, std::nullopt).second) {
         on_change_();
     }
 }

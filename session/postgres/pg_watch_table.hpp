@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,7 @@ public:
     [[nodiscard]] std::vector<row> take_changes();
     /// They could not be written.
     void put_back(const std::vector<row>& rows);
-    /// No row is written any more.
+    /// The database has none of the rows any more: all are to be written again.
     void change_all();
 
 private:
@@ -61,8 +62,8 @@ private:
     mutable std::mutex mutex_; ///< Also held during on_change_.
     std::function<void()> on_change_;
     std::map<std::int64_t, watched> runs_;
-    /// Runs whose row is to be written, with how the last reader ended if there is none.
-    std::map<std::int64_t, leaving> changed_;
+    /// Runs whose row is to be written, with how the last reader ended if one has since then.
+    std::map<std::int64_t, std::optional<leaving>> changed_;
 };
 
 } // namespace agui::session

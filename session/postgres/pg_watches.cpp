@@ -8,6 +8,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -17,6 +19,8 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Longer than a notification takes that comes at all.
+constexpr std::chrono::seconds notification_time{1};
 // The server's limit of a notification is 8000 bytes.
 constexpr std::size_t payload_max = 7900;
 
@@ -192,7 +196,7 @@ asio::awaitable<void> pg_watches::write_changes() {
 
 asio::awaitable<void> pg_watches::read_followers() {
     must_look_ = false;
-    const std::uint64_t heard_before = heard_;
+    heard_.emplace();
     std::exception_ptr failed;
     std::vector<pg_rows> results;
     try {
@@ -204,34 +208,41 @@ asio::awaitable<void> pg_watches::read_followers() {
     } catch (const std::exception&) {
         failed = std::current_exception();
     }
+    const notice_set heard = *std::exchange(heard_, std::nullopt);
     if (failed) {
         must_look_ = true;
         std::rethrow_exception(failed);
     }
-    // What was heard meanwhile may not be in the rows yet.
-    must_look_ = must_look_ || heard_ != heard_before;
     const pg_rows& rows = results.at(0);
     follower_map missing = std::exchange(followers_, {});
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::int64_t run = rows.integer(i, 0);
         const std::int64_t gateway = rows.integer(i, 1);
-        on_row(run, gateway, rows.integer(i, 2), missing[run][gateway]);
-        missing[run].erase(gateway);
+        if (!heard.contains({run, gateway})) {
+            on_row(run, gateway, rows.integer(i, 2), missing[run][gateway]);
+            missing[run].erase(gateway);
+        }
     }
     for (const auto& [run, gateways] : missing) {
         for (const auto& [gateway, known] : gateways) {
-            on_row(run, gateway, no_row, known);
+            if (heard.contains({run, gateway})) {
+                followers_[run][gateway] = known; // Which is newer than the rows.
+            } else {
+                on_row(run, gateway, no_row, known);
+            }
         }
     }
 }
 
-// The notification says how the last reader ended, and may still come. If it has not by the next
-// look, its process has ended or was not heard: the reader need not have left by itself.
+// The notification says how the last reader ended, and may still come. If it does not, its process
+// has ended or was not heard: the reader need not have left by itself.
 void pg_watches::on_row(
     std::int64_t run, std::int64_t gateway, std::int64_t readers, const follower& known
 ) {
-    if (readers <= 0 && known.readers > 0 && !known.had_none) {
-        followers_[run][gateway] = {known.readers, true};
+    const auto now = std::chrono::steady_clock::now();
+    const auto none_since = known.none_since.value_or(now);
+    if (readers <= 0 && known.readers > 0 && now - none_since < notification_time) {
+        followers_[run][gateway] = {known.readers, none_since};
     } else {
         on_watch(run, gateway, readers, leaving::cut_off);
     }
@@ -256,7 +267,9 @@ void pg_watches::on_notification(const pg_notification& heard) {
         const auto gateway = number_in(words[2]);
         const auto readers = number_in(words[3]);
         if (run && gateway && readers && *gateway != gateway_.id()) {
-            ++heard_;
+            if (heard_) {
+                heard_->emplace(*run, *gateway);
+            }
             const bool is_cut_off = words.back() == and_cut_off.substr(1);
             on_watch(*run, *gateway, *readers, is_cut_off ? leaving::cut_off : leaving::left);
         }
@@ -303,7 +316,7 @@ void pg_watches::on_watch(
         return;
     }
     if (readers >= 0) {
-        followers_[run][gateway] = {static_cast<std::size_t>(readers), false};
+        followers_[run][gateway] = {static_cast<std::size_t>(readers), std::nullopt};
     } else if (const auto found = followers_.find(run); found != followers_.end()) {
         found->second.erase(gateway);
         if (found->second.empty()) {

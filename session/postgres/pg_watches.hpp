@@ -72,7 +72,8 @@ public:
 private:
     struct follower {
         std::size_t readers = 0;
-        bool had_none = false; ///< By its row at the last look.
+        /// Since when its row says that there are none; nullopt: it does not.
+        std::optional<std::chrono::steady_clock::time_point> none_since;
     };
     using follower_map = std::map<std::int64_t, std::map<std::int64_t, follower>>;
 
@@ -108,8 +109,8 @@ private:
     bool must_probe_ = false; ///< It listens since a moment: does it hear?
     /// Until when the notification to itself must have come; nullopt: it has, or none was sent.
     std::optional<std::chrono::steady_clock::time_point> probed_until_;
-    bool is_deaf_ = false;    ///< And the log says so.
-    std::uint64_t heard_ = 0; ///< Notifications about followers.
+    bool is_deaf_ = false;            ///< And the log says so.
+    std::optional<notice_set> heard_; ///< Followers that were heard of during a look.
     boost::asio::steady_timer timer_;
     bool is_closed_ = false;
 };

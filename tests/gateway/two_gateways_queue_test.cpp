@@ -130,6 +130,25 @@ TEST_F(QueueOfTwoGatewaysOfOneProcess, AMessageIsTakenHereWhileItIsLookedForElse
     EXPECT_THAT(rest_of(*other), AllOf(HasSubstr("Two"), Not(HasSubstr("RUN_ERROR"))));
 }
 
+TEST_P(TwoGatewaysQueue, AGatewayThatShutsDownWhileAMessageWaitsThereEndsNoRunElsewhere) {
+    settings.server.on_disconnect = {.what = gateway::disconnect_policy::kind::cancel, .grace = {}};
+    const auto first = start_with_run();
+    const auto waits = open(b(), post("/agui", body_of("s")));
+    const auto readers = [&](std::size_t wanted) {
+        return comes_true([&] { return servers[0]->runs().list().at(0).readers == wanted; });
+    };
+    ASSERT_TRUE(readers(2));
+    first->close();
+    ASSERT_TRUE(readers(1));
+
+    servers[1].reset();
+
+    ASSERT_TRUE(readers(0));
+    const auto again = open(a(), get(events_path("r")));
+    model.answer({.text = "One"});
+    EXPECT_THAT(rest_of(*again), AllOf(HasSubstr("One"), HasSubstr("RUN_FINISHED")));
+}
+
 // The client lost its connection while it waited, and tries again at the other gateway.
 TEST_P(TwoGatewaysQueue, ARequestThatWaitsAtBothIsOneRun) {
     const auto first = start_with_run();

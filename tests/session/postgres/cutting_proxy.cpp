@@ -110,6 +110,24 @@ bool cutting_proxy::is_due(const std::string& request) {
            request.find(word_) != std::string::npos;
 }
 
+bool cutting_proxy::pass_later(int client, const std::string& answer) {
+    ++held_;
+    ++cuts_;
+    while (how_ == cut::held && !is_closing_) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const bool is_open = write_all(client, answer);
+    --held_;
+    return is_open;
+}
+
+void cutting_proxy::let_go() {
+    how_ = cut::never;
+    while (held_ > 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 bool cutting_proxy::pass_request(int client, int server) {
     const std::string request = read_some(client);
     if (request.empty()) {
@@ -127,6 +145,9 @@ bool cutting_proxy::pass_request(int client, int server) {
                 break;
             }
             answer += more;
+        }
+        if (how_ == cut::held) {
+            return pass_later(client, answer);
         }
         is_away_ = how_ == cut::away;
     }

@@ -19,7 +19,8 @@ public:
         never,
         before, ///< The server never sees it.
         after,  ///< It has answered, but the client does not see it.
-        away    ///< The same, and from then on the server is out of reach until set().
+        away,   ///< The same, and from then on the server is out of reach until set().
+        held    ///< It has answered, and the client sees it after let_go().
     };
 
     /// `server` is the path of the server's socket.
@@ -39,6 +40,8 @@ public:
         left_ = count;
         is_away_ = false;
     }
+    /// Ends cut::held. Returns once the answers were passed on.
+    void let_go();
     /// Passes on nothing more on the connections that there are, and leaves them open: as a machine
     /// that has gone. New ones work.
     void fall_silent() { silent_ = accepted_.load(); }
@@ -52,6 +55,7 @@ private:
     [[nodiscard]] bool is_due(const std::string& request);
     /// False: the connection is over.
     bool pass_request(int client, int server);
+    [[nodiscard]] bool pass_later(int client, const std::string& answer);
 
     temporary_folder folder_;
     const std::string server_;
@@ -61,6 +65,7 @@ private:
     std::atomic<cut> how_{cut::never};
     std::atomic<int> left_{0};
     std::atomic<int> cuts_{0};
+    std::atomic<int> held_{0}; ///< Answers that wait.
     std::atomic<int> accepted_{0};
     std::atomic<int> silent_{0}; ///< Of the accepted ones, in order.
     std::atomic<bool> is_away_{false};

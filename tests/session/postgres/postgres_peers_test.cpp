@@ -16,6 +16,7 @@ namespace asio = boost::asio;
 using test::frames_of;
 using test::key_of;
 using test::recording_observer;
+using test::recording_peer;
 using test::slice_of;
 using test::user_turn;
 
@@ -305,30 +306,6 @@ TEST_F(PostgresPeers, OneThatIsClosedLeavesNothingBehind) {
 
 // --- notifications
 
-class recording_peer final : public peer_handler {
-public:
-    void on_stop_request(const stop_request& request) noexcept override {
-        told.set([&] { stops.push_back(request); });
-    }
-    void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers, leaving how
-    ) noexcept override {
-        told.set([&] {
-            run = run_number;
-            last_how = how;
-            from = peer;
-            last_readers = static_cast<int>(readers);
-        });
-    }
-
-    test::awaited told;
-    std::vector<stop_request> stops;
-    std::int64_t run = 0;
-    std::int64_t from = 0;
-    int last_readers = -1;
-    leaving last_how = leaving::left;
-};
-
 class PostgresWatches : public PostgresPeers {
 protected:
     void SetUp() override {
@@ -367,9 +344,9 @@ protected:
 TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
     const auto watch = second_->watch(number_, context().get_executor());
     watch->set_readers(2, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 2; }));
-    EXPECT_EQ(at_first_.run, number_);
-    EXPECT_EQ(at_first_.from, 2);
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 2; }));
+    EXPECT_EQ(at_first_.last().run, number_);
+    EXPECT_EQ(at_first_.last().from, 2);
 
     first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
     EXPECT_EQ(run(follow(*watch, 1)), 1U);
@@ -386,11 +363,11 @@ TEST_F(PostgresWatches, TheLastReaderThatLeavesIsReported) {
     const auto other = second_->watch(number_, context().get_executor());
     watch->set_readers(2, leaving::left);
     other->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 3; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 3; }));
     watch.reset();
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
     other->set_readers(0, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 0; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 0; }));
 }
 
 TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
@@ -398,11 +375,11 @@ TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
     const auto other = second_->watch(number_, context().get_executor());
     const auto has_none = [&](leaving how) {
         return at_first_.told.wait([&] {
-            return at_first_.last_readers == 0 && at_first_.last_how == how;
+            return at_first_.last().readers == 0 && at_first_.last().how == how;
         });
     };
     const auto has_one = [&] {
-        return at_first_.told.wait([&] { return at_first_.last_readers == 1; });
+        return at_first_.told.wait([&] { return at_first_.last().readers == 1; });
     };
 
     watch->set_readers(1, leaving::left);
@@ -417,18 +394,6 @@ TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
     EXPECT_TRUE(has_none(leaving::left));
 }
 
-TEST_F(PostgresWatches, ReadersOfAProcessThatEndsAreCutOff) {
-    const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(1, leaving::left);
-    ASSERT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
-
-    sql("DELETE FROM agui.run_watches"); // As others do, for a process that was killed.
-
-    EXPECT_TRUE(at_first_.told.wait([&] {
-        return at_first_.last_readers == 0 && at_first_.last_how == leaving::cut_off;
-    }));
-}
-
 TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
     test::sql_session listener(database_->url());
     listener("LISTEN agui_gw_2; LISTEN agui_all");
@@ -438,7 +403,7 @@ TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
     EXPECT_TRUE(listener.heard().empty());
 
     auto watch = second_->watch(number_, context().get_executor());
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 0; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 0; }));
     first_->append_log(slice_of(number_, 2, {"b"}), observer, held_);
     EXPECT_TRUE(observer->wait_durable(2));
     EXPECT_EQ(listener.heard(), std::vector<std::string>{"log " + std::to_string(number_)});
@@ -447,7 +412,7 @@ TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
 TEST_F(PostgresWatches, AReleaseWakesWhoFollowsTheRun) {
     const auto watch = second_->watch(number_, context().get_executor());
     watch->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
     test::sql_session listener(database_->url());
     listener("LISTEN agui_gw_2");
 
@@ -467,14 +432,14 @@ TEST_F(PostgresWatches, AWakeEndsAWait) {
 TEST_F(PostgresWatches, GoOnAfterTheConnectionsWereLost) {
     const auto watch = second_->watch(number_, context().get_executor());
     watch->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 1; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
 
     database_->end_sessions();
 
     first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
     EXPECT_EQ(run(follow(*watch, 1)), 1U);
     watch->set_readers(5, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last_readers == 5; }));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 5; }));
 }
 
 TEST_F(PostgresWatches, AStopReachesEveryOtherProcess) {
@@ -503,7 +468,7 @@ TEST_F(PostgresWatches, NotificationsThatMakeNoSenseAreIgnored) {
     }
     done(second_->request_stop({thread_1, "run_1", "stop"}));
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
-    EXPECT_EQ(at_first_.last_readers, -1);
+    EXPECT_EQ(at_first_.last().readers, -1);
 }
 
 } // namespace

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 
 using test::cutting_proxy;
 using test::key_of;
+using test::recording_peer;
 
 const thread_key thread_1 = key_of("thread_1");
 
@@ -80,6 +81,54 @@ TEST_F(PostgresFollowers, AreToldLaterOfAnEndThatTheyCouldNotBeToldOf) {
         std::ranges::move(listener.heard(), std::back_inserter(heard));
         return std::ranges::count(heard, told) == 2;
     })) << "by the commit, and after it";
+}
+
+TEST_F(PostgresFollowers, ReadersOfAProcessThatEndsAreCutOff) {
+    postgres_settings given = settings();
+    given.lease = 3000ms; // Renewed each second.
+    const auto first = make_postgres_store(given);
+    const auto second = open();
+    recording_peer peer;
+    first->set_peer_handler(&peer);
+    const std::int64_t number =
+        begin(*first, thread_1, "run_1", get(first->acquire(thread_1, "run_1")));
+    const auto watch = second->watch(number, context().get_executor());
+    watch->set_readers(1, leaving::left);
+    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 1; }));
+
+    sql("DELETE FROM agui.run_watches"); // As others do, for a process that was killed.
+
+    EXPECT_TRUE(peer.told.wait([&] {
+        return peer.last().readers == 0 && peer.last().how == leaving::cut_off;
+    }));
+    first->set_peer_handler(nullptr);
+}
+
+TEST_F(PostgresFollowers, WhatIsHeardIsNewerThanWhatWasReadMeanwhile) {
+    postgres_settings given = settings_through_proxy();
+    given.lease = 6000ms; // Renewed each two seconds.
+    const auto first = make_postgres_store(given);
+    const auto second = open();
+    recording_peer peer;
+    first->set_peer_handler(&peer);
+    const std::int64_t number =
+        begin(*first, thread_1, "run_1", get(first->acquire(thread_1, "run_1")));
+    const auto watch = second->watch(number, context().get_executor());
+    watch->set_readers(1, leaving::left);
+    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 1; }));
+
+    proxy_->set(cutting_proxy::cut::held, 1, "JOIN agui.run_watches", "");
+    ASSERT_TRUE(happens([&] { return proxy_->cuts() == 1; }));
+    watch->set_readers(0, leaving::left);
+    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 0; }));
+    EXPECT_EQ(peer.last().how, leaving::left);
+    const std::size_t before = peer.reports.size();
+    proxy_->let_go();
+    done(second->request_stop({thread_1, "run_1", "later"}));
+    ASSERT_TRUE(peer.told.wait([&] { return peer.stops.size() == 1; }));
+
+    first->set_peer_handler(nullptr);
+    EXPECT_EQ(peer.reports.size(), before) << "not once more what was read before";
 }
 
 TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
