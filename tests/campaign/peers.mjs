@@ -208,6 +208,17 @@ const setDate = (which) => fs.writeFileSync(dateFile(which), `${random.below(345
 
 const kinds = {
     kill: (which) => kill('kill', which),
+    // As when a new version is installed: nothing may be lost.
+    async roll(which) {
+        const fault = begin('roll', which);
+        const { process: gateway } = servers[which];
+        expected.add(gateway);
+        campaign.signal('SIGTERM', which);
+        const { code, signal } = await campaign.ended(which);
+        if (code !== 0) violation('a gateway did not stop cleanly', { by: fault.by, code, signal });
+        await start(which);
+        end(fault);
+    },
     stop: (which) => pause('stop', which, lease * 1000 + 1000 + random.below(2000)),
     blink: (which) => pause('blink', which, 200 + random.below(1000)),
     async backends() {
