@@ -309,10 +309,11 @@ public:
             ++refused_reads_;
             co_return failure{errc::store_unavailable, unavailable()};
         }
-        if (logs_are_lost_) {
+        auto page = co_await store_->read_log(run_number, after, limit);
+        if (logs_are_lost_) { // Perhaps only while it was being read.
             co_return session::log_is_gone();
         }
-        co_return co_await store_->read_log(run_number, after, limit);
+        co_return page;
     }
     void lose_logs() { logs_are_lost_ = true; }
     [[nodiscard]] std::size_t refused_reads() const { return refused_reads_; }
