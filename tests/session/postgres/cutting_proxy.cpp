@@ -110,6 +110,7 @@ bool cutting_proxy::is_due(const std::string& request) {
            request.find(word_) != std::string::npos;
 }
 
+// Both wait by looking again: the proxy has nothing that one thread could wake another by.
 bool cutting_proxy::pass_later(int client, const std::string& answer) {
     ++held_;
     ++cuts_;

@@ -23,6 +23,19 @@ protected:
             return line.find(wanted) != std::string::npos;
         });
     }
+
+    /// A run of the first one, which has told peer_ of a reader at the second one.
+    std::unique_ptr<run_watch> read_a_run(store& first, store& second) {
+        first.set_peer_handler(&peer_);
+        const std::int64_t number =
+            begin(first, thread_1, "run_1", get(first.acquire(thread_1, "run_1")));
+        auto watch = second.watch(number, context().get_executor());
+        watch->set_readers(1, leaving::left);
+        EXPECT_TRUE(peer_.told.wait([&] { return peer_.last().readers == 1; }));
+        return watch;
+    }
+
+    recording_peer peer_;
 };
 
 TEST_F(PostgresFollowers, NoRowIsWrittenWithoutANumber) {
@@ -88,18 +101,12 @@ TEST_F(PostgresFollowers, ReadersOfAProcessThatEndsAreCutOff) {
     given.lease = 3000ms; // Renewed each second.
     const auto first = make_postgres_store(given);
     const auto second = open();
-    recording_peer peer;
-    first->set_peer_handler(&peer);
-    const std::int64_t number =
-        begin(*first, thread_1, "run_1", get(first->acquire(thread_1, "run_1")));
-    const auto watch = second->watch(number, context().get_executor());
-    watch->set_readers(1, leaving::left);
-    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 1; }));
+    const auto watch = read_a_run(*first, *second);
 
     sql("DELETE FROM agui.run_watches"); // As others do, for a process that was killed.
 
-    EXPECT_TRUE(peer.told.wait([&] {
-        return peer.last().readers == 0 && peer.last().how == leaving::cut_off;
+    EXPECT_TRUE(peer_.told.wait([&] {
+        return peer_.last().readers == 0 && peer_.last().how == leaving::cut_off;
     }));
     first->set_peer_handler(nullptr);
 }
@@ -109,26 +116,20 @@ TEST_F(PostgresFollowers, WhatIsHeardIsNewerThanWhatWasReadMeanwhile) {
     given.lease = 6000ms; // Renewed each two seconds.
     const auto first = make_postgres_store(given);
     const auto second = open();
-    recording_peer peer;
-    first->set_peer_handler(&peer);
-    const std::int64_t number =
-        begin(*first, thread_1, "run_1", get(first->acquire(thread_1, "run_1")));
-    const auto watch = second->watch(number, context().get_executor());
-    watch->set_readers(1, leaving::left);
-    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 1; }));
+    const auto watch = read_a_run(*first, *second);
 
     proxy_->set(cutting_proxy::cut::held, 1, "JOIN agui.run_watches", "");
     ASSERT_TRUE(happens([&] { return proxy_->cuts() == 1; }));
     watch->set_readers(0, leaving::left);
-    ASSERT_TRUE(peer.told.wait([&] { return peer.last().readers == 0; }));
-    EXPECT_EQ(peer.last().how, leaving::left);
-    const std::size_t before = peer.reports.size();
+    ASSERT_TRUE(peer_.told.wait([&] { return peer_.last().readers == 0; }));
+    EXPECT_EQ(peer_.last().how, leaving::left);
+    const std::size_t before = peer_.reports.size();
     proxy_->let_go();
     done(second->request_stop({thread_1, "run_1", "later"}));
-    ASSERT_TRUE(peer.told.wait([&] { return peer.stops.size() == 1; }));
+    ASSERT_TRUE(peer_.told.wait([&] { return peer_.stops.size() == 1; }));
 
     first->set_peer_handler(nullptr);
-    EXPECT_EQ(peer.reports.size(), before) << "not once more what was read before";
+    EXPECT_EQ(peer_.reports.size(), before) << "not once more what was read before";
 }
 
 TEST_F(PostgresFollowers, ThatTheyCannotBeHeardIsSaidOnce) {
