@@ -409,19 +409,21 @@ TEST_F(McpClient, ProgressDoesNotProlongACallForEver) {
     settings.call_timeout = std::chrono::milliseconds(40);
     settings.call_max = std::chrono::milliseconds(60);
     connect();
-    bool over_now = false;
-    server.answer = [&](channel& over, const json::object& message) {
+    // Shared: the server's coroutine still waits for its timer when the test's body is over.
+    const auto over_now = std::make_shared<bool>(false);
+    server.answer = [this, over_now](channel& over, const json::object& message) {
         if (message.at("method") == "notifications/cancelled") {
-            over_now = true;
+            *over_now = true;
         }
         if (message.at("method") != "tools/call") {
             return;
         }
         asio::co_spawn(
             context(),
-            [](std::shared_ptr<channel> to, const bool& end) -> asio::awaitable<void> {
+            [](std::shared_ptr<channel> to,
+               std::shared_ptr<const bool> end) -> asio::awaitable<void> {
                 asio::steady_timer pause(co_await asio::this_coro::executor);
-                while (!end) {
+                while (!*end) {
                     to->say(R"({"jsonrpc":"2.0","method":"notifications/progress",)"
                             R"("params":{"progressToken":2,"progress":1}})");
                     pause.expires_after(std::chrono::milliseconds(1));
@@ -437,7 +439,7 @@ TEST_F(McpClient, ProgressDoesNotProlongACallForEver) {
         while (!end) {
             co_await asio::post(on, asio::use_awaitable);
         }
-    }(context(), over_now));
+    }(context(), *over_now));
     EXPECT_EQ(client().closed(), nullptr);
 }
 
