@@ -11,6 +11,7 @@
 #include "gateway/routes/health_routes.hpp"
 #include "gateway/routes/history_route.hpp"
 #include "gateway/routes/input_parser.hpp"
+#include "gateway/routes/part_routes.hpp"
 #include "gateway/routes/state_route.hpp"
 #include "gateway/routes/thread_routes.hpp"
 #include "gateway/runs/run_service.hpp"
@@ -109,6 +110,7 @@ struct server::impl {
     std::shared_ptr<session::store> store;
     provider_map providers;
     input_parser parser;
+    part_links links; ///< Set once the server's own address is known.
     run_service runs;
     run_control control;
     router routes;
@@ -150,7 +152,7 @@ server::impl::impl(config what, server_options given)
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
-           &memory, options.observer ? &options.observer : nullptr, &options.plugins},
+           &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser),
@@ -230,6 +232,7 @@ std::vector<route> server::impl::make_routes() {
          .any_host = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
+    table.push_back(make_part_route(*store, links, system_clock()));
     table.push_back(
         make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
     );
@@ -428,6 +431,10 @@ std::uint16_t server::start() {
                    self.settings.server.max_connections;
         },
         self.log
+    );
+    self.links = part_links(
+        {effective_public_url(self.settings.server, self.door->endpoint().port()),
+         std::string(self.store->signing_key()), self.settings.session.link_age}
     );
     self.log_timer = std::make_unique<asio::steady_timer>(first.context);
     self.lost_timer = std::make_unique<asio::steady_timer>(first.context);

@@ -272,17 +272,33 @@ config_result<config> load_config(const config_sources& sources) {
     return all;
 }
 
+namespace {
+
+/// The address that is listened on, as it stands in a URL.
+std::string listen_host(const server_config& server) {
+    const auto address = parse_endpoint(server.listen).address();
+    return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
+}
+
+} // namespace
+
 std::size_t effective_memory(const server_config& server) {
     return server.max_memory_bytes > 0 ? server.max_memory_bytes : usable_memory() / 2;
+}
+
+std::string effective_public_url(const server_config& server, std::uint16_t port) {
+    if (!server.public_url.empty() || !listens_on_loopback(server)) {
+        return server.public_url;
+    }
+    return "http://" + listen_host(server) + ":" + std::to_string(port) + server.base_path;
 }
 
 std::vector<std::string> effective_hosts(const server_config& server) {
     if (!server.allowed_hosts.empty() || !listens_on_loopback(server)) {
         return server.allowed_hosts;
     }
-    const auto address = parse_endpoint(server.listen).address();
     std::vector<std::string> hosts{"localhost", "127.0.0.1", "[::1]"};
-    const std::string own = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
+    const std::string own = listen_host(server);
     if (std::ranges::find(hosts, own) == hosts.end()) {
         hosts.push_back(own);
     }

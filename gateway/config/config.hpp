@@ -40,6 +40,8 @@ struct server_config {
     std::string listen = "127.0.0.1:8080";
     std::uint32_t threads = 0; ///< 0: one per core.
     std::string base_path;
+    /// The URL at which clients reach base_path; empty: effective_public_url() decides.
+    std::string public_url;
     std::string static_dir;
     bool spa = false; ///< As static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir. nullopt: the default; empty: none.
@@ -116,6 +118,9 @@ struct session_config {
     std::chrono::seconds replay{600};
     /// `log_days`: logs of runs that ended longer ago are dropped.
     std::chrono::hours log_age{7 * 24};
+    /// `link_days`: how long links to parts of a thread are valid; as long as logs are kept, if
+    /// only log_days is set.
+    std::chrono::hours link_age{7 * 24};
     std::uint64_t max_thread_bytes = 64U << 20U; ///< Of one thread's messages and documents.
     /// About what all logs may take: then the oldest are dropped. 0: no limit.
     std::uint64_t log_max_bytes = 0;
@@ -246,5 +251,9 @@ struct config_sources {
 /// The Host names that are served: those configured or, without a setting, on loopback the loopback
 /// names and the listen address, otherwise any (empty).
 [[nodiscard]] std::vector<std::string> effective_hosts(const server_config& server);
+
+/// The URL at which clients reach base_path: server.public_url, or the address itself if it is a
+/// loopback address, with the port that it has in the end. Empty: it is not known.
+[[nodiscard]] std::string effective_public_url(const server_config& server, std::uint16_t port);
 
 } // namespace agui::gateway

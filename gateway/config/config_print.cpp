@@ -103,6 +103,7 @@ toml::table server_table(const server_config& server) {
         {"listen", server.listen},
         {"threads", static_cast<std::int64_t>(server.threads)},
         {"base_path", server.base_path},
+        {"public_url", server.public_url},
         {"static_dir", server.static_dir},
         {"cors_origins", strings(server.cors_origins)},
         {"cors_credentials", server.cors_credentials},
@@ -202,6 +203,7 @@ toml::table session_table(const session_config& session) {
         {"on_busy_detached", session.supersede_detached ? "supersede" : "reject"},
         {"replay_seconds", seconds(session.replay)},
         {"log_days", static_cast<std::int64_t>(session.log_age.count() / 24)},
+        {"link_days", static_cast<std::int64_t>(session.link_age.count() / 24)},
         {"max_thread_bytes", static_cast<std::int64_t>(session.max_thread_bytes)},
         {"log_max_bytes", static_cast<std::int64_t>(session.log_max_bytes)},
     };

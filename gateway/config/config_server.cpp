@@ -17,6 +17,17 @@ bool is_origin(std::string_view text) {
            is_word(text.substr(scheme + 3), "-._~:[]");
 }
 
+/// A URL that paths can be appended to.
+bool is_http_url(std::string_view text) {
+    for (const std::string_view scheme : {"https://", "http://"}) {
+        if (text.starts_with(scheme)) {
+            const std::string_view rest = text.substr(scheme.size());
+            return is_word(rest, "-._~:[]/%") && !rest.starts_with('/') && !rest.ends_with('/');
+        }
+    }
+    return false;
+}
+
 void read_limits(config_reader& table, server_config& server) {
     table.read_number("max_body_bytes", server.max_body_bytes, 1024, gib);
     table.read_number("max_memory_bytes", server.max_memory_bytes, 1 << 20, std::int64_t{1} << 50);
@@ -55,6 +66,12 @@ void read_server(config_reader& table, server_config& server) {
         (server.base_path.front() != '/' || server.base_path.ends_with('/') ||
          !is_word(server.base_path, "/-._~"))) {
         table.problem("base_path", "must be empty or a path like \"/chat\", without a final '/'");
+    }
+    if (table.read("public_url", server.public_url) && !server.public_url.empty() &&
+        !is_http_url(server.public_url)) {
+        table.problem(
+            "public_url", "must be like \"https://app.example/chat\", without a final '/'"
+        );
     }
     if (table.read("static_dir", server.static_dir) && !server.static_dir.empty() &&
         !std::filesystem::is_directory(server.static_dir)) {

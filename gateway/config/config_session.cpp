@@ -100,6 +100,10 @@ void read_session(config_reader& table, session_config& session) {
     std::int64_t days = 0;
     if (table.read_number("log_days", days, 1, 36'500)) {
         session.log_age = std::chrono::hours(24 * days);
+        session.link_age = session.log_age;
+    }
+    if (table.read_number("link_days", days, 1, 36'500)) {
+        session.link_age = std::chrono::hours(24 * days);
     }
     table.read_number("max_thread_bytes", session.max_thread_bytes, 65'536, std::int64_t{1} << 40);
     table.read_number("log_max_bytes", session.log_max_bytes, 0, std::int64_t{1} << 50);

@@ -20,6 +20,9 @@ asio::awaitable<handler_reply> change_state(
     if (!body) {
         co_return to_reply(body.error());
     }
+    if (body->text.view().size() > translator::state_bytes_max) {
+        co_return to_reply(translator::state_too_large());
+    }
     const session::thread_key key{request.principal, request.path_parameters.at(0)};
     const auto known = co_await store.summary(key);
     if (!known) {

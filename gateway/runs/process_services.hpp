@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/runs/part_links.hpp"
 #include "gateway/runs/run_observer.hpp"
 #include "runner/hooks/plugin.hpp"
 #include "runner/tools/tool_registry.hpp"
@@ -22,6 +23,7 @@ struct process_services {
     memory_budget* memory = nullptr;              ///< Counts the events of runs.
     const run_observer* observer = nullptr;       ///< Null: none.
     const runner::plugin_list* plugins = nullptr; ///< Null: none.
+    const part_links* links = nullptr; ///< To parts that snapshots leave out; null: none.
 };
 
 } // namespace agui::gateway

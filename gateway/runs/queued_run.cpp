@@ -82,7 +82,7 @@ public:
           ),
           writer_(
               observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
-              core_->settings.translation
+              core_->translation_of(waiting_->place)
           ) {
         if (store().is_shared() && row_memory_.grow_to(session::bytes_of(row))) {
             row_ = std::move(row);

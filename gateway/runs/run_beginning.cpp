@@ -8,6 +8,7 @@
 #include "gateway/runs/thread_wait.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
+#include "session/history/part_reference.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -146,13 +147,15 @@ private:
             policy.client_history = session::client_history::delta;
             policy.mode = session::history_mode::server;
         }
-        auto plan = session::plan_history(
-            thread_, history_of(core_.settings, services.tools, input), policy
-        );
+        session::history_input given = history_of(core_.settings, services.tools, input);
+        std::vector<std::string> warnings;
+        session::restore_parts(given.messages, thread_, warnings);
+        auto plan = session::plan_history(thread_, given, policy);
         if (!plan) {
             return plan.error();
         }
         plan_ = std::move(*plan);
+        plan_.warnings.insert(plan_.warnings.end(), warnings.begin(), warnings.end());
         now_ = services.time.now();
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
         return check_size();

@@ -38,6 +38,18 @@ session::store& run_core::store_of(const conversation_key& place) const {
     return place.ephemeral ? ephemeral->store() : services.store;
 }
 
+translator::translator_settings run_core::translation_of(const conversation_key& place) const {
+    translator::translator_settings made = settings.translation;
+    // An ephemeral thread is in no store, from which a link could be served.
+    if (services.links != nullptr && !place.ephemeral) {
+        made.part_link = [links = services.links,
+                          key = place.thread](std::string_view sha256, unix_ms now) {
+            return links->link(key, sha256, now);
+        };
+    }
+    return made;
+}
+
 void run_core::on_detached(const std::shared_ptr<live_run>& run) {
     if (const auto too_many = registry.add_detached(run)) {
         services.log.log(

@@ -26,6 +26,9 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     /// An empty id means the default agent. Null: there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
     [[nodiscard]] session::store& store_of(const conversation_key& place) const;
+    /// The settings of what writes the events of a conversation.
+    [[nodiscard]] translator::translator_settings translation_of(const conversation_key& place
+    ) const;
 
     // live_run::owner
     void on_detached(const std::shared_ptr<live_run>& run) override;

@@ -9,13 +9,14 @@ namespace agui::gateway {
 
 namespace {
 
-live_run::settings settings_of(const run_core& core, const requested_run& what) {
+live_run::settings
+settings_of(const run_core& core, const requested_run& what, const conversation_key& place) {
     live_run::settings options;
     options.on_disconnect = what.on_disconnect.value_or(core.settings.on_disconnect);
     options.run_timeout = core.settings.run_timeout;
     options.detached = core.settings.detached;
     options.max_bytes = core.settings.max_run_bytes;
-    options.translation = core.settings.translation;
+    options.translation = core.translation_of(place);
     options.observer = core.services.observer;
     return options;
 }
@@ -31,7 +32,8 @@ std::shared_ptr<live_run> launch_run(
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
         request.place, request.held, std::move(record),
-        static_cast<session::node_index>(run.thread.nodes.size()), settings_of(core, request.what)
+        static_cast<session::node_index>(run.thread.nodes.size()),
+        settings_of(core, request.what, request.place)
     );
     if (request.place.ephemeral) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());

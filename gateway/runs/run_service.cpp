@@ -189,7 +189,8 @@ run_service::history(std::string principal, const translator::run_input& input) 
     out.log = std::make_shared<event_log>(co_await boost::asio::this_coro::executor, options);
     write_history(
         thread, live ? live->first_own_message : session::no_node,
-        {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(), *out.log
+        {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(),
+        core->translation_of(place), *out.log
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {

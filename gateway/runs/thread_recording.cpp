@@ -1,12 +1,14 @@
 #include "gateway/runs/thread_recording.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace agui::gateway {
 
 void write_history(
     const session::thread_record& thread, session::node_index end,
-    const translator::run_opening& opening, unix_ms now, translator::wire_sink& out
+    const translator::run_opening& opening, unix_ms now, translator::translator_settings settings,
+    translator::wire_sink& out
 ) {
     std::vector<session::message> messages;
     if (thread.head < thread.branches.size()) {
@@ -16,7 +18,7 @@ void write_history(
             }
         }
     }
-    translator::agui_translator writer(out, {});
+    translator::agui_translator writer(out, std::move(settings));
     writer.set_time(now);
     writer.start(opening);
     writer.translate(runner::messages_snapshot{&messages});

@@ -11,7 +11,8 @@ namespace agui::gateway {
 /// no_node: none are.
 void write_history(
     const session::thread_record& thread, session::node_index end,
-    const translator::run_opening& opening, unix_ms now, translator::wire_sink& out
+    const translator::run_opening& opening, unix_ms now, translator::translator_settings settings,
+    translator::wire_sink& out
 );
 
 } // namespace agui::gateway

@@ -35,6 +35,18 @@ bool is_sound_id(std::string_view id, std::size_t bytes_max) noexcept {
     return true;
 }
 
+std::string random_bytes(std::size_t count) {
+    std::string bytes(count, '\0');
+    for (std::size_t done = 0; done < count;) {
+        const ssize_t got = ::getrandom(bytes.data() + done, count - done, 0);
+        if (got <= 0) {
+            throw std::runtime_error("the system's random generator failed");
+        }
+        done += static_cast<std::size_t>(got);
+    }
+    return bytes;
+}
+
 std::string uuid_ids::next(std::string_view /*kind*/) {
     static constexpr std::string_view digits = "0123456789abcdef";
     static constexpr std::size_t random_bytes = 10;

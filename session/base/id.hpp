@@ -22,6 +22,9 @@ inline constexpr std::size_t id_bytes_max = 512;
 /// not hold and a log line must not show; otherwise 0.
 [[nodiscard]] std::size_t unsound_character(std::string_view text) noexcept;
 
+/// Bytes from the system's random generator, fit for keys. Throws std::runtime_error if it fails.
+[[nodiscard]] std::string random_bytes(std::size_t count);
+
 /// Source of identifiers. Safe to call from any thread.
 class id_source {
 public:

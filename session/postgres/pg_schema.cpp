@@ -125,7 +125,17 @@ constexpr const char* version_2[] = {
     "WHERE status <> 'active' AND log <> 'dropped'",
 };
 
-constexpr pg_migration all_migrations[] = {{version_1, false}, {version_2, false}};
+// What signatures of this store are made with (store::signing_key): two random UUIDs, of which the
+// server's strong generator makes 122 bits each.
+constexpr const char* version_3[] = {
+    "CREATE TABLE agui.signing_key (key bytea NOT NULL)",
+    "INSERT INTO agui.signing_key SELECT decode(replace(gen_random_uuid()::text || "
+    "gen_random_uuid()::text, '-', ''), 'hex')",
+};
+
+constexpr pg_migration all_migrations[] = {
+    {version_1, false}, {version_2, false}, {version_3, false}
+};
 
 // From the tables: to_regclass() may answer as it was when the transaction began.
 constexpr const char* is_there =
@@ -214,6 +224,20 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
 } // namespace
 
 std::span<const pg_migration> pg_migrations() noexcept { return all_migrations; }
+
+asio::awaitable<std::string> read_signing_key(pg_pool& pool, pg_patience patience) {
+    std::function<asio::awaitable<std::string>(pg_transaction&)> look =
+        [](pg_transaction& in) -> asio::awaitable<std::string> {
+        pg_batch question;
+        question.emplace_back("SELECT key FROM agui.signing_key");
+        const auto answer = co_await in.read_at_once(std::move(question));
+        if (answer.at(0).empty()) {
+            throw std::runtime_error("the PostgreSQL store has no signing key");
+        }
+        co_return std::string(answer.at(0).text(0, 0));
+    };
+    co_return co_await transact(pool, patience, {}, std::move(look));
+}
 
 asio::awaitable<void>
 open_pg_schema(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace agui::session {
 
@@ -27,6 +28,10 @@ struct pg_migration {
 [[nodiscard]] boost::asio::awaitable<void> open_pg_schema(
     pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations = pg_migrations()
 );
+
+/// store::signing_key() of an open schema. Throws as open_pg_schema().
+[[nodiscard]] boost::asio::awaitable<std::string>
+read_signing_key(pg_pool& pool, pg_patience patience);
 
 // Keys of advisory locks, which a database has for all of its programs: a number of this program's
 // in the upper 16 bits. agui.enter() and agui.make_log_partitions() have their own.

@@ -72,6 +72,7 @@ void postgres_store::run_thread() {
 
 asio::awaitable<void> postgres_store::start() {
     co_await open_pg_schema(pool_, shared_.patience);
+    signing_key_ = co_await read_signing_key(pool_, shared_.patience);
     co_await upkeep_.make_partitions();
     co_await gateway_.enroll();
     keep_running(gateway_.renew());

@@ -90,6 +90,7 @@ public:
     std::string unavailable() const override;
 
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
+    std::string_view signing_key() const noexcept override { return signing_key_; }
     void close() override;
 
 private:
@@ -150,6 +151,7 @@ private:
     pg_attempts attempts_;
     pg_threads threads_;
     pg_listener listener_;
+    std::string signing_key_;            ///< Set before the constructor returns.
     boost::asio::steady_timer progress_; ///< Cancelled when a call or a loop has ended.
     std::atomic<bool> is_registered_{false};
     std::atomic<bool> is_closing_{false};

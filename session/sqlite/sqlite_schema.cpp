@@ -1,5 +1,7 @@
 #include "session/sqlite/sqlite_schema.hpp"
 
+#include "session/base/id.hpp"
+
 #include <stdexcept>
 #include <string>
 
@@ -224,10 +226,17 @@ void create_version_11(database& db) {
     db.execute("DROP TABLE earlier_messages");
 }
 
+// What signatures of this store are made with (store::signing_key).
+void create_version_12(database& db) {
+    db.execute("CREATE TABLE signing_key (key BLOB NOT NULL)");
+    statement(db, "INSERT INTO signing_key VALUES (?)")
+        .execute(blob_view{random_bytes(signing_key_bytes)});
+}
+
 constexpr sqlite_migration all_migrations[] = {
-    create_version_1, create_version_2,  create_version_3, create_version_4,
-    create_version_5, create_version_6,  create_version_7, create_version_8,
-    create_version_9, create_version_10, create_version_11
+    create_version_1, create_version_2,  create_version_3,  create_version_4,
+    create_version_5, create_version_6,  create_version_7,  create_version_8,
+    create_version_9, create_version_10, create_version_11, create_version_12
 };
 
 void check_owner(database& db) {
@@ -270,6 +279,15 @@ void use_wal(database& db) {
 }
 
 } // namespace
+
+std::string read_signing_key(database& db) {
+    statement read(db, "SELECT key FROM signing_key");
+    statement::rows row = read.query();
+    if (!row.next()) {
+        throw std::runtime_error("has no signing key");
+    }
+    return std::string(row.blob(0));
+}
 
 std::span<const sqlite_migration> sqlite_migrations() noexcept { return all_migrations; }
 

@@ -19,6 +19,9 @@ using sqlite_migration = void (*)(database&);
 /// version that this program reads and writes.
 [[nodiscard]] std::span<const sqlite_migration> sqlite_migrations() noexcept;
 
+/// store::signing_key() of an open store.
+[[nodiscard]] std::string read_signing_key(database& db);
+
 /// Locks the file for this process, migrates it to the newest version and sets up the connection.
 /// Throws std::runtime_error, with a text for the operator, if the file is another program's, has a
 /// newer version or cannot have a write-ahead log, and sqlite_error (SQLITE_BUSY) if another

@@ -1,5 +1,6 @@
 #include "session/sqlite/sqlite_store.hpp"
 
+#include "session/sqlite/sqlite_schema.hpp"
 #include "session/sqlite/store_submit.hpp"
 
 #include "session/base/failpoint.hpp"
@@ -65,6 +66,7 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       log_jobs_(tables_, log_),
       queue_jobs_(tables_, log_),
       reserve_(file_beside(settings, "-reserve"), log_),
+      signing_key_(read_signing_key(*tables_.db)),
       syncs_log_(settings.durability == durability::power),
       worker_(tables_, log_, {.group_window = settings.group_window}) {}
 

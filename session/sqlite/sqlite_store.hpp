@@ -80,6 +80,7 @@ public:
     boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_orphans(std::size_t limit
     ) override;
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
+    std::string_view signing_key() const noexcept override { return signing_key_; }
     void close() override;
 
 private:
@@ -105,6 +106,7 @@ private:
     queue_jobs queue_jobs_;
     disk_reserve reserve_;
     std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.
+    const std::string signing_key_;
     const bool syncs_log_;   ///< Log entries are durable once they are synced.
     bool is_closed_ = false; ///< Used by close() only.
     sqlite_worker worker_;   // Last: its thread uses all of the above.

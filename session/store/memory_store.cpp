@@ -1,5 +1,6 @@
 #include "session/store/store.hpp"
 
+#include "session/base/id.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/store/lease_table.hpp"
 #include "session/store/list_cursor.hpp"
@@ -89,6 +90,8 @@ public:
     }
 
     void release(const lease_ptr& held) noexcept override { leases_.release(held); }
+
+    std::string_view signing_key() const noexcept override { return signing_key_; }
 
     asio::awaitable<result<std::optional<thread_holder>>> holder(thread_key key) override {
         co_return leases_.holder(key);
@@ -459,6 +462,7 @@ private:
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
     std::atomic<std::int64_t> queued_count_{0};
+    const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
     std::mutex attempts_mutex_; ///< Locked last.
     std::deque<failed_attempt> attempts_;

@@ -22,6 +22,9 @@
 
 namespace agui::session {
 
+/// The size of store::signing_key().
+inline constexpr std::size_t signing_key_bytes = 32;
+
 /// One event of a run's log as the store keeps it. For the few events that older protocol versions
 /// have in another form, or not at all, `variants` says what their readers get.
 struct log_entry {
@@ -324,6 +327,10 @@ public:
     /// Watches a run of another process, which must be active.
     [[nodiscard]] virtual std::unique_ptr<run_watch>
     watch(std::int64_t run_number, const boost::asio::any_io_executor& executor);
+
+    /// 32 random bytes, made once with the store and kept with it: every process on it has the same
+    /// ones. For signatures; they never leave the process.
+    [[nodiscard]] virtual std::string_view signing_key() const noexcept = 0;
 
     /// Why the store cannot be used at the moment, in a few words that anybody may read: they name
     /// no server. Empty: it can.

@@ -118,6 +118,8 @@ public:
         term_->set_end(std::chrono::nanoseconds::max());
     }
 
+    std::string_view signing_key() const noexcept override { return hub_->inner->signing_key(); }
+
     void end_leases() {
         term_->set_end(std::chrono::nanoseconds(0));
         std::map<lease_ptr, held> ended;

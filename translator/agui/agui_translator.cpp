@@ -1,5 +1,6 @@
 #include "translator/agui/agui_translator.hpp"
 
+#include "translator/agui/snapshot_limit.hpp"
 #include "translator/agui/usage_json.hpp"
 #include "translator/agui/wire_content.hpp"
 
@@ -16,11 +17,27 @@ namespace {
 constexpr std::string_view own_version = "1.1";
 // How old the last timestamp may be, in milliseconds, until a delta carries one.
 constexpr unix_ms stamp_interval = 1000;
+// The longest text of one delta: a reader with a small buffer gets on with a long answer.
+constexpr std::size_t delta_bytes_max = 65'536;
+// Room in an event for what is not messages: type, time and ids.
+constexpr std::size_t envelope_bytes_max = 64U << 10U;
 
 void add_usage(event_writer& writer, std::string_view usage) {
     if (!usage.empty()) {
         writer.raw_member("usage", usage);
     }
+}
+
+/// Takes the next piece of at most delta_bytes_max off a text, cut between two characters.
+std::string_view take_piece(std::string_view& text) {
+    std::size_t size = std::min(text.size(), delta_bytes_max);
+    while (size < text.size() && size > delta_bytes_max - 4 &&
+           (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) {
+        --size;
+    }
+    const std::string_view piece = text.substr(0, size);
+    text.remove_prefix(size);
+    return piece;
 }
 
 using text_member = std::pair<std::string_view, std::string_view>;
@@ -45,7 +62,7 @@ bool may_look_finished(runner::stop_reason reason) {
 } // namespace
 
 agui_translator::agui_translator(wire_sink& out, translator_settings settings)
-    : out_(out), settings_(settings) {}
+    : out_(out), settings_(std::move(settings)) {}
 
 void agui_translator::start(const run_opening& opening) {
     set_started(opening);
@@ -134,6 +151,9 @@ void agui_translator::fail(std::string_view code, std::string_view message) {
 
 void agui_translator::state(const json_text& snapshot) {
     BOOST_ASSERT(started_ && !finished_);
+    if (snapshot.view().size() > event_bytes_max - envelope_bytes_max) {
+        return; // Stored before states were limited. Without the event a client keeps its own.
+    }
     begin(writer_, "STATE_SNAPSHOT");
     writer_.raw_member("snapshot", snapshot.view());
     send();
@@ -149,7 +169,9 @@ void agui_translator::on(const runner::text_delta& event) {
     if (open_text_ != event.message_id) {
         open_text(event.message_id);
     }
-    send_text("TEXT_MESSAGE_CONTENT", event.message_id, event.text);
+    for (std::string_view rest = event.text; !rest.empty();) {
+        send_text("TEXT_MESSAGE_CONTENT", event.message_id, take_piece(rest));
+    }
 }
 
 void agui_translator::on(const runner::reasoning_delta& event) {
@@ -160,7 +182,9 @@ void agui_translator::on(const runner::reasoning_delta& event) {
     if (open_reasoning_ != event.message_id) {
         open_reasoning(event.message_id);
     }
-    send_text("REASONING_MESSAGE_CONTENT", event.message_id, event.text);
+    for (std::string_view rest = event.text; !rest.empty();) {
+        send_text("REASONING_MESSAGE_CONTENT", event.message_id, take_piece(rest));
+    }
 }
 
 void agui_translator::on(const runner::call_started& event) {
@@ -188,7 +212,9 @@ void agui_translator::on(const runner::call_arguments& event) {
         }
         open_call(*call);
     }
-    send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, event.delta));
+    for (std::string_view rest = event.delta; !rest.empty();) {
+        send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, take_piece(rest)));
+    }
 }
 
 void agui_translator::on(const runner::turn_ended&) {
@@ -212,7 +238,7 @@ void agui_translator::on(const runner::call_result& event) {
         send_custom("tool.failed", object({{"toolCallId", event.call_id}}));
     }
     const session::content nothing;
-    const session::content& content = event.content != nullptr ? *event.content : nothing;
+    const boost::json::value content = limited(event.content != nullptr ? *event.content : nothing);
     const auto open = [&](event_writer& writer) {
         begin(writer, "TOOL_CALL_RESULT");
         writer.member("messageId", event.message_id);
@@ -220,15 +246,15 @@ void agui_translator::on(const runner::call_result& event) {
         writer.member("role", std::string_view("tool"));
     };
     open(writer_);
-    const auto* parts = std::get_if<boost::json::array>(&content);
-    if (parts == nullptr) {
-        writer_.member("content", std::string_view(std::get<std::string>(content)));
+    writer_.member("content", content);
+    if (content.is_string()) {
         send();
         return;
     }
-    writer_.member("content", boost::json::value(*parts));
     open(undeclared_writer_);
-    undeclared_writer_.member("content", std::string_view(session::text_of(content)));
+    undeclared_writer_.member(
+        "content", std::string_view(session::text_of(session::content(content.get_array())))
+    );
     out_.on_event(
         {.json = writer_.end(),
          .v1_0 = std::nullopt,
@@ -244,8 +270,10 @@ void agui_translator::on(const runner::messages_snapshot& event) {
     // A client drops a message that is not in the snapshot, with its later deltas.
     close_all();
     const auto write = [&](event_writer& writer, projection form) {
+        boost::json::array messages = wire_messages(*event.messages, form);
+        limit(messages);
         begin(writer, "MESSAGES_SNAPSHOT");
-        writer.member("messages", boost::json::value(wire_messages(*event.messages, form)));
+        writer.member("messages", boost::json::value(std::move(messages)));
         return writer.end();
     };
     const std::string_view json = write(writer_, projection::v1_1);
@@ -435,6 +463,30 @@ void agui_translator::send(std::string_view json) {
     out_.on_event(
         {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
     );
+}
+
+/// Shortens the messages of an event that would be too large for clients.
+void agui_translator::limit(boost::json::array& messages) const {
+    part_link link;
+    if (settings_.part_link) {
+        link = [this](std::string_view sha256) {
+            return settings_.part_link(sha256, now_);
+        };
+    }
+    limit_messages(messages, event_bytes_max - envelope_bytes_max, link);
+}
+
+/// The content of a tool message, in the same way.
+boost::json::value agui_translator::limited(const session::content& content) const {
+    boost::json::object message{{"role", "tool"}};
+    if (const auto* text = std::get_if<std::string>(&content)) {
+        message["content"] = *text;
+    } else {
+        message["content"] = std::get<boost::json::array>(content);
+    }
+    boost::json::array one{std::move(message)};
+    limit(one);
+    return std::move(one.front().get_object()["content"]);
 }
 
 void agui_translator::send_text(

@@ -9,6 +9,7 @@
 #include "translator/agui/open_brackets.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,8 @@ public:
 struct translator_settings {
     enum class usage_detail { full, totals, off };
     usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
+    /// The URL of a part that a snapshot leaves out, by its digest; empty: there is none.
+    std::function<std::string(std::string_view sha256, unix_ms now)> part_link = {};
 };
 
 /// The contents of RUN_STARTED.
@@ -61,6 +64,8 @@ struct run_opening {
 /// Server calls, of which AG-UI says nothing but the result: CUSTOM `tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `tool.failed`
 /// {"toolCallId"} before the result of one that failed.
+///
+/// Size: no event exceeds event_bytes_max (snapshot_limit.hpp), and no delta 64 KB.
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
 /// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
@@ -126,6 +131,8 @@ private:
     void begin_error(event_writer& writer, runner::stop_reason reason);
     void send();
     void send(std::string_view json);
+    void limit(boost::json::array& messages) const;
+    [[nodiscard]] boost::json::value limited(const session::content& content) const;
     void send_text(std::string_view type, std::string_view message_id, std::string_view text);
     void send_custom(std::string_view name, std::string_view value);
     void finish_success(const runner::run_end& end, std::string_view usage);

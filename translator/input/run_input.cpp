@@ -195,6 +195,10 @@ result<value> parse_body(std::string_view body, std::size_t max_json_depth, memo
     return value(read->value, boost::json::storage_ptr()); // A copy outside the budget's storage.
 }
 
+failure state_too_large() {
+    return invalid_input("state", "must be at most " + std::to_string(state_bytes_max) + " bytes");
+}
+
 result<run_input>
 read_run_input(std::string_view body, const input_limits& limits, memory_budget* budget) {
     document_rules rules;
@@ -222,6 +226,9 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
     }
     if (auto done = read_lists(*fields, limits, out); !done) {
         return done.error();
+    }
+    if (read->text.view().size() > state_bytes_max) {
+        return state_too_large();
     }
     if (!read->text.is_null()) {
         out.state = std::move(read->text);

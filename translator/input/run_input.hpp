@@ -20,6 +20,13 @@
 
 namespace agui::translator {
 
+/// The largest state document: it is one event of each history stream, and clients read no event
+/// above 10 MB.
+inline constexpr std::size_t state_bytes_max = 1U << 20U;
+
+/// The error for a larger one.
+[[nodiscard]] failure state_too_large();
+
 /// Limits of a request. Each default is that of its key in `[server]`, where it has one.
 struct input_limits {
     std::size_t max_json_depth = 64;

@@ -50,6 +50,7 @@ public:
         log.push_back({slice, observer});
     }
     bool keeps_logs() const noexcept override { return true; }
+    std::string_view signing_key() const noexcept override { return {}; }
     void close() override {}
     void release(const session::lease_ptr&) noexcept override {}
     boost::asio::awaitable<result<std::optional<session::thread_holder>>> holder(session::thread_key

@@ -44,6 +44,14 @@ TEST_F(PostgresStore, KeepsWhatItWasGivenWhenItIsOpenedAgain) {
     EXPECT_LT(number, begin(*store, thread_1, "run_2", nullptr));
 }
 
+TEST_F(PostgresStore, AllGatewaysHaveTheSameSigningKey) {
+    const auto one = open();
+    const auto other = open();
+
+    EXPECT_EQ(one->signing_key().size(), signing_key_bytes);
+    EXPECT_EQ(one->signing_key(), other->signing_key());
+}
+
 TEST_F(PostgresStore, KeepsIdsThatAreNotText) {
     const auto store = open();
     const thread_key odd{std::string("a\0b\xff", 4), "thread \xc3\x28 \xf0\x9f\x98\x80"};

@@ -47,6 +47,29 @@ TEST_F(SqliteStore, HasEverythingAgainAfterItWasClosed) {
     EXPECT_GT(begin(*subject, thread_1, "run_2"), number);
 }
 
+TEST_F(SqliteStore, KeepsItsSigningKey) {
+    const std::string key(open()->signing_key());
+
+    EXPECT_EQ(open()->signing_key(), key);
+}
+
+TEST_F(SqliteStore, AFileOfTheSchemaBeforeSigningKeysGetsOne) {
+    {
+        const std::unique_ptr<store> subject = open();
+        begin(*subject, thread_1, "run_1");
+    }
+    {
+        database db(path());
+        db.execute("DROP TABLE signing_key");
+        db.execute("PRAGMA user_version = 11");
+    }
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(subject->signing_key().size(), signing_key_bytes);
+    EXPECT_TRUE(get(subject->load(thread_1)));
+}
+
 TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
     const std::unique_ptr<store> subject = open();
     const lease_ptr held = get(subject->acquire(thread_1, "run_1"));

@@ -130,6 +130,11 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
     EXPECT_EQ(thread.last_run_at, 4000);
 }
 
+TEST_P(StoreContract, HasASigningKeyOfItsOwn) {
+    EXPECT_EQ(subject().signing_key().size(), signing_key_bytes);
+    EXPECT_NE(subject().signing_key(), make_memory_store()->signing_key());
+}
+
 TEST_P(StoreContract, AbsentMembersChangeNothing) {
     changes first = user_turn("m0", "hi", 0, 5000);
     first.title = "A title";

@@ -1,0 +1,101 @@
+#include "gateway/routes/part_routes.hpp"
+
+#include "gateway/http/http_error.hpp"
+#include "gateway/http/query.hpp"
+#include "session/conversation/media_part.hpp"
+#include "session/history/part_reference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+namespace asio = boost::asio;
+
+namespace {
+
+http_reply no_part() { return to_reply(http_errc::not_found, "There is nothing at this link."); }
+
+/// Types that a browser shows without executing anything. SVG is a document with scripts.
+bool is_shown_in_place(std::string_view type) {
+    static constexpr std::array<std::string_view, 8> images{"image/png",  "image/jpeg",
+                                                            "image/gif",  "image/webp",
+                                                            "image/avif", "image/bmp",
+                                                            "image/apng", "image/x-icon"};
+    return type.starts_with("audio/") || type.starts_with("video/") ||
+           std::ranges::find(images, type) != images.end();
+}
+
+/// The type as the client gave it, if it is one: it becomes a header.
+std::string_view sound_type(std::string_view type) noexcept {
+    const bool sound = type.size() <= 128 && type.find('/') != std::string_view::npos &&
+                       std::ranges::all_of(type, [](char c) {
+                           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' ||
+                                  c == '-' || c == '.' || c == '+';
+                       });
+    return sound ? type : std::string_view("application/octet-stream");
+}
+
+http_reply part_reply(std::string bytes, std::string_view type) {
+    http_reply reply;
+    const bool in_place = is_shown_in_place(type);
+    reply.content_type = in_place ? type : std::string_view("application/octet-stream");
+    reply.headers = {
+        {"Content-Disposition", in_place ? "inline" : "attachment"},
+        {"Content-Security-Policy", "sandbox; default-src 'none'"},
+        {"Referrer-Policy", "no-referrer"},
+        // The link names its bytes, but whoever shares the cache does not have the link.
+        {"Cache-Control", "private, max-age=86400, immutable"},
+    };
+    reply.body = std::move(bytes);
+    return reply;
+}
+
+asio::awaitable<handler_reply> show_part(
+    session::store& store, const part_links& links, const clock& time, http_request& request
+) {
+    const auto query = parse_query(request.query);
+    const std::string* const token = query ? query->find("token") : nullptr;
+    const std::string thread_id = request.path_parameters.at(0);
+    const std::string sha256 = request.path_parameters.at(1);
+    if (token == nullptr || !session::is_sha256(sha256)) {
+        co_return no_part();
+    }
+    auto principal = links.principal_of(thread_id, sha256, *token, time.now());
+    if (!principal) {
+        co_return no_part();
+    }
+    const session::thread_key key{std::move(*principal), thread_id};
+    const auto thread = co_await store.load(key);
+    if (!thread) {
+        co_return to_reply(thread.error());
+    }
+    const boost::json::value* const part =
+        thread->has_value() ? session::find_part(**thread, sha256) : nullptr;
+    const auto data = part != nullptr ? session::data_part_of(*part) : std::nullopt;
+    if (!data) {
+        co_return no_part();
+    }
+    auto bytes = session::decode_base64(data->value);
+    co_return part_reply(
+        bytes ? std::move(*bytes) : std::string(data->value), sound_type(data->mime_type)
+    );
+}
+
+} // namespace
+
+route make_part_route(session::store& store, const part_links& links, const clock& time) {
+    return {
+        .method = "GET",
+        .pattern = "/agui/threads/{threadId}/parts/{sha256}",
+        .handler = [&store, &links, &time](http_request& request
+                   ) { return show_part(store, links, time, request); },
+        .open = true, // The token is the authentication.
+        .large_reply = true,
+    };
+}
+
+} // namespace agui::gateway

@@ -1,0 +1,258 @@
+// A thread with more pictures than clients read in one event: what they get, what its links serve,
+// and what becomes of the links in later requests.
+#include "session/conversation/media_part.hpp"
+#include "session/history/part_reference.hpp"
+#include "tests/gateway/server_fixture.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+namespace json = boost::json;
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::size_t client_limit = 10U << 20U;
+
+/// 2.1 MB, different for each digit: three are more than an event.
+std::string photo_bytes(char digit) { return std::string(2'800'000, digit); }
+
+json::value photo(char digit, std::string_view type = "image/png") {
+    return {
+        {"type", "image"},
+        {"source", {{"type", "data"}, {"value", photo_bytes(digit)}, {"mimeType", type}}}
+    };
+}
+
+json::value link_part(std::string_view url) {
+    return {{"type", "image"}, {"source", {{"type", "url"}, {"value", url}}}};
+}
+
+std::string request(std::string_view run, json::array messages) {
+    return json::serialize(json::object{
+        {"threadId", "t"},
+        {"runId", run},
+        {"messages", std::move(messages)},
+        {"protocolVersion", "1.1"}
+    });
+}
+
+json::value user(std::string_view id, json::value content) {
+    return {{"id", id}, {"role", "user"}, {"content", std::move(content)}};
+}
+
+/// The data lines of an event stream.
+std::vector<std::string> events_of(const std::string& body) {
+    constexpr std::string_view begin = "data: ";
+    std::vector<std::string> events;
+    for (std::size_t at = body.find(begin); at != std::string::npos; at = body.find(begin, at)) {
+        at += begin.size();
+        const std::size_t end = body.find('\n', at);
+        events.push_back(body.substr(at, end - at));
+    }
+    return events;
+}
+
+class Parts : public server_test, public ::testing::WithParamInterface<bool> {
+protected:
+    void SetUp() override {
+        if (GetParam()) {
+            use_sqlite();
+        }
+        options.script_of = [this](const gateway::model_config&) {
+            return [this](const runner::transport_request& asked) {
+                last_request_ = asked.body;
+                return std::optional(answer);
+            };
+        };
+        start();
+    }
+
+    void upload(std::string_view digits) {
+        for (const char digit : digits) {
+            const std::string id(1, digit);
+            const raw_reply reply =
+                ask(post("/agui", request("r" + id, {user(id, json::array{photo(digit)})})));
+            ASSERT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+        }
+    }
+
+    /// The messages of the history stream, each of whose events must be one that clients read.
+    json::array history(std::string_view version = "1.1") {
+        const raw_reply reply = ask(post(
+            "/agui/history",
+            R"({"threadId":"t","runId":"h","messages":[])" +
+                (version.empty() ? std::string()
+                                 : R"(,"protocolVersion":")" + std::string(version) + '"') +
+                "}"
+        ));
+        json::array messages;
+        EXPECT_EQ(reply.status, 200) << reply.body.substr(0, 300);
+        for (const std::string& event : events_of(reply.body)) {
+            EXPECT_LT(event.size(), 8'000'000U);
+            if (event.find("MESSAGES_SNAPSHOT") < 40) {
+                messages = json::parse(event).at("messages").as_array();
+            }
+        }
+        return messages;
+    }
+
+    static std::string url_in(const json::value& message) {
+        return std::string(message.at("content").at(0).at("source").at("value").as_string());
+    }
+
+    [[nodiscard]] std::string path_of(std::string_view url) const {
+        const std::string origin = "http://127.0.0.1:" + std::to_string(port());
+        EXPECT_THAT(std::string(url), StartsWith(origin + "/agui/threads/t/parts/"));
+        return std::string(url.substr(std::min(origin.size(), url.size())));
+    }
+
+    std::string last_request_;
+};
+
+TEST_P(Parts, TheOldestPicturesOfALargeThreadAreLinksInEveryProjection) {
+    upload("ABC");
+
+    for (const std::string_view version : {"1.1", "1.0", ""}) {
+        SCOPED_TRACE(version);
+        const json::array messages = history(version);
+        ASSERT_EQ(messages.size(), 6U);
+        EXPECT_THAT(url_in(messages.at(0)), StartsWith("http://127.0.0.1:"));
+        EXPECT_EQ(url_in(messages.at(4)), photo_bytes('C'));
+    }
+}
+
+TEST_P(Parts, ALinkServesTheBytes) {
+    upload("ABC");
+    const std::string path = path_of(url_in(history().at(0)));
+
+    const raw_reply reply = ask(get(path));
+
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, session::decode_base64(photo_bytes('A')));
+    EXPECT_EQ(reply.header("content-type"), "image/png");
+    EXPECT_EQ(reply.header("x-content-type-options"), "nosniff");
+    EXPECT_THAT(reply.header("content-security-policy"), StartsWith("sandbox"));
+    EXPECT_EQ(reply.header("content-disposition"), "inline");
+}
+
+TEST_P(Parts, AnythingButPicturesAudioAndVideoIsDownloaded) {
+    for (const std::string_view type : {"image/svg+xml", "text/html", "x\r\nSet-Cookie: a"}) {
+        SCOPED_TRACE(type);
+        const std::string run = "r" + std::to_string(type.size());
+        (void)ask(post("/agui", request(run, {user(run, json::array{photo('A', type)})})));
+    }
+    upload("BC");
+    const json::array messages = history();
+
+    for (std::size_t i = 0; i < 6; i += 2) {
+        const raw_reply reply = ask(get(path_of(url_in(messages.at(i)))));
+        EXPECT_EQ(reply.status, 200);
+        EXPECT_EQ(reply.header("content-type"), "application/octet-stream");
+        EXPECT_EQ(reply.header("content-disposition"), "attachment");
+        EXPECT_EQ(reply.header("set-cookie"), "");
+    }
+}
+
+TEST_P(Parts, WithoutTheRightTokenThereIsNothing) {
+    upload("ABC");
+    const std::string path = path_of(url_in(history().at(0)));
+    const std::string bare = path.substr(0, path.find('?'));
+
+    EXPECT_EQ(ask(get(bare)).status, 404);
+    EXPECT_EQ(ask(get(bare + "?token=")).status, 404);
+    EXPECT_EQ(ask(get(path.substr(0, path.size() - 1))).status, 404);
+    std::string other = path;
+    other.replace(other.find("/t/"), 3, "/u/");
+    EXPECT_EQ(ask(get(other)).status, 404);
+    EXPECT_EQ(ask(post(path, "{}")).status, 405);
+}
+
+TEST_P(Parts, ALinkThatComesBackIsThePictureItself) {
+    upload("ABC");
+    json::array messages = history();
+    messages.push_back(user("new", "And now?"));
+
+    const raw_reply reply = ask(post("/agui", request("r2", messages)));
+
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(last_request_, HasSubstr("data:image/png;base64,AAAA"));
+    EXPECT_THAT(last_request_, Not(HasSubstr("/parts/")));
+    EXPECT_THAT(last_request_, HasSubstr("And now?"));
+    EXPECT_EQ(history().size(), 8U) << "nothing was edited";
+}
+
+TEST_P(Parts, ALinkInAnEditedMessageIsThePictureItself) {
+    upload("ABC");
+    const std::string url = url_in(history().at(0));
+    const json::array edited{{{"type", "text"}, {"text", "Look again."}}, link_part(url)};
+
+    const raw_reply reply = ask(post("/agui", request("r2", {user("A", edited)})));
+
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(last_request_, HasSubstr("Look again."));
+    EXPECT_THAT(last_request_, HasSubstr("data:image/png;base64,AAAA"));
+}
+
+TEST_P(Parts, ALinkToNothingOfTheThreadIsDropped) {
+    upload("A");
+    const std::string url = "https://app.example" + session::part_path("t", std::string(64, 'a'));
+
+    const raw_reply reply = ask(post(
+        "/agui",
+        request(
+            "r2", {user("new", json::array{{{"type", "text"}, {"text", "See?"}}, link_part(url)})}
+        )
+    ));
+
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(last_request_, HasSubstr("See?"));
+    EXPECT_THAT(last_request_, Not(HasSubstr("/parts/")));
+}
+
+TEST_P(Parts, AStateThatIsTooLargeForAnEventIsRefused) {
+    const std::string state = R"({"x":")" + std::string(1U << 20U, 'x') + R"("})";
+    const raw_reply run =
+        ask(post("/agui", R"({"threadId":"t","runId":"r","messages":[],"state":)" + state + "}"));
+    EXPECT_EQ(run.status, 422);
+    EXPECT_THAT(run.body, HasSubstr(R"("path":"state")"));
+
+    upload("A");
+    EXPECT_EQ(ask(post("/agui/threads/t/state", state).replace(0, 4, "PATCH")).status, 422);
+    EXPECT_EQ(ask(post("/agui/threads/t/state", R"({"x":1})").replace(0, 4, "PATCH")).status, 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Parts, ::testing::Bool(), [](const auto& info) {
+    return info.param ? "Sqlite" : "Memory";
+});
+
+// Whoever listens for others says by which URL they reach it.
+TEST_F(server_test, WithoutAPublicUrlTheLargePartsAreNotes) {
+    settings.server.listen = "0.0.0.0:0";
+    start();
+    for (const char digit : std::string("ABC")) {
+        const std::string id(1, digit);
+        (void)ask(post("/agui", request("r" + id, {user(id, json::array{photo(digit)})})));
+    }
+
+    const raw_reply reply =
+        ask(post("/agui/history", R"({"threadId":"t","runId":"h","messages":[]})"));
+
+    EXPECT_LT(reply.body.size(), client_limit);
+    EXPECT_THAT(reply.body, HasSubstr("[Left out: image/png, 2100000 bytes, sha256 "));
+}
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,175 @@
+#include "session/history/part_reference.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace agui::session {
+namespace {
+
+namespace json = boost::json;
+
+json::value photo(std::string_view bytes) {
+    return {
+        {"type", "image"},
+        {"source", {{"type", "data"}, {"value", bytes}, {"mimeType", "image/png"}}}
+    };
+}
+
+json::value link_to(std::string_view url) {
+    return {{"type", "image"}, {"source", {{"type", "url"}, {"value", url}}}};
+}
+
+json::value text_part(std::string_view text) { return {{"type", "text"}, {"text", text}}; }
+
+message user(content what) {
+    message made;
+    made.id = "u";
+    made.role = role::user;
+    made.content = std::move(what);
+    return made;
+}
+
+class PartReference : public ::testing::Test {
+protected:
+    PartReference() {
+        thread_.key = {"", "my thread"};
+        stored_message stored;
+        stored.message = user(json::array{text_part("look"), photo("YWJj")});
+        changes change;
+        change.messages.push_back(stored);
+        stored.message = user(std::string(5000, 'x'));
+        stored.message.id = "long";
+        change.messages.push_back(stored);
+        apply(thread_, change);
+    }
+
+    content restored(content what, role who = role::user) {
+        std::vector<message> messages{user(std::move(what))};
+        messages[0].role = who;
+        restore_parts(messages, thread_, warnings_);
+        return messages[0].content;
+    }
+
+    const std::string digest_ = digest_of({.value = "YWJj", .mime_type = ""}).sha256;
+    const std::string path_ = part_path("my thread", digest_);
+    thread_record thread_;
+    std::vector<std::string> warnings_;
+};
+
+TEST_F(PartReference, APathNamesThreadAndBytes) {
+    EXPECT_EQ(path_, "/agui/threads/my%20thread/parts/" + digest_);
+}
+
+TEST_F(PartReference, ALinkBecomesThePartWhateverItsHostAndToken) {
+    for (const std::string& url :
+         {"https://app.example/chat" + path_ + "?token=abc", "http://127.0.0.1:1" + path_, path_,
+          "https://other.example/agui/threads/my%20thr%65ad/parts/" + digest_ + "#x"}) {
+        SCOPED_TRACE(url);
+        EXPECT_EQ(
+            restored(json::array{text_part("look"), link_to(url)}),
+            content(json::array{text_part("look"), photo("YWJj")})
+        );
+    }
+    EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(PartReference, ANoteBecomesThePart) {
+    const std::string note = left_out_note("image/png", digest_of({.value = "YWJj"}));
+
+    EXPECT_EQ(note, "[Left out: image/png, 3 bytes, sha256 " + digest_ + "]");
+    EXPECT_EQ(restored(json::array{text_part(note)}), content(json::array{photo("YWJj")}));
+    EXPECT_EQ(
+        restored(json::array{text_part(left_out_note("", digest_of({.value = "YWJj"})))}),
+        content(json::array{photo("YWJj")})
+    );
+}
+
+TEST_F(PartReference, TheClientsIdAndMetadataStay) {
+    json::value given = link_to(path_);
+    given.get_object()["id"] = "p1";
+    given.get_object()["metadata"] = {{"filename", "a.png"}};
+    json::value expected = photo("YWJj");
+    expected.get_object()["id"] = "p1";
+    expected.get_object()["metadata"] = {{"filename", "a.png"}};
+
+    EXPECT_EQ(restored(json::array{given}), content(json::array{expected}));
+}
+
+TEST_F(PartReference, ALinkToWhatTheThreadDoesNotHoldIsDropped) {
+    const std::string other = part_path("my thread", std::string(64, 'a'));
+
+    EXPECT_EQ(
+        restored(json::array{text_part("look"), link_to("https://a" + other)}),
+        content(json::array{text_part("look")})
+    );
+    EXPECT_EQ(warnings_.size(), 1U);
+}
+
+TEST_F(PartReference, OtherUrlsStay) {
+    for (const std::string& url :
+         {std::string("https://app.example/a.png"),
+          "https://app.example" + part_path("another", digest_), path_ + "/more",
+          "https://app.example/parts/" + digest_, "https://app.example/?" + path_ + "x"}) {
+        SCOPED_TRACE(url);
+        EXPECT_EQ(restored(json::array{link_to(url)}), content(json::array{link_to(url)}));
+    }
+    EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(PartReference, ATextThatOnlyLooksLikeANoteStays) {
+    for (const std::string& text :
+         {"[Left out: image/png, 3 bytes, sha256 " + std::string(64, 'a') + "]",
+          std::string("[Left out: nothing]"), std::string("\n[Shortened: 12 bytes, sha256 ]"),
+          "[Left out: image/png, x bytes, sha256 " + digest_ + "]"}) {
+        SCOPED_TRACE(text);
+        EXPECT_EQ(restored(text), content(text));
+        EXPECT_EQ(restored(json::array{text_part(text)}), content(json::array{text_part(text)}));
+    }
+}
+
+TEST_F(PartReference, AShortenedTextBecomesTheWholeOne) {
+    const std::string cut = shortened_text(std::string(5000, 'x'), 100);
+
+    EXPECT_THAT(cut, ::testing::StartsWith(std::string(100, 'x') + "\n[Shortened: 5000 bytes"));
+    EXPECT_EQ(restored(cut), content(std::string(5000, 'x')));
+    EXPECT_EQ(
+        restored(json::array{text_part(cut)}),
+        content(json::array{text_part(std::string(5000, 'x'))})
+    );
+}
+
+TEST_F(PartReference, ATextIsCutAtACharacter) {
+    EXPECT_THAT(shortened_text("aä漢", 2), ::testing::StartsWith("a\n"));
+    EXPECT_THAT(shortened_text("aä漢", 3), ::testing::StartsWith("aä\n"));
+    EXPECT_THAT(shortened_text("aä漢", 5), ::testing::StartsWith("aä\n"));
+    EXPECT_THAT(shortened_text("aä漢", 50), ::testing::StartsWith("aä漢\n"));
+}
+
+TEST_F(PartReference, ATextThatIsShortenedAgainStillNamesTheWholeOne) {
+    const std::string cut = shortened_text(std::string(5000, 'x'), 100);
+
+    EXPECT_EQ(shortened_text(cut, 10), shortened_text(std::string(5000, 'x'), 10));
+    EXPECT_EQ(shortened_text(cut, 5000), cut);
+}
+
+TEST_F(PartReference, AToolsAnswerIsRestoredAndAnAssistantsIsNot) {
+    const json::array given{link_to(path_)};
+
+    EXPECT_EQ(restored(given, role::tool), content(json::array{photo("YWJj")}));
+    EXPECT_EQ(restored(given, role::assistant), content(given));
+}
+
+TEST_F(PartReference, APartIsFoundByItsDigest) {
+    ASSERT_NE(find_part(thread_, digest_), nullptr);
+    EXPECT_EQ(*find_part(thread_, digest_), photo("YWJj"));
+    EXPECT_EQ(find_part(thread_, std::string(64, 'a')), nullptr);
+}
+
+} // namespace
+} // namespace agui::session
