@@ -19,6 +19,8 @@ std::string_view to_string(transport_failure::kind kind) noexcept {
         return "lost";
     case transport_failure::kind::protocol:
         return "protocol";
+    case transport_failure::kind::redirect:
+        return "redirect";
     case transport_failure::kind::cancelled:
         return "cancelled";
     }

@@ -13,7 +13,15 @@ namespace agui::runner {
 
 /// Why a request has no response.
 struct transport_failure {
-    enum class kind { connect, tls, timeout, lost, protocol, cancelled };
+    enum class kind {
+        connect,
+        tls,
+        timeout,
+        lost,
+        protocol,
+        redirect, ///< The server sent the request elsewhere, where it must not go.
+        cancelled,
+    };
     kind what = kind::connect;
     std::string detail; ///< For the log only.
 };

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "runner/http/http_transport.hpp"
-#include "runner/http/http_url.hpp"
+#include "runner/http/http_origin.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
@@ -9,7 +8,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -20,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -28,15 +25,6 @@ namespace agui::runner {
 
 /// The completion token for operations whose error the caller checks.
 inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
-
-/// A server that http_transport sends requests to. Immutable; shared with its connections.
-struct http_origin {
-    http_url url;
-    http_endpoint settings;
-    std::string fixed_headers; ///< The header lines that are the same in every request.
-    std::optional<boost::asio::ssl::context> tls; ///< Present for https.
-    std::uint64_t id = 0;                         ///< Unique in this process.
-};
 
 /// A TCP or TLS connection. Used on its executor only. Not movable, because TLS refers to the
 /// socket.

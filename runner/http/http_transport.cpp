@@ -1,17 +1,17 @@
 #include "runner/http/http_transport.hpp"
 
+#include "runner/base/secret_cutter.hpp"
 #include "runner/http/http_connection.hpp"
 #include "runner/http/http_exchange.hpp"
-#include "runner/http/http_url.hpp"
+#include "runner/http/http_origin.hpp"
+#include "runner/http/http_redirect.hpp"
 #include "session/base/ascii.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <openssl/ssl.h>
-
 #include <algorithm>
-#include <atomic>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -21,37 +21,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::string_view line_end = "\r\n";
+// For a log line that names a Location.
+constexpr std::size_t redirect_detail_bytes_max = 400;
 
-/// True for a field name (RFC 9110, 5.1) that does not belong to the framing or the routing.
-bool usable_name(std::string_view name) noexcept {
-    static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
-    if (name.empty()) {
-        return false;
-    }
-    for (const char c : name) {
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && others.find(c) == std::string_view::npos) {
-            return false;
-        }
-    }
-    for (const std::string_view ours :
-         {"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Keep-Alive",
-          "TE", "Trailer", "Upgrade", "Expect"}) {
-        if (equal_ignoring_case(name, ours)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/// True for a value that is one line.
-bool usable_value(std::string_view value) noexcept {
-    return std::all_of(value.begin(), value.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return (byte >= 0x20 && byte != 0x7f) || c == '\t';
-    });
-}
+// Shorter parts of a path are words, such as "completions"; longer ones may be keys.
+constexpr std::size_t key_in_path_bytes_min = 20;
 
 bool usable_target(std::string_view target) noexcept {
     return std::all_of(target.begin(), target.end(), [](char c) {
@@ -74,17 +48,6 @@ std::string_view to_string(http_method method) noexcept {
         return "DELETE";
     }
     return "POST";
-}
-
-void append_line(std::string& out, std::string_view name, std::string_view value) {
-    out.append(name).append(": ").append(value).append(line_end);
-}
-
-failure invalid(std::string detail) {
-    failure error;
-    error.code = errc::invalid_input;
-    error.detail = std::move(detail);
-    return error;
 }
 
 class http_transport final : public http_client {
@@ -110,13 +73,156 @@ private:
     using outcome = transport_result<std::unique_ptr<transport_response>>;
 
     [[nodiscard]] asio::awaitable<outcome> exchange(const transport_request& request);
+    [[nodiscard]] static asio::awaitable<outcome> exchange_once(
+        std::shared_ptr<http_origin> origin, std::string_view target,
+        const transport_request& request
+    );
     [[nodiscard]] static outcome checked(std::unique_ptr<http_exchange> exchange);
-    [[nodiscard]] bool write_head(std::string& head, const transport_request& request) const;
+    [[nodiscard]] std::string first_target(const transport_request& request) const;
+    [[nodiscard]] result<std::shared_ptr<http_origin>> secured(http_url url);
 
     std::shared_ptr<http_origin> origin_;
+    std::mutex mutex_;
+    /// The same host by https, once a redirect has led there. Guarded by mutex_.
+    std::shared_ptr<http_origin> secured_;
 };
 
+http_url url_of(const http_origin& origin, std::string_view target) {
+    const std::size_t query = std::min(target.find('?'), target.size());
+    http_url url = origin.url;
+    url.path = target.substr(0, query);
+    url.query = target.substr(query);
+    return url;
+}
+
+/// Cuts out the keys that a Location may repeat from the request.
+transport_failure without_secrets(
+    transport_failure failed, const http_endpoint& settings, const transport_request& request,
+    const http_url& from
+) {
+    std::vector<std::string> secrets;
+    for (const auto* headers : {&settings.headers, &request.headers}) {
+        for (const auto& [name, value] : *headers) {
+            const std::string lower = to_lower(name);
+            if (!lower.starts_with("accept") && lower != "user-agent") {
+                secrets.push_back(value);
+            }
+        }
+    }
+    for (std::size_t at = 0; at < from.path.size();) {
+        const std::size_t end = std::min(from.path.find('/', at), from.path.size());
+        if (end - at >= key_in_path_bytes_min) {
+            secrets.push_back(from.path.substr(at, end - at));
+        }
+        at = end + 1;
+    }
+    failed.detail = secret_cutter(secrets).cut(failed.detail, redirect_detail_bytes_max);
+    return failed;
+}
+
+/// The head of a request; empty if it cannot be sent.
+std::string
+write_head(const http_origin& origin, std::string_view target, const transport_request& request) {
+    std::string head;
+    if (!usable_target(target)) {
+        return head;
+    }
+    head.reserve(origin.fixed_headers.size() + target.size() + 256);
+    head.append(to_string(request.method)).append(" ").append(target).append(" HTTP/1.1\r\n");
+    head.append(origin.fixed_headers);
+    for (const auto& [name, value] : request.headers) {
+        if (!usable_header(name, value)) {
+            return {};
+        }
+        // The configuration takes precedence.
+        const auto& fixed = origin.settings.headers;
+        const bool given = std::any_of(fixed.begin(), fixed.end(), [&name](const auto& each) {
+            return equal_ignoring_case(each.first, name);
+        });
+        if (!given) {
+            append_header(head, name, value);
+        }
+    }
+    const bool may_be_empty =
+        request.method == http_method::get || request.method == http_method::delete_;
+    if (!request.body.empty() || !may_be_empty) {
+        append_header(head, "Content-Type", "application/json");
+        append_header(head, "Content-Length", std::to_string(request.body.size()));
+    }
+    head.append("\r\n");
+    return head;
+}
+
 asio::awaitable<http_transport::outcome> http_transport::exchange(const transport_request& request
+) {
+    std::shared_ptr<http_origin> origin = origin_;
+    std::string target = first_target(request);
+    for (int followed = 0;; ++followed) {
+        outcome answered = co_await exchange_once(origin, target, request);
+        if (!answered || !is_redirect((*answered)->status()) ||
+            (*answered)->header("location").empty()) {
+            co_return answered;
+        }
+        const http_url from = url_of(*origin, target);
+        const redirect answer{
+            .status = (*answered)->status(),
+            .method = request.method,
+            .location = (*answered)->header("location")
+        };
+        transport_result<http_url> to = follow_redirect(from, answer);
+        if (!to) {
+            co_return without_secrets(to.error(), origin->settings, request, from);
+        }
+        if (followed == redirects_max) {
+            co_return transport_failure{
+                .what = transport_failure::kind::redirect,
+                .detail = "it answered with more than " + std::to_string(redirects_max) +
+                          " redirects in a row"
+            };
+        }
+        target = (to->path.empty() ? "/" : to->path) + to->query;
+        if (to->tls != from.tls) {
+            const result<std::shared_ptr<http_origin>> secure = secured(*std::move(to));
+            if (!secure) {
+                co_return transport_failure{
+                    .what = transport_failure::kind::tls, .detail = secure.error().detail
+                };
+            }
+            origin = *secure;
+        }
+    }
+}
+
+/// The path and query of a request before any redirect.
+std::string http_transport::first_target(const transport_request& request) const {
+    const http_url& url = origin_->url;
+    std::string target = url.path;
+    if (target.empty() && !request.target.starts_with('/')) {
+        target = "/";
+    }
+    target.append(request.target);
+    if (!url.query.empty()) {
+        const bool has_query = request.target.find('?') != std::string::npos;
+        target.append(has_query ? "&" : "?").append(url.query, 1);
+    }
+    return target;
+}
+
+result<std::shared_ptr<http_origin>> http_transport::secured(http_url url) {
+    const std::lock_guard lock(mutex_);
+    if (!secured_ || secured_->url.authority != url.authority) {
+        result<std::shared_ptr<http_origin>> made =
+            make_http_origin(std::move(url), origin_->settings);
+        if (!made) {
+            return made.error();
+        }
+        secured_ = *std::move(made);
+    }
+    return secured_;
+}
+
+asio::awaitable<http_transport::outcome> http_transport::exchange_once(
+    std::shared_ptr<http_origin> origin, std::string_view target, const transport_request& request
 ) {
     // For callers whose awaits do not throw when they are cancelled.
     const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -125,18 +231,18 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
             .what = transport_failure::kind::cancelled, .detail = "cancelled"
         };
     }
-    std::string head;
-    if (!write_head(head, request)) {
+    const std::string head = write_head(*origin, target, request);
+    if (head.empty()) {
         co_return transport_failure{
             .what = transport_failure::kind::protocol,
             .detail = "the request's target or headers cannot be sent"
         };
     }
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
-    if (origin_->settings.reuse_connections) {
-        auto idle = connection_pool::of(executor).take(origin_->id);
+    if (origin->settings.reuse_connections) {
+        auto idle = connection_pool::of(executor).take(origin->id);
         if (idle) {
-            auto exchange = std::make_unique<http_exchange>(executor, origin_);
+            auto exchange = std::make_unique<http_exchange>(executor, origin);
             exchange->use(std::move(idle));
             const transport_result<void> done = co_await exchange->perform(head, request.body);
             if (done) {
@@ -148,7 +254,7 @@ asio::awaitable<http_transport::outcome> http_transport::exchange(const transpor
             }
         }
     }
-    auto exchange = std::make_unique<http_exchange>(executor, origin_);
+    auto exchange = std::make_unique<http_exchange>(executor, origin);
     const transport_result<void> connected = co_await exchange->connect();
     if (!connected) {
         co_return connected.error();
@@ -172,76 +278,9 @@ http_transport::outcome http_transport::checked(std::unique_ptr<http_exchange> e
     return outcome(std::move(exchange));
 }
 
-bool http_transport::write_head(std::string& head, const transport_request& request) const {
-    std::string_view path = origin_->url.path;
-    if (!usable_target(request.target)) {
-        return false;
-    }
-    if (path.empty() && !request.target.starts_with('/')) {
-        path = "/";
-    }
-    const std::string& query = origin_->url.query;
-    head.reserve(
-        origin_->fixed_headers.size() + path.size() + request.target.size() + query.size() + 256
-    );
-    head.append(to_string(request.method)).append(" ").append(path).append(request.target);
-    if (!query.empty()) {
-        const bool has_query = request.target.find('?') != std::string::npos;
-        head.append(has_query ? "&" : "?").append(query, 1);
-    }
-    head.append(" HTTP/1.1\r\n");
-    head.append(origin_->fixed_headers);
-    for (const auto& [name, value] : request.headers) {
-        if (!usable_name(name) || !usable_value(value)) {
-            return false;
-        }
-        // The configuration takes precedence.
-        const auto& fixed = origin_->settings.headers;
-        const bool given = std::any_of(fixed.begin(), fixed.end(), [&name](const auto& each) {
-            return equal_ignoring_case(each.first, name);
-        });
-        if (!given) {
-            append_line(head, name, value);
-        }
-    }
-    const bool may_be_empty =
-        request.method == http_method::get || request.method == http_method::delete_;
-    if (!request.body.empty() || !may_be_empty) {
-        append_line(head, "Content-Type", "application/json");
-        append_line(head, "Content-Length", std::to_string(request.body.size()));
-    }
-    head.append(line_end);
-    return true;
-}
-
-result<void> set_up_tls(http_origin& origin) {
-    asio::ssl::context& tls = origin.tls.emplace(asio::ssl::context::tls_client);
-    boost::system::error_code ec;
-    if (SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION) != 1) {
-        return invalid("TLS 1.2 is not available");
-    }
-    tls.set_default_verify_paths(ec);
-    if (ec) {
-        return invalid("the system's certificate store cannot be read");
-    }
-    if (!origin.settings.ca_file.empty()) {
-        tls.load_verify_file(origin.settings.ca_file, ec);
-        if (ec) {
-            return invalid("ca_file: not a readable file of PEM certificates");
-        }
-    }
-    tls.set_verify_mode(asio::ssl::verify_peer, ec);
-    if (ec) {
-        return invalid("certificates cannot be verified");
-    }
-    return {};
-}
-
 } // namespace
 
 result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint) {
-    static std::atomic<std::uint64_t> last_id{0};
-
     result<http_url> url = parse_http_url(endpoint.base_url);
     if (!url) {
         return url.error();
@@ -249,46 +288,12 @@ result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint) {
     while (url->path.ends_with('/')) {
         url->path.pop_back();
     }
-    auto origin = std::make_shared<http_origin>();
-    origin->url = *std::move(url);
-    origin->settings = std::move(endpoint);
-    origin->id = ++last_id;
-    append_line(origin->fixed_headers, "Host", origin->url.authority);
-    if (!origin->settings.reuse_connections) {
-        append_line(origin->fixed_headers, "Connection", "close");
+    result<std::shared_ptr<http_origin>> origin =
+        make_http_origin(*std::move(url), std::move(endpoint));
+    if (!origin) {
+        return origin.error();
     }
-    std::vector<std::pair<std::string, std::string>>& headers = origin->settings.headers;
-    for (const auto& [name, value] : headers) {
-        // The text has only the name: values are secrets.
-        if (!usable_name(name) || !usable_value(value)) {
-            return invalid("headers: " + name + " cannot be set, or not to this value");
-        }
-    }
-    // Of two with the same name a server takes either one, or it refuses the request.
-    for (auto each = headers.begin(); each != headers.end();) {
-        const bool again = std::any_of(headers.begin(), each, [each](const auto& other) {
-            return equal_ignoring_case(other.first, each->first);
-        });
-        each = again ? headers.erase(each) : std::next(each);
-    }
-    for (const auto& [name, value] :
-         {std::pair{"User-Agent", "agui-gateway"}, std::pair{"Accept-Encoding", "identity"}}) {
-        const bool given = std::any_of(headers.begin(), headers.end(), [&](const auto& each) {
-            return equal_ignoring_case(each.first, name);
-        });
-        if (!given) {
-            headers.emplace_back(name, value);
-        }
-    }
-    for (const auto& [name, value] : headers) {
-        append_line(origin->fixed_headers, name, value);
-    }
-    if (origin->url.tls) {
-        if (const result<void> ready = set_up_tls(*origin); !ready) {
-            return ready.error();
-        }
-    }
-    return std::make_shared<http_transport>(std::move(origin));
+    return std::make_shared<http_transport>(*std::move(origin));
 }
 
 } // namespace agui::runner

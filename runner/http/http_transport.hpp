@@ -28,12 +28,13 @@ struct http_endpoint {
 
 /// HTTP/1.1, with a pool of idle connections per execution context (a connection never changes its
 /// executor). https verifies the certificate chain and the host name (RFC 9110 4.3.4); this cannot
-/// be switched off. Redirects are not followed. If a connection from the pool turns out to be
-/// closed before the first byte of the response, the request is sent once more, on a new
-/// connection. A connection is kept as long as the server's Keep-Alive says, a minute at most. An
-/// answer that comes while the request is being written ends the writing. Answers must not be
-/// compressed (Accept-Encoding: identity). Timeouts are checked by deadline_sweep, so that a token
-/// costs no timer. errc::invalid_input: the URL, a header or the ca_file is not usable.
+/// be switched off. Redirects are followed as follow_redirect() decides, at most redirects_max. If
+/// a connection from the pool turns out to be closed before the first byte of the response, the
+/// request is sent once more, on a new connection. A connection is kept as long as the server's
+/// Keep-Alive says, a minute at most. An answer that comes while the request is being written ends
+/// the writing. Answers must not be compressed (Accept-Encoding: identity). Timeouts are checked by
+/// deadline_sweep, so that a token costs no timer. errc::invalid_input: the URL, a header or the
+/// ca_file is not usable.
 [[nodiscard]] result<std::shared_ptr<http_client>> make_http_client(http_endpoint endpoint);
 
 } // namespace agui::runner

@@ -66,6 +66,10 @@ mcp_failure failure_of(const transport_failure& failed) {
     case transport_failure::kind::protocol:
         why.what = mcp_failure::kind::protocol;
         break;
+    case transport_failure::kind::redirect:
+        why.what = mcp_failure::kind::refused;
+        why.not_taken = true;
+        break;
     case transport_failure::kind::cancelled:
         why.what = mcp_failure::kind::cancelled;
         break;

@@ -39,6 +39,7 @@ model_failure from_transport(const transport_failure& error, bool begun) {
     switch (error.what) {
     case transport_failure::kind::connect:
     case transport_failure::kind::tls:
+    case transport_failure::kind::redirect:
         result.what = model_failure::kind::unavailable;
         break;
     case transport_failure::kind::lost:

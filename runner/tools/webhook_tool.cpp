@@ -57,6 +57,8 @@ std::string_view describe(transport_failure::kind kind) noexcept {
         return "The connection to the tool was lost before its answer was complete.";
     case transport_failure::kind::protocol:
         return "The tool's answer could not be read.";
+    case transport_failure::kind::redirect:
+        return "The tool answered with a redirect that is not followed.";
     case transport_failure::kind::cancelled:
         return "The call was cancelled.";
     }

@@ -1,5 +1,6 @@
 #include "runner/http/http_transport.hpp"
 
+#include "tests/runner/http/http_test_server.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -216,6 +217,32 @@ TEST_F(HttpTls, TalksToAServerWhoseNameAndIssuerAreRight) {
     EXPECT_EQ(first.body, "hello");
     EXPECT_EQ(second.body, "hello");
     EXPECT_EQ(server.server_names, std::vector<std::string>{"localhost"});
+}
+
+TEST_F(HttpTls, FollowsARedirectFromHttpToTheSameHost) {
+    const certificate identity = make_certificate("DNS:localhost");
+    tls_server secure(context(), identity);
+    test::http_test_server plain(
+        context(),
+        [&](test::server_connection& peer) -> asio::awaitable<void> {
+            co_await peer.read_request();
+            co_await peer.send(
+                "HTTP/1.1 308 Permanent Redirect\r\nLocation: " + secure.url("LOCALHOST") +
+                "/chat\r\nContent-Length: 0\r\n\r\n"
+            );
+        }
+    );
+    const std::string url = "http://localhost:" + std::to_string(plain.port());
+    const auto transport = make(url, identity.pem);
+
+    const client_answer first = run(ask(*transport));
+    const client_answer second = run(ask(*transport));
+
+    EXPECT_EQ(first.failure, std::nullopt);
+    EXPECT_EQ(first.body, "hello");
+    EXPECT_EQ(second.body, "hello");
+    EXPECT_EQ(secure.accepted, 1); // The second request uses the first one's connection.
+    EXPECT_EQ(run(ask(*make(url, ""))).failure, kind::tls);
 }
 
 TEST_F(HttpTls, VerifiesAddressesToo) {

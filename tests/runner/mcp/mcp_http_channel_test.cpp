@@ -112,6 +112,44 @@ TEST_F(McpHttpChannel, PostsARequestAndReadsJson) {
     EXPECT_TRUE(request.ends_with("\r\n\r\n{\"x\":1}"));
 }
 
+TEST_F(McpHttpChannel, FollowsRedirectsWithEveryMethod) {
+    list moved;
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        const std::string asked = co_await peer.read_request();
+        const std::string method = asked.substr(0, asked.find(' '));
+        if (!asked.starts_with(method + " /mcp/ ")) {
+            co_await peer.send(
+                "HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:" + std::to_string(server.port()) +
+                "/mcp/\r\nContent-Length: 0\r\n\r\n"
+            );
+            co_return;
+        }
+        EXPECT_TRUE(has(asked, "Authorization: Bearer k")) << asked;
+        EXPECT_EQ(has(asked, "Mcp-Session-Id: s1"), !moved.empty()) << asked;
+        moved.push_back(method);
+        co_await peer.send(
+            method == "GET" ? not_allowed : json_answer("{\"a\":1}", "Mcp-Session-Id: s1\r\n")
+        );
+    });
+    mcp_channel& channel = open(server);
+    channel.send("{}", 1);
+    until([&] { return !heard.empty(); });
+    channel.listen();
+    until([&] { return moved.size() == 2; });
+    run(channel.close());
+    EXPECT_EQ(moved, (list{"POST", "GET", "DELETE"}));
+}
+
+TEST_F(McpHttpChannel, NamesARedirectThatItDoesNotFollow) {
+    ask("HTTP/1.1 307 Go\r\nLocation: https://b.example/mcp\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(unanswered.at(1).what, mcp_failure::kind::refused);
+    EXPECT_TRUE(unanswered.at(1).not_taken);
+    EXPECT_EQ(
+        unanswered.at(1).detail, "it answered with the redirect 307 to another origin, which is "
+                                 "not followed, Location: https://b.example/mcp"
+    );
+}
+
 TEST_F(McpHttpChannel, SendsTheHeadersOfItsCaller) {
     std::string request;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {

@@ -73,6 +73,38 @@ protected:
     }
 };
 
+TEST_F(WebhookTool, FollowsARedirectOfItsServer) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        const std::string asked = co_await peer.read_request();
+        co_await peer.send(
+            asked.starts_with("POST /weather?") && asked.ends_with("}")
+                ? "HTTP/1.1 307 Go\r\nLocation: /weather/\r\nContent-Length: 0\r\n\r\n"
+                : response(
+                      asked.starts_with("POST /weather/ ") && asked.ends_with("}") ? "sunny" : ""
+                  )
+        );
+    });
+    EXPECT_EQ(call(make(settings_for(server))), "result: sunny");
+}
+
+TEST_F(WebhookTool, NamesARedirectThatItDoesNotFollowInTheLogOnly) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(
+            "HTTP/1.1 302 Found\r\nLocation: https://b.example/login\r\nContent-Length: 0\r\n\r\n"
+        );
+    });
+    const tool_outcome outcome = run(make(settings_for(server))(invocation()));
+    EXPECT_EQ(
+        std::get<std::string>(outcome.content),
+        "The tool answered with a redirect that is not followed."
+    );
+    EXPECT_EQ(
+        outcome.log_detail, "redirect: it answered with the redirect 302 to another origin, which "
+                            "is not followed, Location: https://b.example/login"
+    );
+}
+
 TEST_F(WebhookTool, PostsTheCallAndReturnsTheBody) {
     std::string seen;
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
