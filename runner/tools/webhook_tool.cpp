@@ -223,10 +223,8 @@ asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& 
         }
         text.append(bytes->substr(0, kept + 1 - text.size()));
     }
+    text = to_utf8(text);
     text.resize(utf8_head(text, kept).size());
-    if (!is_utf8(text)) {
-        co_return attempt{error_result("The tool's answer is not text in UTF-8.")};
-    }
     co_return attempt{{tool_outcome::kind::result, std::move(text)}};
 }
 

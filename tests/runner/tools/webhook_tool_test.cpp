@@ -362,16 +362,26 @@ TEST_F(WebhookRetry, RetryAfterIsHonouredUpToABound) {
     EXPECT_EQ(seen.size(), 1U);
 }
 
-TEST_F(WebhookTool, RefusesAnswersThatAreNoText) {
-    const std::string complaint = "error: The tool's answer is not text in UTF-8.";
+TEST_F(WebhookTool, ReplacesBytesThatAreNoText) {
+    const std::string unknown = "\xEF\xBF\xBD";
     for (const std::string bytes :
-         {"\xFF", "a\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF0\x80\x80\xAF",
-          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82"}) {
+         {"\xFF", "\x80", "\xC3", "\xED\xA0\x80", "\xF5", "\xE2\x82", "\xF0\x9F\x98"}) {
         SCOPED_TRACE(::testing::PrintToString(bytes));
-        EXPECT_EQ(answer_to(response(bytes)), complaint);
+        EXPECT_EQ(answer_to(response("a" + bytes)), "result: a" + unknown);
     }
+    EXPECT_EQ(answer_to(response("caf\xE9 ol\xE9")), "result: caf" + unknown + " ol" + unknown);
     const std::string good = "a\xC3\xA9\xE2\x82\xAC\xED\x9F\xBF\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF";
     EXPECT_EQ(answer_to(response(good)), "result: " + good);
+}
+
+TEST_F(WebhookTool, ReplacedBytesDoNotMakeAnAnswerLonger) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(response(std::string(100, '\xFF')));
+    });
+    webhook_settings settings = settings_for(server);
+    settings.max_result_bytes = 20;
+    EXPECT_EQ(call(make(settings)).size(), std::string("result: ").size() + 24);
 }
 
 TEST_F(WebhookTool, GivesUpAtTheDeadlineOfTheWholeCall) {
