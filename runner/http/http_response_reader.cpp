@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -82,11 +83,64 @@ private:
     }
 };
 
+constexpr std::string_view status_start = "HTTP/1.";
+constexpr std::size_t status_bytes = 12; // HTTP/1.1 200
+
+/// The length of a head, its empty line included; npos: it is not complete.
+std::size_t head_bytes(std::string_view bytes) noexcept {
+    for (std::size_t end = bytes.find('\n'); end != std::string_view::npos;
+         end = bytes.find('\n', end + 1)) {
+        const std::string_view next = bytes.substr(end + 1, 2);
+        if (next.starts_with('\n')) {
+            return end + 2;
+        }
+        if (next == "\r\n") {
+            return end + 3;
+        }
+    }
+    return std::string_view::npos;
+}
+
+/// A head as RFC 9112 wants it. Some servers end lines with LF alone, as its section 2.2 lets a
+/// recipient accept, and leave out the reason with the space before it.
+struct plain_head {
+    std::string text;
+    bool odd = false; ///< It was changed.
+};
+
+/// nullopt: this is no status line.
+std::optional<plain_head> read_head(std::string_view bytes) {
+    plain_head head;
+    head.text.reserve(bytes.size() + 1);
+    while (!bytes.empty()) {
+        const std::size_t end = bytes.find('\n');
+        std::string_view line = bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        if (line.ends_with('\r')) {
+            line.remove_suffix(1);
+        } else {
+            head.odd = true;
+        }
+        if (head.text.empty()) {
+            if (line.size() > status_bytes && line[status_bytes] != ' ') {
+                return std::nullopt;
+            }
+            head.odd = head.odd || line.size() == status_bytes;
+            // Nobody reads the reason, which may hold anything.
+            head.text.append(line.substr(0, status_bytes)).append(" \r\n");
+        } else {
+            head.text.append(line).append("\r\n");
+        }
+    }
+    return head;
+}
+
 } // namespace
 
 struct http_response_reader::state {
     std::unique_ptr<parser> current = std::make_unique<parser>();
     int informational = 0;
+    bool odd = false;
     std::string error;
 
     step fail(std::string reason) {
@@ -106,18 +160,33 @@ http_response_reader& http_response_reader::operator=(http_response_reader&& oth
 http_response_reader::step http_response_reader::read_header(std::string_view bytes) {
     step result;
     while (!header_done() && result.consumed < bytes.size()) {
-        parser& current = *state_->current;
-        current.eager(false);
         const std::string_view rest = bytes.substr(result.consumed);
-        error_code ec;
-        result.consumed += current.put({rest.data(), rest.size()}, ec);
-        if (ec == http::error::need_more) {
+        if (!rest.starts_with(status_start.substr(0, rest.size()))) {
+            return state_->fail("the answer is not HTTP/1.1");
+        }
+        const std::size_t length = head_bytes(rest.substr(0, header_bytes_max));
+        if (length == std::string_view::npos) {
+            if (rest.size() > header_bytes_max) {
+                return state_->fail("the header is too long");
+            }
             break;
         }
-        if (ec) {
-            return state_->fail(ec.message());
+        const std::optional<plain_head> head = read_head(rest.substr(0, length));
+        if (!head) {
+            return state_->fail("the status line is invalid");
         }
-        if (current.is_header_done() && current.status / 100 == 1) {
+        result.consumed += length;
+        state_->odd = state_->odd || head->odd;
+        parser& current = *state_->current;
+        current.eager(false);
+        error_code ec;
+        for (std::string_view left = head->text; !left.empty() && !current.is_header_done();) {
+            left.remove_prefix(current.put({left.data(), left.size()}, ec));
+            if (ec) {
+                return state_->fail(ec.message());
+            }
+        }
+        if (current.status / 100 == 1) {
             if (current.status == switching_protocols ||
                 ++state_->informational > informational_max) {
                 return state_->fail("unexpected informational response");
@@ -164,7 +233,7 @@ bool http_response_reader::header_done() const noexcept {
 bool http_response_reader::done() const noexcept { return state_->current->is_done(); }
 
 bool http_response_reader::keep_alive() const noexcept {
-    return header_done() && state_->current->keep_alive();
+    return header_done() && !state_->odd && state_->current->keep_alive();
 }
 
 int http_response_reader::status() const noexcept { return state_->current->status; }

@@ -9,7 +9,9 @@
 namespace agui::runner {
 
 /// Reads one HTTP/1.1 response (RFC 9112) from bytes cut anywhere; no I/O. Informational responses
-/// (1xx) before it are skipped, chunk extensions and trailers ignored.
+/// (1xx) before it are skipped, chunk extensions and trailers ignored. A head may end its lines
+/// with LF alone and have a status line without a reason; nothing else is lenient, and such a
+/// connection is not used again.
 ///
 /// The caller keeps the bytes that a step has not consumed, and passes them again with more after
 /// them. A step that consumes nothing needs more bytes.

@@ -195,6 +195,69 @@ TEST(HttpResponseReader, FindsFieldsByLowerCaseName) {
     EXPECT_EQ(reader.status(), 429);
 }
 
+TEST(HttpResponseReader, ReadsAStatusLineWithoutAReason) {
+    for (const std::string start :
+         {"HTTP/1.1 200\r\n", "HTTP/1.1 200 \r\n", "HTTP/1.0 200\r\n", "HTTP/1.1 200 \xFF\x01\r\n"
+         }) {
+        SCOPED_TRACE(::testing::PrintToString(start));
+        const read_answer answer =
+            read_all(start + "Content-Type: x/y\r\nContent-Length: 5\r\n\r\nhello\n\n");
+        EXPECT_EQ(answer.status, 200);
+        EXPECT_EQ(answer.type, "x/y");
+        EXPECT_EQ(answer.body, "hello");
+        EXPECT_EQ(answer.rest, "\n\n");
+    }
+    const read_answer ended = read_all("HTTP/1.0 404\r\n\r\nsome text", true);
+    EXPECT_EQ(ended.status, 404);
+    EXPECT_EQ(ended.body, "some text");
+}
+
+TEST(HttpResponseReader, ReadsAHeadWhoseLinesEndWithLineFeedsAlone) {
+    const std::string all = "HTTP/1.1 200 OK\nContent-Type: x/y\nContent-Length: 7\n\nhel\r\nlo";
+    const read_answer answer = read_all(all);
+    EXPECT_EQ(answer.type, "x/y");
+    EXPECT_EQ(answer.body, "hel\r\nlo");
+
+    for (const std::string mixed :
+         {"HTTP/1.1 200 OK\nContent-Length: 5\r\n\r\nhello",
+          "HTTP/1.1 200 OK\r\nContent-Length: 5\n\r\nhello",
+          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\nhello"}) {
+        SCOPED_TRACE(::testing::PrintToString(mixed));
+        EXPECT_EQ(read_all(mixed).body, "hello");
+    }
+    EXPECT_EQ(read_all("HTTP/1.1 200 OK\n\ndata: 1\n\n", true).body, "data: 1\n\n");
+    EXPECT_EQ(
+        read_all("HTTP/1.1 100 Continue\n\nHTTP/1.1 201\r\nContent-Length: 1\r\n\r\na").status, 201
+    );
+}
+
+TEST(HttpResponseReader, AnOddHeadEndsTheConnection) {
+    EXPECT_TRUE(read_all("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").keep_alive);
+    EXPECT_FALSE(read_all("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n").keep_alive);
+    EXPECT_FALSE(read_all("HTTP/1.1 200 OK\nContent-Length: 0\n\n").keep_alive);
+    EXPECT_FALSE(read_all("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\n").keep_alive);
+    EXPECT_FALSE(
+        read_all("HTTP/1.1 100\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").keep_alive
+    );
+}
+
+TEST(HttpResponseReader, IsStrictAboutEverythingElse) {
+    for (const std::string bytes :
+         {"HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n",
+          "HTTP/1.1\t200 OK\r\n\r\n", "\r\nHTTP/1.1 200 OK\r\n\r\n", "http/1.1 200 OK\r\n\r\n",
+          "HTTP/1.1 200 OK\nA: b\rC: d\n\n", "HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\na",
+          "HTTP/1.1 200 OK\nContent-Length: 1\nTransfer-Encoding: chunked\n\n",
+          "HTTP/1.1 200 OK\nContent-Length: 1\nContent-Length: 2\n\n"}) {
+        SCOPED_TRACE(::testing::PrintToString(bytes));
+        EXPECT_TRUE(read_all(bytes).failed);
+    }
+}
+
+TEST(HttpResponseReader, RefusesAnotherProtocolBeforeTheEndOfItsFirstLine) {
+    http_response_reader reader;
+    EXPECT_TRUE(reader.read_header("220 mail.example.org").failed);
+}
+
 TEST(HttpResponseReader, RefusesWhatIsNotHttp) {
     EXPECT_TRUE(read_all("SSH-2.0-OpenSSH_9.2\r\n").failed);
     EXPECT_TRUE(read_all("HTTP/2.0 200 OK\r\n\r\n").failed);
