@@ -6,7 +6,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,35 +37,72 @@ std::string note_with_type(std::string_view what, const json::object& block) {
     return note(what, string_in(block, "mimeType"));
 }
 
-/// nullopt: not a content block of MCP.
-std::optional<std::string> text_of_block(const json::value& value) {
+/// A text as it is; anything else, where MCP has a text, as JSON.
+std::string shown(const json::value* value) {
+    if (value == nullptr || value->is_null()) {
+        return {};
+    }
+    return value->is_string() ? std::string(text_of(value)) : json::serialize(*value);
+}
+
+/// A resource that the model may name in a later call, or to the user.
+std::string describe_link(const json::object& link) {
+    std::string text = "[resource ";
+    text.append(string_in(link, "uri"));
+    for (const std::string_view name : {"name", "title", "description"}) {
+        if (const std::string_view value = string_in(link, name); !value.empty()) {
+            text.append(", ").append(name).append(": ").append(value);
+        }
+    }
+    if (const std::string_view type = string_in(link, "mimeType"); !type.empty()) {
+        text.append(", type: ").append(type);
+    }
+    return text.append("]");
+}
+
+std::string text_of_block(const json::value& value) {
     const json::object* const block = value.if_object();
     if (block == nullptr) {
-        return std::nullopt;
+        return shown(&value);
     }
     const std::string_view type = string_in(*block, "type");
-    if (type == "text") {
-        const json::value* const text = block->if_contains("text");
-        return text != nullptr && text->is_string() ? std::optional(std::string(text_of(text)))
-                                                    : std::nullopt;
+    if (type == "text" || (type.empty() && block->contains("text"))) {
+        return shown(block->if_contains("text"));
     }
     if (type == "image" || type == "audio") {
         return note_with_type(type, *block);
     }
     if (type == "resource_link") {
-        return "[resource " + std::string(string_in(*block, "uri")) + "]";
+        return describe_link(*block);
     }
     if (type == "resource") {
         const json::object* const resource = object_in(*block, "resource");
         if (resource == nullptr) {
-            return std::nullopt;
+            return note("resource", {});
         }
-        const json::value* const text = resource->if_contains("text");
-        return text != nullptr && text->is_string() ? std::string(text_of(text))
-                                                    : note("resource", string_in(*resource, "uri"));
+        const std::string text = shown(resource->if_contains("text"));
+        const bool is_blob = text.empty() && resource->contains("blob");
+        return is_blob ? note("resource", string_in(*resource, "uri")) : text;
     }
     // A kind from a later revision: the model should know that there was something.
-    return type.empty() ? std::nullopt : std::optional(note("content of an unknown type", {}));
+    return note("content of an unknown type", {});
+}
+
+/// The texts of the blocks. Servers also give a single block, or a text alone.
+std::string text_of_content(const json::value* content) {
+    const json::array* const blocks = array_of(content);
+    if (blocks == nullptr) {
+        return content == nullptr || content->is_null() ? std::string() : text_of_block(*content);
+    }
+    std::string text;
+    for (const json::value& block : *blocks) {
+        const std::string piece = text_of_block(block);
+        if (!text.empty() && !piece.empty()) {
+            text.push_back('\n');
+        }
+        text.append(piece);
+    }
+    return text;
 }
 
 std::string_view describe(mcp_failure::kind kind) noexcept {
@@ -94,35 +130,12 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
 } // namespace
 
 tool_outcome read_mcp_call_result(const json::object& result) {
-    const auto unreadable = [](std::string detail) {
-        return error_result(std::string(describe(mcp_failure::kind::protocol)), std::move(detail));
-    };
+    std::string text = text_of_content(result.if_contains("content"));
+    if (text.empty()) {
+        text = shown(result.if_contains("structuredContent"));
+    }
     const json::value* const failed = result.if_contains("isError");
-    if (failed != nullptr && !failed->is_bool()) {
-        return unreadable("isError is no boolean");
-    }
-    const json::array* const blocks = array_in(result, "content");
-    const json::object* const structured = object_in(result, "structuredContent");
-    if (blocks == nullptr && structured == nullptr) {
-        return unreadable("the answer has no content");
-    }
-    std::string text;
-    if (blocks != nullptr) {
-        for (const json::value& block : *blocks) {
-            const std::optional<std::string> piece = text_of_block(block);
-            if (!piece) {
-                return unreadable("a content block is not as MCP describes it");
-            }
-            if (!text.empty() && !piece->empty()) {
-                text.push_back('\n');
-            }
-            text.append(*piece);
-        }
-    }
-    if (text.empty() && structured != nullptr) {
-        text = json::serialize(*structured);
-    }
-    if (failed != nullptr && failed->get_bool()) {
+    if (failed != nullptr && failed->is_bool() && failed->get_bool()) {
         return error_result(
             text.empty() ? "The tool failed." : std::move(text), "the tool says that it failed"
         );

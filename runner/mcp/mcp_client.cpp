@@ -11,7 +11,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -23,12 +22,18 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view offered_version = "2025-06-18";
-/// The revisions that we speak. What tools need is the same in all of them.
-constexpr std::array<std::string_view, 3> known_versions{
-    offered_version, "2025-03-26", "2024-11-05"
-};
+/// What tools need is the same since this revision, and revisions stay compatible: a server that
+/// names a later one than ours is used all the same.
+constexpr std::string_view oldest_version = "2024-11-05";
+constexpr std::size_t version_bytes_max = 64; // It is sent with every request.
 constexpr std::int64_t method_not_found = -32601;
 constexpr std::string_view initialize_method = "initialize";
+
+/// True for a text that a header can carry.
+bool is_version(std::string_view text) noexcept {
+    return !text.empty() && text.size() <= version_bytes_max &&
+           std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
+}
 
 json::string_view view(std::string_view text) noexcept { return {text.data(), text.size()}; }
 
@@ -90,15 +95,17 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
 
 std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
     const std::string_view version = string_in(greeting, "protocolVersion");
-    const json::object* const capabilities = object_in(greeting, "capabilities");
-    if (version.empty() || capabilities == nullptr) {
-        return protocol_failure("its greeting has no protocolVersion or no capabilities");
+    if (!is_version(version)) {
+        return protocol_failure("its greeting has no protocolVersion");
     }
-    if (std::ranges::find(known_versions, version) == known_versions.end()) {
+    if (version < oldest_version) {
         return protocol_failure("it speaks another version of the protocol");
     }
     version_ = version;
-    has_tools_ = object_in(*capabilities, "tools") != nullptr;
+    const json::object* const capabilities = object_in(greeting, "capabilities");
+    const json::value* const tools =
+        capabilities == nullptr ? nullptr : capabilities->if_contains("tools");
+    declares_tools_ = tools != nullptr && !tools->is_null();
     return std::nullopt;
 }
 
@@ -106,20 +113,28 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
     const auto self = shared_from_this();
     tool_list all;
     std::set<std::string> names;
+    std::set<std::string> cursors;
     std::size_t bytes = 0;
     json::object params;
-    for (std::size_t page_count = 0; has_tools_; ++page_count) {
-        if (page_count == mcp_list_pages_max) {
-            co_return protocol_failure("its list of tools has too many pages");
-        }
+    for (;;) {
         mcp_result<json::object> answer =
             co_await request("tools/list", params, {.timeout = settings_.call_timeout});
-        if (!answer) {
-            co_return answer.error();
+        std::optional<mcp_tool_page> page;
+        mcp_failure failed = protocol_failure("its answer to tools/list cannot be read");
+        if (answer) {
+            page = read_mcp_tool_page(*std::move(answer));
+        } else {
+            failed = answer.error();
         }
-        std::optional<mcp_tool_page> page = read_mcp_tool_page(*std::move(answer));
         if (!page) {
-            co_return protocol_failure("its answer to tools/list cannot be read");
+            // A server without tools may refuse to list them. The tools that were listed before a
+            // page failed are kept.
+            const bool is_needed = cursors.empty() && declares_tools_;
+            if (is_needed || closed_ || failed.what == mcp_failure::kind::cancelled) {
+                co_return failed;
+            }
+            all.left_out += cursors.empty() ? 0U : 1U;
+            co_return all;
         }
         all.left_out += page->left_out;
         for (mcp_tool& tool : page->tools) {
@@ -132,12 +147,16 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
                 ++all.left_out;
             }
         }
-        if (!page->more) {
-            break;
+        // A server that repeats a cursor would be asked without end.
+        if (page->next_cursor.empty() || !cursors.insert(page->next_cursor).second) {
+            co_return all;
+        }
+        if (cursors.size() == mcp_list_pages_max) {
+            ++all.left_out;
+            co_return all;
         }
         params["cursor"] = page->next_cursor;
     }
-    co_return all;
 }
 
 asio::awaitable<mcp_result<json::object>>
@@ -309,8 +328,8 @@ void mcp_client::notice(const mcp_message& told) {
     }
     if (told.method == "notifications/progress") {
         const json::value* const token = told.body.if_contains("progressToken");
-        const std::int64_t* const id = token == nullptr ? nullptr : token->if_int64();
-        const auto found = id == nullptr ? pending_.end() : pending_.find(*id);
+        const auto found =
+            token == nullptr ? pending_.end() : pending_.find(read_mcp_id(*token).value_or(0));
         if (found != pending_.end() && found->second->progresses) {
             // wait_for() checks the new deadline when the old one has passed.
             found->second->deadline = clock::now() + settings_.call_timeout;

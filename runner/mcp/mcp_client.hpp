@@ -57,7 +57,8 @@ public:
         std::vector<mcp_tool> tools;
         std::size_t left_out = 0; ///< How many tools cannot be offered.
     };
-    /// The tools on all pages of the server's list.
+    /// The tools on all pages of the server's list, whether it declares tools or not. The list ends
+    /// with a page that cannot be had, or whose cursor was there before.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
     /// Calls a tool. If it is cancelled (terminal), it tells the server and returns `cancelled` at
@@ -124,7 +125,7 @@ private:
     std::int64_t last_id_ = 0;
     clock::time_point last_sign_; ///< When the server last sent a message.
     std::string version_;         ///< Of the protocol; empty: not ready yet.
-    bool has_tools_ = false;
+    bool declares_tools_ = false;
     bool tools_changed_ = false;
     bool checking_ = false;
     bool shut_ = false; ///< close() was called.

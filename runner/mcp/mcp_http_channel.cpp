@@ -34,7 +34,6 @@ constexpr std::chrono::hours no_timeout{24};
 constexpr std::chrono::seconds notification_timeout{30};
 constexpr std::chrono::seconds farewell_timeout{2};
 
-constexpr std::string_view json_type = "application/json";
 constexpr std::string_view stream_type = "text/event-stream";
 
 bool has_type(const transport_response& response, std::string_view type) {
@@ -79,6 +78,28 @@ mcp_failure failure_of(const transport_failure& failed) {
 
 mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
+}
+
+enum class body_kind { undecided, document, stream, other };
+
+/// What a body is that begins like this.
+body_kind kind_of(std::string_view begun) noexcept {
+    // White space, and the bytes of a byte order mark.
+    begun.remove_prefix(std::min(begun.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), begun.size()));
+    if (begun.empty()) {
+        return body_kind::undecided;
+    }
+    if (begun.front() == '{' || begun.front() == '[') {
+        return body_kind::document;
+    }
+    bool may_be_stream = false;
+    for (const std::string_view field : {":", "data:", "event:", "id:", "retry:"}) {
+        if (begun.starts_with(field)) {
+            return body_kind::stream;
+        }
+        may_be_stream = may_be_stream || field.starts_with(begun);
+    }
+    return may_be_stream ? body_kind::undecided : body_kind::other;
 }
 
 /// True for a session id that a header can carry (MCP: visible ASCII).
@@ -170,8 +191,11 @@ private:
     [[nodiscard]] asio::awaitable<std::optional<mcp_failure>> post_unasked(std::string text);
     [[nodiscard]] asio::awaitable<void> hear();
     [[nodiscard]] asio::awaitable<std::optional<mcp_failure>> hear_once(bool& heard, bool& offered);
-    [[nodiscard]] asio::awaitable<mcp_failure> read_stream(transport_response& from);
-    [[nodiscard]] asio::awaitable<mcp_failure> read_document(transport_response& from);
+    [[nodiscard]] asio::awaitable<mcp_failure> read_answer(transport_response& from);
+    [[nodiscard]] asio::awaitable<mcp_failure>
+    read_stream(transport_response& from, std::string_view begun = {});
+    [[nodiscard]] asio::awaitable<mcp_failure>
+    read_document(transport_response& from, std::string text);
     [[nodiscard]] transport_request
     make_request(http_method method, std::string_view accept, std::string body = {}) const;
     [[nodiscard]] mcp_failure refusal(int status) const;
@@ -268,21 +292,43 @@ asio::awaitable<mcp_failure> mcp_http_channel::exchange(std::string text) {
         }
         session_ = session;
     }
-    if (has_type(*got, stream_type)) {
-        mcp_failure end = co_await read_stream(*got);
+    mcp_failure end = co_await read_answer(*got);
+    co_return end;
+}
+
+/// Serverless functions and small frameworks send their answer with any type or none, so the body
+/// decides.
+asio::awaitable<mcp_failure> mcp_http_channel::read_answer(transport_response& from) {
+    std::string begun;
+    body_kind kind = body_kind::undecided;
+    while (kind == body_kind::undecided && begun.size() < mcp_body_start_max) {
+        const transport_result<std::string_view> bytes = co_await from.read();
+        if (!bytes) {
+            co_return failure_of(bytes.error());
+        }
+        if (bytes->empty()) {
+            break;
+        }
+        begun.append(*bytes);
+        kind = kind_of(begun);
+    }
+    if (kind == body_kind::document) {
+        mcp_failure end = co_await read_document(from, std::move(begun));
         co_return end;
     }
-    if (has_type(*got, json_type)) {
-        mcp_failure end = co_await read_document(*got);
+    if (kind == body_kind::stream || has_type(from, stream_type)) {
+        mcp_failure end = co_await read_stream(from, begun);
         co_return end;
     }
     co_return protocol_failure("its answer is neither JSON nor an event stream");
 }
 
-asio::awaitable<mcp_failure> mcp_http_channel::read_stream(transport_response& from) {
+asio::awaitable<mcp_failure>
+mcp_http_channel::read_stream(transport_response& from, std::string_view begun) {
     events out(*this);
     sse_parser parser(out, mcp_message_bytes_max);
-    while (receiver_ != nullptr) {
+    bool fits = parser.feed(begun);
+    while (fits && receiver_ != nullptr) {
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
             co_return failure_of(bytes.error());
@@ -291,15 +337,14 @@ asio::awaitable<mcp_failure> mcp_http_channel::read_stream(transport_response& f
             parser.finish();
             break;
         }
-        if (!parser.feed(*bytes)) {
-            co_return protocol_failure("a message of it is too long");
-        }
+        fits = parser.feed(*bytes);
     }
-    co_return mcp_failure{.what = mcp_failure::kind::lost, .detail = "the stream has ended"};
+    co_return fits ? mcp_failure{.what = mcp_failure::kind::lost, .detail = "the stream has ended"}
+                   : protocol_failure("a message of it is too long");
 }
 
-asio::awaitable<mcp_failure> mcp_http_channel::read_document(transport_response& from) {
-    std::string text;
+asio::awaitable<mcp_failure>
+mcp_http_channel::read_document(transport_response& from, std::string text) {
     for (;;) {
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
@@ -430,7 +475,7 @@ asio::awaitable<void> mcp_http_channel::close() {
     if (session_.empty()) {
         co_return;
     }
-    const transport_request request = make_request(http_method::delete_, json_type);
+    const transport_request request = make_request(http_method::delete_, "application/json");
     const auto deadline = std::chrono::steady_clock::now() + farewell_timeout;
     (void)co_await with_deadline(endpoint_->client->send(request), deadline);
 }

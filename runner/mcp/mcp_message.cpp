@@ -1,6 +1,7 @@
 #include "runner/mcp/mcp_message.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "runner/base/json_unicode.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/finite_json.hpp"
 
@@ -8,6 +9,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <charconv>
 #include <utility>
 
 namespace agui::runner {
@@ -18,31 +20,30 @@ namespace {
 
 constexpr std::string_view version = "2.0";
 
+// Below it, a double holds every integer.
+constexpr double double_exact_max = 9'007'199'254'740'992.0;
+
 bool is_id(const json::value& value) noexcept {
     return value.is_string() || value.is_int64() || value.is_uint64();
 }
 
-// In MCP, params and results always have named members.
-std::optional<json::object> params_of(json::object& message) {
-    json::value* const params = message.if_contains("params");
-    if (params == nullptr) {
-        return json::object{};
-    }
-    if (json::object* const members = params->if_object()) {
-        return std::move(*members);
-    }
-    return std::nullopt;
+/// The member; null if it is absent or null, as some serialisers write what is absent.
+json::value* present(json::object& message, std::string_view key) {
+    json::value* const member = message.if_contains(key);
+    return member == nullptr || member->is_null() ? nullptr : member;
 }
 
 std::optional<mcp_message> read_call(json::object& message, const json::value& method) {
-    std::optional<json::object> params = params_of(message);
-    if (!method.is_string() || !params) {
+    if (!method.is_string()) {
         return std::nullopt;
     }
     mcp_message read;
     read.method = text_of(&method);
-    read.body = std::move(*params);
-    if (const json::value* const id = message.if_contains("id")) {
+    // In MCP, params always have named members; others count as absent.
+    if (json::value* const params = present(message, "params"); params && params->is_object()) {
+        read.body = std::move(params->get_object());
+    }
+    if (const json::value* const id = present(message, "id")) {
         if (!is_id(*id)) {
             return std::nullopt;
         }
@@ -52,29 +53,44 @@ std::optional<mcp_message> read_call(json::object& message, const json::value& m
     return read;
 }
 
+void read_error(mcp_message& read, const json::value& error) {
+    read.what = mcp_message::kind::error;
+    const json::object* const members = error.if_object();
+    if (members == nullptr) {
+        read.text = text_of(&error);
+        return;
+    }
+    const json::value* const code = members->if_contains("code");
+    if (code != nullptr && code->is_int64()) {
+        read.code = code->get_int64();
+    }
+    read.text = string_in(*members, "message");
+}
+
 std::optional<mcp_message> read_answer(json::object& message) {
-    const json::value* const id = message.if_contains("id");
-    if (id == nullptr || !is_id(*id)) {
+    const json::value* const id = present(message, "id");
+    if (id == nullptr || !(is_id(*id) || read_mcp_id(*id))) {
         return std::nullopt; // An error without an id belongs to no request.
     }
     mcp_message read;
     read.what = mcp_message::kind::malformed;
-    if (const std::int64_t* const number = id->if_int64()) {
-        read.answered = *number;
+    read.answered = read_mcp_id(*id);
+    if (!session::is_finite(message)) {
+        return read; // It cannot be written again.
+    }
+    if (const json::value* const error = present(message, "error")) {
+        read_error(read, *error);
+        return read;
     }
     json::value* const result = message.if_contains("result");
-    const json::value* const error = message.if_contains("error");
-    if (result != nullptr && error == nullptr && result->is_object()) {
+    if (result == nullptr) {
+        return read;
+    }
+    if (json::object* const members = result->if_object()) {
+        read.body = std::move(*members);
         read.what = mcp_message::kind::result;
-        read.body = std::move(result->get_object());
-    } else if (const json::object* const members = object_of(error); members && result == nullptr) {
-        const json::value* const code = members->if_contains("code");
-        const json::value* const text = members->if_contains("message");
-        if (code != nullptr && code->is_int64() && text != nullptr && text->is_string()) {
-            read.what = mcp_message::kind::error;
-            read.code = code->get_int64();
-            read.text = text_of(text);
-        }
+    } else if (result->is_null() || (result->is_array() && result->get_array().empty())) {
+        read.what = mcp_message::kind::result; // PHP writes an empty object as an array.
     }
     return read;
 }
@@ -84,7 +100,7 @@ std::optional<mcp_message> read_one(json::value& value) {
     if (message == nullptr || string_in(*message, "jsonrpc") != version) {
         return std::nullopt;
     }
-    const json::value* const method = message->if_contains("method");
+    const json::value* const method = present(*message, "method");
     return method != nullptr ? read_call(*message, *method) : read_answer(*message);
 }
 
@@ -94,13 +110,34 @@ json::string_view view(std::string_view text) noexcept { return {text.data(), te
 
 } // namespace
 
+std::optional<std::int64_t> read_mcp_id(const json::value& id) {
+    if (const std::int64_t* const number = id.if_int64()) {
+        return *number;
+    }
+    std::int64_t number = 0;
+    if (const double* const real = id.if_double()) { // Some languages know no other numbers: 1.0.
+        number = *real > 0 && *real < double_exact_max ? static_cast<std::int64_t>(*real) : 0;
+        return static_cast<double>(number) == *real ? std::optional(number) : std::nullopt;
+    }
+    const std::string_view text = text_of(&id);
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return !text.empty() && text == std::to_string(number) ? std::optional(number) : std::nullopt;
+}
+
 mcp_messages read_mcp_messages(std::string_view text) {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     mcp_messages read;
+    if (text.starts_with(byte_order_mark)) {
+        text.remove_prefix(byte_order_mark.size());
+    }
     json::parse_options options;
     options.max_depth = mcp_message_depth_max;
     boost::system::error_code ec;
     json::value value = json::parse(view(text), ec, {}, options);
-    if (ec || !session::is_finite(value)) {
+    if (ec) { // A tool that cuts a text in two must not cost the call its answer.
+        value = json::parse(view(with_well_formed_text(text)), ec, {}, options);
+    }
+    if (ec) {
         read.ignored = 1;
         return read;
     }

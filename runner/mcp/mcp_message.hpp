@@ -12,7 +12,8 @@
 
 namespace agui::runner {
 
-/// A message from an MCP server (JSON-RPC 2.0, as MCP restricts it).
+/// A message from an MCP server (JSON-RPC 2.0, as MCP restricts it). A member that is null counts
+/// as absent.
 struct mcp_message {
     enum class kind {
         request,
@@ -36,8 +37,12 @@ struct mcp_messages {
     std::size_t ignored = 0; ///< How many parts are no messages.
 };
 
+/// The id of a request of ours, which some servers send back as a text, or as a real number.
+/// nullopt: it is none.
+[[nodiscard]] std::optional<std::int64_t> read_mcp_id(const boost::json::value& id);
+
 /// Reads one message, or a batch of them. What is no message is counted, but is no error: a server
-/// may print anything.
+/// may print anything. U+FFFD replaces what is not well-formed Unicode.
 [[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
 
 [[nodiscard]] std::string

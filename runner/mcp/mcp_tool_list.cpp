@@ -90,18 +90,19 @@ std::string with_hash(std::string name, std::string_view hashed) {
 } // namespace
 
 std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
-    json::value* const listed = result.if_contains("tools");
-    if (listed == nullptr || !listed->is_array()) {
-        return std::nullopt;
-    }
     mcp_tool_page page;
-    if (const json::value* const cursor = result.if_contains("nextCursor");
-        cursor != nullptr && !cursor->is_null()) {
-        if (!cursor->is_string() || cursor->get_string().size() > mcp_cursor_bytes_max) {
-            return std::nullopt;
-        }
+    const json::value* const cursor = result.if_contains("nextCursor");
+    if (text_of(cursor).size() <= mcp_cursor_bytes_max) {
         page.next_cursor = text_of(cursor);
-        page.more = true;
+    } else {
+        ++page.left_out; // At least one tool of the next page.
+    }
+    json::value* const listed = result.if_contains("tools");
+    if (listed == nullptr || listed->is_null()) {
+        return page; // Go writes an empty list as null.
+    }
+    if (!listed->is_array()) {
+        return std::nullopt;
     }
     for (json::value& each : listed->get_array()) {
         std::optional<mcp_tool> tool;

@@ -22,8 +22,7 @@ struct mcp_tool {
 struct mcp_tool_page {
     std::vector<mcp_tool> tools;
     std::size_t left_out = 0; ///< How many tools do not fit MCP's schema, or break a limit.
-    std::string next_cursor;
-    bool more = false; ///< There is a next page; its cursor may be empty.
+    std::string next_cursor;  ///< Empty: this is the last page.
 };
 
 /// nullopt: this is no answer to tools/list.

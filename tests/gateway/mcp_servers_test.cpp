@@ -81,6 +81,19 @@ TEST_F(McpServers, AModelCallsAToolOfAnMcpServer) {
     EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos);
 }
 
+TEST_F(McpServers, ATextThatWasCutInTwoIsAResultAtOnce) {
+    gateway::mcp_server_config cutting = process();
+    std::string& code = cutting.args.at(1);
+    const std::string text = "from the process";
+    code.replace(code.find(text), text.size(), "cut \\ud83d \xFF");
+    settings.tools.mcp_servers = {cutting};
+    start();
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+    EXPECT_NE(reply.body.find("\"content\":\"cut \xEF\xBF\xBD \xEF\xBF\xBD\""), std::string::npos)
+        << reply.body;
+    EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos);
+}
+
 TEST_F(McpServers, AnAgentHasOnlyTheToolsOfItsPatterns) {
     settings.tools.mcp_servers = {process()};
     settings.agents.at(0).tools = {"mcp__other__*"};

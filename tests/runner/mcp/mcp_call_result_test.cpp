@@ -38,7 +38,7 @@ TEST(McpCallResult, NotesWhatAMessageCannotCarry) {
              R"({"type":"resource","resource":{"uri":"file:///c","blob":"AAAA"}},)"
              R"({"type":"hologram"}]})"),
         "result: see\n[image image/png: not shown]\n[audio audio/wav: not shown]\n"
-        "[resource file:///a]\ninside\n[resource file:///c: not shown]\n"
+        "[resource file:///a, name: a]\ninside\n[resource file:///c: not shown]\n"
         "[content of an unknown type: not shown]"
     );
 }
@@ -62,14 +62,58 @@ TEST(McpCallResult, IsAnErrorIfTheServerSaysSo) {
     EXPECT_EQ(read(R"({"content":[],"isError":false})"), "result: ");
 }
 
-TEST(McpCallResult, RefusesWhatMcpDoesNotAllow) {
-    for (const std::string text :
-         {"{}", R"({"content":"a"})", R"({"content":null})", R"({"content":["a"]})",
-          R"({"content":[{}]})", R"({"content":[{"type":"text"}]})",
-          R"({"content":[{"type":"text","text":1}]})", R"({"content":[{"type":"resource"}]})",
-          R"({"content":[],"isError":"true"})", R"({"structuredContent":[]})"}) {
-        EXPECT_EQ(read(text), "error: The tool's answer could not be read.") << text;
-    }
+TEST(McpCallResult, TellsTheModelWhatALinkLeadsTo) {
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"text","text":"see:"},{"type":"resource_link",)"
+             R"("uri":"probe://linked","name":"linked","title":"Linked","description":"A page.",)"
+             R"("mimeType":"text/plain","size":3,"annotations":null,"_meta":null}]})"),
+        "result: see:\n[resource probe://linked, name: linked, title: Linked, description: A "
+        "page., "
+        "type: text/plain]"
+    );
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"resource_link","uri":"probe://a","name":null,)"
+             R"("description":null,"mimeType":null}]})"),
+        "result: [resource probe://a]"
+    );
+}
+
+TEST(McpCallResult, TakesNullForAbsent) {
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"text","text":"fine","annotations":null,"_meta":null}],)"
+             R"("structuredContent":null,"isError":null,"_meta":null})"),
+        "result: fine"
+    );
+    EXPECT_EQ(read(R"({"content":null})"), "result: ");
+    EXPECT_EQ(read("{}"), "result: ");
+    EXPECT_EQ(read(R"({"content":null,"structuredContent":{"a":null}})"), "result: {\"a\":null}");
+    EXPECT_EQ(read(R"({"content":[null,{"type":"text","text":null}]})"), "result: ");
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"resource","resource":)"
+             R"({"uri":"a:b","mimeType":null,"text":null,"blob":"AAAA"}}]})"),
+        "result: [resource a:b: not shown]"
+    );
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"resource","resource":{"uri":"a:b","text":"t","blob":null}}]})"
+        ),
+        "result: t"
+    );
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"image","data":"AAAA","mimeType":null}]})"),
+        "result: [image: not shown]"
+    );
+}
+
+TEST(McpCallResult, ShowsWhatMcpDoesNotAllow) {
+    EXPECT_EQ(read(R"({"content":"a"})"), "result: a");
+    EXPECT_EQ(read(R"({"content":["a","b"]})"), "result: a\nb");
+    EXPECT_EQ(read(R"({"content":{"type":"text","text":"a"}})"), "result: a");
+    EXPECT_EQ(read(R"({"content":[{"text":"a"}]})"), "result: a");
+    EXPECT_EQ(read(R"({"content":[{"type":"text","text":{"a":1}}]})"), "result: {\"a\":1}");
+    EXPECT_EQ(read(R"({"content":[{}]})"), "result: [content of an unknown type: not shown]");
+    EXPECT_EQ(read(R"({"content":[{"type":"resource"}]})"), "result: [resource: not shown]");
+    EXPECT_EQ(read(R"({"content":[],"isError":"true"})"), "result: ");
+    EXPECT_EQ(read(R"({"structuredContent":[1]})"), "result: [1]");
 }
 
 TEST(McpCallResult, AFailureTellsTheModelNoDetails) {

@@ -101,7 +101,34 @@ TEST_F(McpClient, SpeaksAnOlderVersion) {
     EXPECT_EQ(server.version, "2025-03-26");
 }
 
-TEST_F(McpClient, RefusesAVersionThatItDoesNotKnow) {
+TEST_F(McpClient, SpeaksANewerVersion) {
+    server.speaks = "2025-11-25";
+    EXPECT_EQ(connect(), "ready");
+    EXPECT_EQ(server.version, "2025-11-25");
+    EXPECT_EQ(run(client().list_tools()).value().tools.size(), 1U);
+}
+
+TEST_F(McpClient, SpeaksADraftOfTheProtocol) {
+    server.speaks = "DRAFT-2026-v1";
+    EXPECT_EQ(connect(), "ready");
+    EXPECT_EQ(server.version, "DRAFT-2026-v1");
+}
+
+TEST_F(McpClient, RefusesAVersionThatNoHeaderCanHave) {
+    for (const std::string version : {"2026-01-01\r\nX: y", "2026 01", ""}) {
+        fake_mcp_server odd;
+        odd.speaks = version;
+        const auto one = std::make_shared<mcp_client>(
+            context().get_executor(), odd.open(context().get_executor()), settings, log, [] {}
+        );
+        const auto failed = run(one->connect());
+        ASSERT_TRUE(failed) << version;
+        EXPECT_EQ(failed->what, mcp_failure::kind::protocol);
+        run(one->close());
+    }
+}
+
+TEST_F(McpClient, RefusesAVersionThatIsTooOld) {
     server.speaks = "1999-01-01";
     EXPECT_EQ(connect(), "protocol: it speaks another version of the protocol");
     EXPECT_NE(client().closed(), nullptr);
@@ -110,8 +137,8 @@ TEST_F(McpClient, RefusesAVersionThatItDoesNotKnow) {
 
 TEST_F(McpClient, RefusesAGreetingThatIsNone) {
     for (const std::string greeting :
-         {"{}", R"({"protocolVersion":1,"capabilities":{}})", R"({"protocolVersion":"2025-06-18"})",
-          R"({"protocolVersion":"2025-06-18","capabilities":[]})"}) {
+         {"{}", "null", R"({"protocolVersion":1,"capabilities":{}})",
+          R"({"protocolVersion":null,"capabilities":{}})"}) {
         SCOPED_TRACE(greeting);
         fake_mcp_server odd;
         odd.instead = [&](channel& over, const json::object& message) {
@@ -168,16 +195,77 @@ TEST_F(McpClient, ListsAllPages) {
     EXPECT_EQ(listed.left_out, 2U); // The second `a`, and what is no tool.
 }
 
+TEST_F(McpClient, ARepeatedCursorEndsTheList) {
+    connect();
+    server.heard.clear();
+    server.instead = [](channel& over, const json::object& message) {
+        over.result(
+            message, json::parse(R"({"tools":[{"name":"a","inputSchema":{"type":"object"}}],)"
+                                 R"("nextCursor":"again"})")
+        );
+    };
+    const auto listed = run(client().list_tools()).value();
+    EXPECT_EQ(listed.tools.size(), 1U);
+    EXPECT_EQ(server.heard.size(), 2U);
+}
+
+TEST_F(McpClient, CursorsThatTakeTurnsEndTheList) {
+    connect();
+    server.heard.clear();
+    server.instead = [](channel& over, const json::object& message) {
+        const json::object& params = message.at("params").as_object();
+        const bool odd = params.contains("cursor") && params.at("cursor") == "a";
+        over.result(message, {{"tools", json::array{}}, {"nextCursor", odd ? "b" : "a"}});
+    };
+    EXPECT_TRUE(run(client().list_tools()));
+    EXPECT_EQ(server.heard.size(), 3U);
+}
+
 TEST_F(McpClient, BoundsTheNumberOfPages) {
     connect();
     server.heard.clear();
     server.instead = [](channel& over, const json::object& message) {
-        over.result(message, json::parse(R"({"tools":[],"nextCursor":"again"})"));
+        const std::string id = json::serialize(message.at("id"));
+        over.result(
+            message,
+            json::parse(
+                R"({"tools":[{"name":"t)" + id + R"(","inputSchema":{"type":"object"}}],)" +
+                R"("nextCursor":"c)" + id + R"("})"
+            )
+        );
     };
-    const auto listed = run(client().list_tools());
-    ASSERT_FALSE(listed);
-    EXPECT_EQ(listed.error().what, mcp_failure::kind::protocol);
+    const auto listed = run(client().list_tools()).value();
+    EXPECT_EQ(listed.tools.size(), mcp_list_pages_max);
+    EXPECT_EQ(listed.left_out, 1U);
     EXPECT_EQ(server.heard.size(), mcp_list_pages_max);
+}
+
+TEST_F(McpClient, KeepsTheToolsBeforeAPageThatFails) {
+    connect();
+    server.instead = [](channel& over, const json::object& message) {
+        if (message.at("params").as_object().contains("cursor")) {
+            over.say(
+                R"({"jsonrpc":"2.0","id":)" + json::serialize(message.at("id")) +
+                R"(,"error":{"code":-32602,"message":"Invalid cursor"}})"
+            );
+            return;
+        }
+        over.result(
+            message, json::parse(R"({"tools":[{"name":"a","inputSchema":{"type":"object"}}],)"
+                                 R"("nextCursor":"p2"})")
+        );
+    };
+    const auto listed = run(client().list_tools()).value();
+    EXPECT_EQ(listed.tools.size(), 1U);
+    EXPECT_EQ(listed.left_out, 1U);
+}
+
+TEST_F(McpClient, AFirstPageThatFailsIsNoList) {
+    connect();
+    server.instead = [](channel& over, const json::object& message) {
+        over.result(message, {{"tools", "none"}});
+    };
+    EXPECT_EQ(run(client().list_tools()).error().detail, "its answer to tools/list cannot be read");
 }
 
 TEST_F(McpClient, BoundsAllDefinitionsTogether) {
@@ -194,7 +282,7 @@ TEST_F(McpClient, BoundsAllDefinitionsTogether) {
         ++page;
         json::object result{{"tools", tools}};
         if (page < 10) {
-            result["nextCursor"] = "more";
+            result["nextCursor"] = std::to_string(page);
         }
         over.result(message, result);
     };
@@ -203,17 +291,65 @@ TEST_F(McpClient, BoundsAllDefinitionsTogether) {
     EXPECT_EQ(listed.tools.size(), mcp_definitions_bytes_max / 60'000);
 }
 
-TEST_F(McpClient, AServerWithoutToolsIsNotAsked) {
+TEST_F(McpClient, ListsToolsThatAreNotDeclared) {
+    for (const std::string greeting :
+         {R"({"protocolVersion":"2025-06-18","capabilities":{}})",
+          R"({"protocolVersion":"2025-06-18","capabilities":{"tools":null,"logging":null}})",
+          R"({"protocolVersion":"2025-06-18","capabilities":null,"serverInfo":null})",
+          R"({"protocolVersion":"2025-06-18","capabilities":[],"instructions":null})"}) {
+        SCOPED_TRACE(greeting);
+        fake_mcp_server odd;
+        odd.instead = [&](channel& over, const json::object& message) {
+            over.result(
+                message, json::parse(
+                             message.at("method") == "initialize"
+                                 ? greeting
+                                 : R"({"tools":[{"name":"a","inputSchema":{"type":"object"}}]})"
+                         )
+            );
+        };
+        const auto one = std::make_shared<mcp_client>(
+            context().get_executor(), odd.open(context().get_executor()), settings, log, [] {}
+        );
+        EXPECT_FALSE(run(one->connect()));
+        EXPECT_EQ(run(one->list_tools()).value().tools.size(), 1U);
+        run(one->close());
+    }
+}
+
+TEST_F(McpClient, AServerThatDeclaresNoToolsMayRefuseToListThem) {
     server.instead = [](channel& over, const json::object& message) {
-        if (message.contains("id")) {
+        if (message.at("method") == "initialize") {
             over.result(
                 message, json::parse(R"({"protocolVersion":"2025-06-18","capabilities":{}})")
             );
+            return;
         }
+        over.say(
+            R"({"jsonrpc":"2.0","id":)" + json::serialize(message.at("id")) +
+            R"(,"error":{"code":-32601,"message":"Method not found"}})"
+        );
     };
     connect();
-    EXPECT_TRUE(run(client().list_tools()).value().tools.empty());
-    EXPECT_EQ(server.heard.size(), 2U);
+    const auto listed = run(client().list_tools()).value();
+    EXPECT_TRUE(listed.tools.empty());
+    EXPECT_EQ(listed.left_out, 0U);
+    EXPECT_EQ(client().closed(), nullptr);
+}
+
+TEST_F(McpClient, TakesAnswersWhoseIdIsAText) {
+    server.instead = [](channel& over, const json::object& message) {
+        const json::value result =
+            message.at("method") == "initialize"
+                ? json::parse(R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{}}})")
+                : text_result("hi");
+        over.say(
+            R"({"jsonrpc":"2.0","id":")" + json::serialize(message.at("id")) + R"(","result":)" +
+            json::serialize(result) + "}"
+        );
+    };
+    EXPECT_EQ(connect(), "ready");
+    EXPECT_EQ(call(), R"({"content":[{"type":"text","text":"hi"}]})");
 }
 
 TEST_F(McpClient, CallsATool) {
@@ -251,7 +387,7 @@ TEST_F(McpClient, IgnoresWhatDoesNotBelongToTheCall) {
         over.say("listening on port 1");
         over.say(R"({"jsonrpc":"2.0","id":99,"result":{}})");
         over.say(R"({"jsonrpc":"2.0","id":0,"result":{}})");
-        over.say(R"({"jsonrpc":"2.0","id":"2","result":{}})");
+        over.say(R"({"jsonrpc":"2.0","id":"x","result":{}})");
         over.say(R"({"jsonrpc":"2.0","id":-1,"error":{"code":1,"message":"x"}})");
         over.say(R"({"jsonrpc":"2.0","method":"notifications/unheard-of","params":{"a":1}})");
         over.say(R"({"jsonrpc":"2.0","method":"notifications/progress"})");

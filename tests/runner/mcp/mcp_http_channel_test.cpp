@@ -267,10 +267,57 @@ TEST_F(McpHttpChannel, OnlyA404InASessionEndsIt) {
     EXPECT_TRUE(unanswered.at(3).session_over);
 }
 
+TEST_F(McpHttpChannel, ReadsAnAnswerWhateverItsType) {
+    const auto typed = [](std::string_view type, std::string_view body) {
+        return "HTTP/1.1 200 OK\r\n" + std::string(type) +
+               "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+    };
+    for (const std::string type :
+         {"", "Content-Type: text/plain\r\n", "Content-Type:\r\n",
+          "Content-Type: application/json-rpc\r\n", "Content-Type: text/event-stream\r\n"}) {
+        SCOPED_TRACE(type);
+        for (const auto& [body, message] : std::map<std::string, std::string>{
+                 {"{\"a\":1}", "{\"a\":1}"},
+                 {"\r\n [{\"a\":1}]", "\r\n [{\"a\":1}]"},
+                 {"\xEF\xBB\xBF{}", "\xEF\xBB\xBF{}"},
+                 {"event: message\ndata: {\"a\":1}\n\n", "{\"a\":1}"},
+                 {": hello\n\ndata: 1\n\n", "1"}
+             }) {
+            heard.clear();
+            unanswered.clear();
+            ask(typed(type, body));
+            EXPECT_EQ(heard, list{message}) << body;
+        }
+    }
+}
+
+TEST_F(McpHttpChannel, ReadsAnAnswerWithoutATypeThatIsCutAnywhere) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        std::string bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for (const char c : std::string(peer.number == 0 ? "\n{\"a\":1}" : "\ndata: 2\n\n")) {
+            bytes += chunk(std::string(1, c));
+        }
+        for (const char c : bytes + chunk("")) {
+            co_await peer.send(std::string(1, c));
+        }
+    });
+    mcp_channel& channel = open(server);
+    channel.send("{}", 1);
+    until([&] { return unanswered.contains(1); });
+    channel.send("{}", 2);
+    until([&] { return unanswered.contains(2); });
+    EXPECT_EQ(heard, (list{"\n{\"a\":1}", "2"}));
+}
+
 TEST_F(McpHttpChannel, ReportsAnAnswerThatIsNeitherJsonNorAStream) {
-    ask(test::response("hi"));
-    EXPECT_EQ(unanswered.at(1).what, mcp_failure::kind::protocol);
-    EXPECT_TRUE(heard.empty());
+    for (const std::string body : {"hi", "<html>", "", "dat", "\"{}\""}) {
+        SCOPED_TRACE(body);
+        unanswered.clear();
+        ask(test::response(body));
+        EXPECT_EQ(unanswered.at(1).what, mcp_failure::kind::protocol);
+        EXPECT_TRUE(heard.empty());
+    }
 }
 
 TEST_F(McpHttpChannel, ReportsA202ForARequest) {
@@ -295,8 +342,11 @@ TEST_F(McpHttpChannel, ReportsAServerThatCannotBeReached) {
 }
 
 TEST_F(McpHttpChannel, BoundsADocument) {
-    ask(json_answer(std::string(mcp_message_bytes_max + 1, ' ')));
+    ask(json_answer("{" + std::string(mcp_message_bytes_max, ' ')));
     EXPECT_EQ(unanswered.at(1).detail, "a message of it is too long");
+    unanswered.clear();
+    ask(json_answer(std::string(mcp_message_bytes_max + 1, ' ')));
+    EXPECT_EQ(unanswered.at(1).detail, "its answer is neither JSON nor an event stream");
     EXPECT_TRUE(heard.empty());
 }
 

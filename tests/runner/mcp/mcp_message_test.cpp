@@ -51,17 +51,64 @@ TEST(McpMessage, ReadsAnswers) {
     EXPECT_EQ(error.text, "no");
 }
 
-TEST(McpMessage, AnAnswerWithAnotherIdAnswersNothing) {
-    EXPECT_EQ(only(R"({"jsonrpc":"2.0","id":"7","result":{}})").answered, std::nullopt);
+TEST(McpMessage, ComparesIdsAsText) {
+    const auto answered = [](std::string_view id) {
+        return only(R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":{}})").answered;
+    };
+    EXPECT_EQ(answered("7"), 7);
+    EXPECT_EQ(answered("\"7\""), 7);
+    EXPECT_EQ(answered("7.0"), 7);
+    for (const char* const other : {"\"07\"", "\"7 \"", "\"seven\"", "\"\"", "\"+7\""}) {
+        EXPECT_EQ(answered(other), std::nullopt) << other;
+    }
+}
+
+TEST(McpMessage, TakesNullForAbsent) {
+    const mcp_message result =
+        only(R"({"jsonrpc":"2.0","id":7,"method":null,"params":null,"result":{"a":1},"error":null})"
+        );
+    EXPECT_EQ(result.what, kind::result);
+    EXPECT_EQ(result.body.at("a"), 1);
+
+    const mcp_message error = only(
+        R"({"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1,"message":"no","data":null}})"
+    );
+    EXPECT_EQ(error.what, kind::error);
+    EXPECT_EQ(error.text, "no");
+
+    const mcp_message told = only(
+        R"({"jsonrpc":"2.0","id":null,"method":"notifications/tools/list_changed","params":null})"
+    );
+    EXPECT_EQ(told.what, kind::notification);
+    EXPECT_EQ(told.method, "notifications/tools/list_changed");
+}
+
+TEST(McpMessage, AnEmptyResultMayBeNullOrAnArray) {
+    for (const std::string result : {"null", "[]", "{}"}) {
+        const mcp_message read = only(R"({"jsonrpc":"2.0","id":7,"result":)" + result + "}");
+        EXPECT_EQ(read.what, kind::result) << result;
+        EXPECT_TRUE(read.body.empty());
+    }
+}
+
+TEST(McpMessage, TakesWhatAnErrorSays) {
+    const auto read = [](std::string_view error) {
+        const mcp_message said =
+            only(R"({"jsonrpc":"2.0","id":7,"error":)" + std::string(error) + "}");
+        EXPECT_EQ(said.what, kind::error) << error;
+        return std::to_string(said.code) + " " + said.text;
+    };
+    EXPECT_EQ(read("\"no\""), "0 no");
+    EXPECT_EQ(read(R"({"code":"1","message":"no"})"), "0 no");
+    EXPECT_EQ(read(R"({"code":1})"), "1 ");
+    EXPECT_EQ(read("true"), "0 ");
 }
 
 TEST(McpMessage, AnAnswerThatIsNeitherIsMalformed) {
     for (const std::string text :
-         {R"({"jsonrpc":"2.0","id":7})", R"({"jsonrpc":"2.0","id":7,"result":null})",
-          R"({"jsonrpc":"2.0","id":7,"result":[]})", R"({"jsonrpc":"2.0","id":7,"error":"no"})",
-          R"({"jsonrpc":"2.0","id":7,"error":{"code":"1","message":"no"}})",
-          R"({"jsonrpc":"2.0","id":7,"error":{"code":1}})",
-          R"({"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}})"}) {
+         {R"({"jsonrpc":"2.0","id":7})", R"({"jsonrpc":"2.0","id":7,"result":[1]})",
+          R"({"jsonrpc":"2.0","id":7,"result":"no"})",
+          R"({"jsonrpc":"2.0","id":7,"result":{"a":1e400}})"}) {
         SCOPED_TRACE(text);
         const mcp_message read = only(text);
         EXPECT_EQ(read.what, kind::malformed);
@@ -69,16 +116,29 @@ TEST(McpMessage, AnAnswerThatIsNeitherIsMalformed) {
     }
 }
 
+TEST(McpMessage, ReplacesWhatIsNotWellFormedUnicode) {
+    const auto text = [](std::string_view written) {
+        const mcp_message read =
+            only(R"({"jsonrpc":"2.0","id":1,"result":{"a":")" + std::string(written) + "\"}}");
+        return std::string(read.body.at("a").as_string());
+    };
+    EXPECT_EQ(text(R"(cut \ud83d)"), "cut \xEF\xBF\xBD");
+    EXPECT_EQ(text(R"(\ude00 \ud83d\ude00)"), "\xEF\xBF\xBD \xF0\x9F\x98\x80");
+    EXPECT_EQ(text("cut \xF0\x9F"), "cut \xEF\xBF\xBD");
+    EXPECT_EQ(text("\xFF \\\\ud83d"), "\xEF\xBF\xBD \\ud83d");
+}
+
+TEST(McpMessage, SkipsAByteOrderMark) {
+    EXPECT_EQ(only("\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}").answered, 1);
+}
+
 TEST(McpMessage, IgnoresWhatIsNoMessage) {
     for (const std::string text :
          {"", "listening on port 1", "null", "[]", "1", "{}", "{\"jsonrpc\":\"2.0\"}",
           R"({"jsonrpc":"1.0","id":1,"result":{}})", R"({"id":1,"result":{}})",
           R"({"jsonrpc":"2.0","id":null,"result":{}})", R"({"jsonrpc":"2.0","id":1.5,"result":{}})",
-          R"({"jsonrpc":"2.0","method":1})", R"({"jsonrpc":"2.0","method":"a","params":[1]})",
-          R"({"jsonrpc":"2.0","method":"a","id":{}})",
-          R"({"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}})",
-          R"({"jsonrpc":"2.0","id":1,"result":{"a":1e400}})",
-          "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xFF\"}}"}) {
+          R"({"jsonrpc":"2.0","method":1})", R"({"jsonrpc":"2.0","method":"a","id":{}})",
+          R"({"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}})"}) {
         SCOPED_TRACE(text);
         const mcp_messages read = read_mcp_messages(text);
         EXPECT_TRUE(read.messages.empty());

@@ -38,19 +38,45 @@ TEST(McpToolList, ReadsAPage) {
     EXPECT_EQ(page->tools[0].schema.at("x"), 1);
     EXPECT_EQ(page->tools[1].description, "B");
     EXPECT_EQ(page->left_out, 0U);
-    EXPECT_TRUE(page->more);
     EXPECT_EQ(page->next_cursor, "p2");
 }
 
 TEST(McpToolList, TheLastPageHasNoCursor) {
-    EXPECT_FALSE(read(R"({"tools":[]})")->more);
-    EXPECT_FALSE(read(R"({"tools":[],"nextCursor":null})")->more);
-    EXPECT_TRUE(read(R"({"tools":[],"nextCursor":""})")->more);
+    for (const std::string cursor : {"null", "\"\"", "1", "{}"}) {
+        EXPECT_EQ(read(R"({"tools":[],"nextCursor":)" + cursor + "}")->next_cursor, "") << cursor;
+    }
+    EXPECT_EQ(read(R"({"tools":[]})")->next_cursor, "");
+}
+
+TEST(McpToolList, ACursorThatIsTooLongEndsTheList) {
+    const auto with_cursor = [](std::size_t size) {
+        return *read(
+            R"({"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":")" +
+            std::string(size, 'c') + "\"}"
+        );
+    };
+    EXPECT_EQ(with_cursor(mcp_cursor_bytes_max).next_cursor.size(), mcp_cursor_bytes_max);
+    const mcp_tool_page last = with_cursor(mcp_cursor_bytes_max + 1);
+    EXPECT_EQ(last.next_cursor, "");
+    EXPECT_EQ(last.tools.size(), 1U);
+    EXPECT_EQ(last.left_out, 1U);
+}
+
+TEST(McpToolList, NullIsAnEmptyList) {
+    EXPECT_TRUE(read(R"({"tools":null})")->tools.empty());
+    EXPECT_TRUE(read("{}")->tools.empty());
+}
+
+TEST(McpToolList, TakesNullForAbsentInATool) {
+    const auto page =
+        read(R"({"tools":[{"name":"a","title":null,"description":null,"annotations":null,)"
+             R"("outputSchema":null,"_meta":null,"inputSchema":{"type":"object"}}],"_meta":null})");
+    ASSERT_EQ(page->tools.size(), 1U);
+    EXPECT_EQ(page->tools[0].description, "");
 }
 
 TEST(McpToolList, RefusesWhatIsNoList) {
-    for (const std::string text :
-         {"{}", R"({"tools":{}})", R"({"tools":null})", R"({"tools":[],"nextCursor":1})"}) {
+    for (const std::string text : {R"({"tools":{}})", R"({"tools":"a"})"}) {
         EXPECT_FALSE(read(text)) << text;
     }
 }
