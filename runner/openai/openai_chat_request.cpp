@@ -1,8 +1,7 @@
 #include "runner/openai/openai_chat.hpp"
 
-#include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
-#include "runner/openai/openai_media.hpp"
+#include "runner/openai/openai_messages.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
@@ -10,20 +9,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace agui::runner {
 
 namespace {
 
 namespace json = boost::json;
-using session::message;
-using session::role;
-
-/// What Google's documentation gives for calls that Gemini has not made.
-constexpr std::string_view signature_placeholder =
-    R"(,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
 
 /// The name of the member that limits the answer's length. OpenAI's newer models refuse
 /// `max_tokens` (400) and all of them take `max_completion_tokens`; several compatible servers
@@ -57,27 +50,12 @@ private:
     void string_member(std::string_view name, std::string_view value);
     void parameters();
     void tools();
-    void messages();
-    void begin_message(std::string_view role_name);
-    void user_content(const session::content& content);
-    bool part(const json::object& value, std::string_view separator);
-    void assistant(const message& value);
-    [[nodiscard]] const session::turn_origin* own_origin(const message& value) const noexcept;
-    [[nodiscard]] bool lacks_reasoning() const;
-    void sent_back(const session::turn_origin& origin);
-    [[nodiscard]] bool
-    sent_back(const session::turn_origin& origin, const session::tool_call& call);
-    void tool_result(const message& value);
 
     const model_request& request_;
     const openai_settings& settings_;
     std::string out_;
     bool first_member_ = true;
-    bool first_message_ = true;
-    std::string reasoning_;  ///< Reasoning of the next answer.
-    bool tool_turn_ = false; ///< A tool was called since the last user message.
-    /// The server would refuse the messages if it were to think about them.
-    const bool thinking_off_ = settings_.variant == openai_variant::deepseek && lacks_reasoning();
+    const bool thinking_off_ = needs_thinking_off(request_, settings_);
 };
 
 /// Begins a top-level member; false if `extra_body` replaces or, with null, removes it.
@@ -104,7 +82,7 @@ std::string request_writer::write() {
     out_.push_back('{');
     string_member("model", request_.parameters.model);
     if (member("messages")) {
-        messages();
+        append_messages(out_, request_, settings_);
     }
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tools();
@@ -203,264 +181,6 @@ void request_writer::tools() {
     if (request_.parameters.parallel_tool_calls && member("parallel_tool_calls")) {
         out_.append(*request_.parameters.parallel_tool_calls ? "true" : "false");
     }
-}
-
-void request_writer::begin_message(std::string_view role_name) {
-    out_.append(first_message_ ? R"({"role":")" : R"(,{"role":")");
-    first_message_ = false;
-    out_.append(role_name);
-    out_.push_back('"');
-}
-
-/// The parts of a content; a text is one part.
-json::array parts_of(const session::content& content) {
-    if (const auto* text = std::get_if<std::string>(&content)) {
-        return text->empty() ? json::array() : json::array{{{"type", "text"}, {"text", *text}}};
-    }
-    return std::get<json::array>(content);
-}
-
-/// Merges each run of consecutive user messages. Messages that are not for models do not separate
-/// them.
-std::vector<message> merge_users(const std::vector<message>& given) {
-    std::vector<message> merged;
-    std::optional<std::size_t> last_user; // The current run of user messages ends with it.
-    for (const message& each : given) {
-        if (each.role == role::activity || each.role == role::reasoning) {
-            merged.push_back(each); // The next answer may have to send its reasoning back.
-            continue;
-        }
-        if (each.role != role::user || !last_user) {
-            last_user = each.role == role::user ? std::optional(merged.size()) : std::nullopt;
-            merged.push_back(each);
-            continue;
-        }
-        session::content& content = merged[*last_user].content;
-        auto* text = std::get_if<std::string>(&content);
-        const auto* more = std::get_if<std::string>(&each.content);
-        if (text != nullptr && more != nullptr) {
-            text->append("\n\n" + *more);
-        } else {
-            json::array parts = parts_of(content);
-            for (json::value& part : parts_of(each.content)) {
-                parts.push_back(std::move(part));
-            }
-            content = std::move(parts);
-        }
-    }
-    return merged;
-}
-
-void request_writer::messages() {
-    out_.push_back('[');
-    // Every server knows "system"; OpenAI's newer models read it as "developer".
-    if (!request_.instructions.empty()) {
-        begin_message("system");
-        out_.append(R"(,"content":)");
-        append_json_string(out_, request_.instructions);
-        out_.push_back('}');
-    }
-    static const std::vector<message> none;
-    const std::vector<message>& given = request_.messages == nullptr ? none : *request_.messages;
-    std::vector<message> merged;
-    if (settings_.merge_roles) {
-        merged = merge_users(given);
-    }
-    for (const message& each : settings_.merge_roles ? merged : given) {
-        switch (each.role) {
-        case role::developer:
-        case role::system:
-            begin_message("system");
-            out_.append(R"(,"content":)");
-            append_json_string(out_, session::text_of(each.content));
-            out_.push_back('}');
-            break;
-        case role::user:
-            tool_turn_ = false;
-            begin_message("user");
-            out_.append(R"(,"content":)");
-            user_content(each.content);
-            out_.push_back('}');
-            break;
-        case role::assistant:
-            assistant(each);
-            reasoning_.clear();
-            break;
-        case role::tool:
-            tool_result(each);
-            break;
-        case role::reasoning:
-            reasoning_ += session::text_of(each.content);
-            break;
-        case role::activity:
-            break; // For people, not for models.
-        }
-    }
-    out_.push_back(']');
-}
-
-/// A string, which every server accepts, if the content is only text; otherwise a list of parts.
-void request_writer::user_content(const session::content& content) {
-    const json::array* const parts = std::get_if<json::array>(&content);
-    if (parts == nullptr) {
-        append_json_string(out_, std::get<std::string>(content));
-        return;
-    }
-    const std::size_t begin = out_.size();
-    std::size_t written = 0;
-    bool only_text = true;
-    for (const json::value& each : *parts) {
-        if (each.is_object() && part(each.get_object(), written == 0 ? "[" : ",")) {
-            ++written;
-            only_text = only_text && string_in(each.get_object(), "type") == "text";
-        }
-    }
-    if (written == 0 || (written == 1 && only_text)) {
-        out_.resize(begin);
-        append_json_string(out_, session::text_of(content));
-        return;
-    }
-    out_.push_back(']');
-}
-
-bool request_writer::part(const json::object& value, std::string_view separator) {
-    const std::string_view type = string_in(value, "type");
-    if (type == "text") {
-        out_.append(separator);
-        out_.append(R"({"type":"text","text":)");
-        append_json_string(out_, string_in(value, "text"));
-        out_.push_back('}');
-        return true;
-    }
-    return append_media_part(out_, value, separator, settings_);
-}
-
-/// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
-/// returns such a message, and therefore what most clients echo and most servers are tested with.
-/// Some refuse an empty string (empty text blocks of Bedrock, MiniMax), others a missing member.
-void request_writer::assistant(const message& value) {
-    begin_message("assistant");
-    out_.append(R"(,"content":)");
-    const std::string text = session::text_of(value.content);
-    if (text.empty() && !value.tool_calls.empty()) {
-        out_.append("null");
-    } else {
-        append_json_string(out_, text);
-    }
-    tool_turn_ = tool_turn_ || !value.tool_calls.empty();
-    const session::turn_origin* const origin = own_origin(value);
-    if (origin != nullptr) {
-        sent_back(*origin);
-    }
-    if (!value.tool_calls.empty()) {
-        out_.append(R"(,"tool_calls":)");
-        char separator = '[';
-        // Gemini signs the first of parallel calls, and checks that one.
-        bool wants_signature = settings_.variant == openai_variant::gemini;
-        for (const session::tool_call& call : value.tool_calls) {
-            out_.push_back(separator);
-            separator = ',';
-            out_.append(R"({"id":)");
-            append_json_string(out_, call.id);
-            out_.append(R"(,"type":"function","function":{"name":)");
-            append_json_string(out_, call.name);
-            out_.append(R"(,"arguments":)");
-            append_json_string(out_, call.arguments);
-            out_.push_back('}');
-            const bool has_extra = origin != nullptr && sent_back(*origin, call);
-            if (wants_signature && !has_extra) {
-                out_.append(signature_placeholder);
-            }
-            wants_signature = false;
-            out_.push_back('}');
-        }
-        out_.push_back(']');
-    }
-    out_.push_back('}');
-}
-
-/// Null if the answer is not from this model, or nothing was noted about it.
-const session::turn_origin* request_writer::own_origin(const message& value) const noexcept {
-    const session::turn_origin* const origin = value.origin.get();
-    const bool ours = origin != nullptr && !settings_.name.empty() &&
-                      origin->provider == settings_.name &&
-                      origin->model == request_.parameters.model;
-    return ours ? origin : nullptr;
-}
-
-/// True if an answer after a user turn's first call has no `reasoning_content` to be sent back.
-bool request_writer::lacks_reasoning() const {
-    bool tool_turn = false;
-    static const std::vector<message> none;
-    for (const message& each : request_.messages == nullptr ? none : *request_.messages) {
-        if (each.role == role::user) {
-            tool_turn = false;
-        }
-        if (each.role != role::assistant) {
-            continue;
-        }
-        tool_turn = tool_turn || !each.tool_calls.empty();
-        const session::turn_origin* const origin = own_origin(each);
-        const bool has_reasoning =
-            origin != nullptr && string_in(origin->data, "reasoning") == "reasoning_content";
-        if (tool_turn && !has_reasoning) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// DeepSeek and Kimi refuse a turn with calls without its reasoning; the reasoning of other turns
-/// is ignored. OpenRouter passes the blocks on to providers that check their signatures (they
-/// repeat the plain text), Gemini requires its signatures.
-void request_writer::sent_back(const session::turn_origin& origin) {
-    const json::array* const details = array_in(origin.data, "reasoning_details");
-    const std::string_view name = string_in(origin.data, "reasoning");
-    if (details != nullptr) {
-        out_.append(R"(,"reasoning_details":)").append(json::serialize(*details));
-    } else if (tool_turn_ && !thinking_off_ &&
-               (name == "reasoning_content" || (name == "reasoning" && !reasoning_.empty()))) {
-        out_.append(",\"").append(name).append("\":");
-        append_json_string(out_, reasoning_);
-    }
-    if (const json::object* const extra = object_in(origin.data, "extra_content")) {
-        out_.append(R"(,"extra_content":)").append(json::serialize(*extra));
-    }
-}
-
-/// False if the call has nothing to be sent back.
-bool request_writer::sent_back(const session::turn_origin& origin, const session::tool_call& call) {
-    bool any = false;
-    for (const session::turn_block& block : origin.blocks) {
-        const json::object* const data = block.data.if_object();
-        const bool its = block.what == session::turn_block::kind::call && block.id == call.id;
-        if (its && data != nullptr && object_in(*data, "extra_content") != nullptr) {
-            out_.append(R"(,"extra_content":)")
-                .append(json::serialize(*object_in(*data, "extra_content")));
-            any = true;
-        }
-    }
-    return any;
-}
-
-/// The dialect has no member for a failed call, so the text says so, after the tool's own text.
-void request_writer::tool_result(const message& value) {
-    begin_message("tool");
-    out_.append(R"(,"tool_call_id":)");
-    append_json_string(out_, value.tool_call_id);
-    out_.append(R"(,"content":)");
-    std::string text = session::text_of(value.content);
-    if (value.error) {
-        if (text == *value.error) {
-            text.clear(); // The server's own tools have the same text for both.
-        }
-        if (!text.empty()) {
-            text.append("\n\n");
-        }
-        text.append("Error: ").append(value.error->empty() ? "the tool failed" : *value.error);
-    }
-    append_json_string(out_, text);
-    out_.push_back('}');
 }
 
 } // namespace

@@ -1,0 +1,82 @@
+#include "runner/openai/openai_sent_back.hpp"
+
+#include "runner/base/json_members.hpp"
+#include "runner/base/json_text.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace agui::runner {
+
+namespace json = boost::json;
+using session::message;
+using session::role;
+
+const session::turn_origin*
+own_origin(const message& value, const openai_settings& settings, std::string_view model) noexcept {
+    const session::turn_origin* const origin = value.origin.get();
+    const bool ours = origin != nullptr && !settings.name.empty() &&
+                      origin->provider == settings.name && origin->model == model;
+    return ours ? origin : nullptr;
+}
+
+bool lacks_reasoning(
+    const std::vector<message>& messages, const openai_settings& settings, std::string_view model
+) {
+    bool tool_turn = false;
+    for (const message& each : messages) {
+        if (each.role == role::user) {
+            tool_turn = false;
+        }
+        if (each.role != role::assistant) {
+            continue;
+        }
+        tool_turn = tool_turn || !each.tool_calls.empty();
+        const session::turn_origin* const origin = own_origin(each, settings, model);
+        const bool has_reasoning =
+            origin != nullptr && string_in(origin->data, "reasoning") == "reasoning_content";
+        if (tool_turn && !has_reasoning) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// DeepSeek and Kimi refuse a turn with calls without its reasoning; the reasoning of other turns is
+// ignored. OpenRouter passes the blocks on to providers that check their signatures (they repeat
+// the plain text), Gemini requires its signatures.
+void append_sent_back(
+    std::string& out, const session::turn_origin& origin, std::string_view reasoning,
+    bool with_reasoning
+) {
+    const json::array* const details = array_in(origin.data, "reasoning_details");
+    const std::string_view name = string_in(origin.data, "reasoning");
+    if (details != nullptr) {
+        out.append(R"(,"reasoning_details":)").append(json::serialize(*details));
+    } else if (with_reasoning &&
+               (name == "reasoning_content" || (name == "reasoning" && !reasoning.empty()))) {
+        out.append(",\"").append(name).append("\":");
+        append_json_string(out, reasoning);
+    }
+    if (const json::object* const extra = object_in(origin.data, "extra_content")) {
+        out.append(R"(,"extra_content":)").append(json::serialize(*extra));
+    }
+}
+
+bool append_sent_back(
+    std::string& out, const session::turn_origin& origin, const session::tool_call& call
+) {
+    bool any = false;
+    for (const session::turn_block& block : origin.blocks) {
+        const json::object* const data = block.data.if_object();
+        const bool its = block.what == session::turn_block::kind::call && block.id == call.id;
+        if (its && data != nullptr && object_in(*data, "extra_content") != nullptr) {
+            out.append(R"(,"extra_content":)")
+                .append(json::serialize(*object_in(*data, "extra_content")));
+            any = true;
+        }
+    }
+    return any;
+}
+
+} // namespace agui::runner
