@@ -1,10 +1,12 @@
 #include "session/conversation/message.hpp"
 
+#include "session/base/white_space.hpp"
 #include "session/conversation/content_form.hpp"
 
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -82,6 +84,17 @@ std::string text_of(const content& value) {
 
 bool is_empty(const content& value) noexcept {
     return std::visit([](const auto& held) { return held.empty(); }, value);
+}
+
+bool is_blank(const content& value) noexcept {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+        return agui::is_blank(*text);
+    }
+    return std::ranges::all_of(std::get<json::array>(value), [](const json::value& part) {
+        const json::object* const object = part.if_object();
+        return object != nullptr && string_member(*object, "type") == "text" &&
+               agui::is_blank(string_member(*object, "text"));
+    });
 }
 
 bool same_content(const content& left, const content& right) {

@@ -69,6 +69,10 @@ struct message {
 /// True for "" and for an array without parts.
 [[nodiscard]] bool is_empty(const content& value) noexcept;
 
+/// True if it holds nothing that a model could read: no part but texts, and in them nothing but
+/// white space. Model servers refuse such text.
+[[nodiscard]] bool is_blank(const content& value) noexcept;
+
 /// True if both mean the same (content_form): a string equals one text part, a legacy `binary` part
 /// its modern form, and ids and metadata of parts do not count.
 [[nodiscard]] bool same_content(const content& left, const content& right);

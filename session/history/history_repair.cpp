@@ -90,7 +90,7 @@ private:
                 calls.push_back(std::move(call));
             }
         }
-        if (calls.empty() && is_empty(assistant.content)) {
+        if (calls.empty() && is_blank(assistant.content)) {
             return;
         }
         add_reasoning(assistant);

@@ -175,6 +175,15 @@ TEST(Message, TextOfContentJoinsItsTextParts) {
     EXPECT_FALSE(is_empty(parts(R"([{"type":"text","text":""}])")));
 }
 
+TEST(Message, ContentOfWhiteSpaceIsBlankWhereverItStands) {
+    EXPECT_TRUE(is_blank(std::string(" \n")));
+    EXPECT_TRUE(is_blank(json::array()));
+    EXPECT_TRUE(is_blank(parts(R"([{"type":"text","text":""},{"type":"text","text":" "}])")));
+    EXPECT_FALSE(is_blank(std::string(".")));
+    EXPECT_FALSE(is_blank(parts(R"([{"type":"text","text":""},{"type":"image"}])")));
+    EXPECT_FALSE(is_blank(parts(R"([{"type":"text","text":""},"text"])")));
+}
+
 TEST(Message, ContentIsTheSameAfterNormalising) {
     const content text = std::string("hi");
     EXPECT_TRUE(same_content(text, parts(R"([{"type":"text","text":"hi","id":"1"}])")));

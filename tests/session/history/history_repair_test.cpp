@@ -2,6 +2,8 @@
 
 #include "tests/support/thread_builder.hpp"
 
+#include <boost/json/array.hpp>
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -49,6 +51,19 @@ TEST(HistoryRepair, ARepairedListStaysAsItIs) {
 
 TEST(HistoryRepair, AResultWhoseCallWasCutAwayIsLeftOut) {
     EXPECT_EQ(repaired({answer("c1", "done"), user("u2", "And?")}), (lines{"user u2: And?"}));
+}
+
+TEST(HistoryRepair, AnAnswerOfWhiteSpaceIsLeftOutUnlessItCalls) {
+    message parts = assistant("a2", "");
+    parts.content = boost::json::array{{{"type", "text"}, {"text", " \n"}}};
+
+    EXPECT_EQ(
+        repaired(
+            {user("u1", "Hi"), assistant("a1", "\n\xC2\xA0"), parts, user("u2", "And?"),
+             assistant("a3", " ", {call("c1", "paint", "{}")}), answer("c1", "done")}
+        ),
+        (lines{"user u1: Hi", "user u2: And?", "assistant a3:   [c1 paint({})]", "tool c1: done"})
+    );
 }
 
 TEST(HistoryRepair, AModelGetsItsOwnFormOfAResult) {
