@@ -76,8 +76,10 @@ export function checkStream(text) {
     assert.equal(events[0].type, 'RUN_STARTED');
     assert.equal(terminals.length, 1, 'not exactly one terminal event');
     assert.equal(events.at(-1), terminals[0], 'an event follows the terminal');
-    const calls = events.filter((event) => event.type === 'TOOL_CALL_START').map((event) => event.toolCallId);
-    assert.equal(new Set(calls).size, calls.length, 'a call starts twice');
+    for (const [type, what] of [['TOOL_CALL_START', 'starts'], ['TOOL_CALL_END', 'ends']]) {
+        const calls = events.filter((event) => event.type === type).map((event) => event.toolCallId);
+        assert.equal(new Set(calls).size, calls.length, `a call ${what} twice`);
+    }
     for (const [index, event] of events.entries()) {
         assert.equal(findNull(event, event.type), undefined, 'null in place of an absent member');
         const isDelta = event.type.endsWith('_CONTENT') || event.type === 'TOOL_CALL_ARGS';
