@@ -3,56 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import http from 'node:http';
-import path from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { chromium } from 'playwright-core';
+import { Files, launchChromium, within } from './support/browser.mjs';
 import { outline } from './support/client.mjs';
 import { Gateway, stopAll } from './support/gateway.mjs';
 import { ModelServer, gate } from './support/model.mjs';
 
-const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
 const built = process.env.AGUI_COPILOTKIT_PAGE;
-const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-
-/// A promise with a timeout: rejects after `seconds`, and says what was waited for.
-async function within(seconds, promise, what) {
-    let timer;
-    const late = new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`${what}: not within ${seconds} s`)), seconds * 1000);
-    });
-    try {
-        return await Promise.race([promise, late]);
-    } finally {
-        clearTimeout(timer);
-    }
-}
-
-/// Serves the files of a folder.
-class Files {
-    static async start(folder) {
-        const files = new Files();
-        files.server = http.createServer((request, response) => {
-            const name = path.basename(new URL(request.url, 'http://localhost').pathname) || 'index.html';
-            const file = path.join(folder, name);
-            if (!fs.existsSync(file)) {
-                response.writeHead(404).end();
-                return;
-            }
-            response.writeHead(200, { 'Content-Type': types[path.extname(name)] ?? 'application/octet-stream' });
-            fs.createReadStream(file).pipe(response);
-        });
-        await new Promise((resolve) => files.server.listen(0, '127.0.0.1', resolve));
-        files.origin = `http://127.0.0.1:${files.server.address().port}`;
-        return files;
-    }
-
-    async stop() {
-        this.server.closeAllConnections();
-        await new Promise((resolve) => this.server.close(resolve));
-    }
-}
 
 describe('CopilotKit React 1.74.0 in Chromium', { skip: !built && 'AGUI_COPILOTKIT_PAGE is not set: tests/run.sh --all sets it' }, () => {
     let files;
@@ -64,11 +21,10 @@ describe('CopilotKit React 1.74.0 in Chromium', { skip: !built && 'AGUI_COPILOTK
     let threadId;
 
     before(async () => {
-        assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
         files = await Files.start(built);
         model = await ModelServer.start();
         gateway = await Gateway.start({ model, config: { server: { cors_origins: [files.origin] } } });
-        browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+        browser = await launchChromium();
     });
     after(async () => {
         await browser?.close();

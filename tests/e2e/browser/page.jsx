@@ -1,15 +1,33 @@
-// CopilotKit's chat straight against the gateway: a plain HttpAgent, a tool of the page, nothing between.
-// The query says where: ?url=…/agui&thread=ID.
+// CopilotKit's chat straight against the gateway: an HttpAgent, tools of the page, nothing between.
+// The query says where: ?url=…/agui&thread=ID. With &history the agent loads the conversation, as CopilotKit asks its
+// agent to when a chat with a given thread is opened; a plain HttpAgent cannot.
 
-import { HttpAgent } from '@ag-ui/client';
-import { CopilotChat, CopilotKitProvider, useFrontendTool } from '@copilotkit/react-core/v2';
+import { HttpAgent, runHttpRequest, transformHttpEventStream } from '@ag-ui/client';
+import { CopilotChat, CopilotKitProvider, useFrontendTool, useHumanInTheLoop } from '@copilotkit/react-core/v2';
 import React from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
 
 const query = new URLSearchParams(location.search);
 const threadId = query.get('thread');
-const agents = { default: new HttpAgent({ url: query.get('url'), threadId }) };
+const url = query.get('url');
+
+class HistoryAgent extends HttpAgent {
+    connect(input) {
+        const body = { ...input, forwardedProps: { ...input.forwardedProps, follow: true } };
+        return transformHttpEventStream(runHttpRequest(() => fetch(`${url}/history`, this.requestInit(body))));
+    }
+
+    abortRun() {
+        fetch(`${url}/cancel`, {
+            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ threadId }),
+        });
+    }
+}
+
+const Agent = query.has('history') ? HistoryAgent : HttpAgent;
+const agents = { default: new Agent({ url, threadId }) };
+window.executed = [];
 
 function Tools() {
     useFrontendTool({
@@ -18,8 +36,19 @@ function Tools() {
         parameters: z.object({ color: z.string() }),
         handler: async ({ color }) => {
             document.body.dataset.color = color;
+            window.executed.push(color);
             return { status: 'ok', color };
         },
+    });
+    useHumanInTheLoop({
+        name: 'approve',
+        description: 'Asks the user for an approval.',
+        parameters: z.object({ what: z.string() }),
+        render: ({ status, result, respond }) => (
+            status === 'executing'
+                ? <button data-testid="approve" onClick={() => respond({ approved: true })}>Approve</button>
+                : <p data-testid="approval">{status} {String(result)}</p>
+        ),
     });
     return null;
 }

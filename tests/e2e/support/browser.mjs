@@ -1,0 +1,53 @@
+// Headless Chromium and the pages that tests/run.sh --all bundles (browser/, browser_assistant_ui/).
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const executable = process.env.AGUI_CHROMIUM ?? '/usr/bin/chromium';
+const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
+
+export function launchChromium() {
+    assert.ok(fs.existsSync(executable), `${executable} is missing: apt-get install chromium`);
+    return chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+/// A promise with a timeout: rejects after `seconds`, and says what was waited for.
+export async function within(seconds, promise, what) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`${what}: not within ${seconds} s`)), seconds * 1000);
+    });
+    try {
+        return await Promise.race([promise, late]);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+/// Serves the files of a folder.
+export class Files {
+    static async start(folder) {
+        const files = new Files();
+        files.server = http.createServer((request, response) => {
+            const name = path.basename(new URL(request.url, 'http://localhost').pathname) || 'index.html';
+            const file = path.join(folder, name);
+            if (!fs.existsSync(file)) {
+                response.writeHead(404).end();
+                return;
+            }
+            response.writeHead(200, { 'Content-Type': types[path.extname(name)] ?? 'application/octet-stream' });
+            fs.createReadStream(file).pipe(response);
+        });
+        await new Promise((resolve) => files.server.listen(0, '127.0.0.1', resolve));
+        files.origin = `http://127.0.0.1:${files.server.address().port}`;
+        return files;
+    }
+
+    async stop() {
+        this.server.closeAllConnections();
+        await new Promise((resolve) => this.server.close(resolve));
+    }
+}
