@@ -177,15 +177,15 @@ node_packages() {
         cp "$folder/package-lock.json" "$folder/node_modules/.installed-lock"
 }
 
-# The page with CopilotKit's React packages, bundled.
-prepare_browser_page() {
-    local source=$e2e/browser page=$work/copilotkit-page
-    node_packages "Node packages of the browser page" "$source" || return 1
+# browser_page VARIABLE FOLDER: bundles the page of the folder with its packages; the variable says where it is.
+browser_page() {
+    local variable=$1 source=$e2e/$2 page=$work/$2
+    node_packages "Node packages of the page in $2" "$source" || return 1
     rm -rf "$page"
-    step "the browser page" env -C "$source" node node_modules/esbuild/bin/esbuild page.jsx --bundle --format=esm --splitting \
+    step "the page in $2" env -C "$source" node node_modules/esbuild/bin/esbuild page.jsx --bundle --format=esm --splitting \
         --minify --loader:.woff2=file --loader:.woff=file --loader:.ttf=file \
         '--define:process.env.NODE_ENV="production"' --log-level=warning --outdir="$page" || return 1
-    cp "$source/index.html" "$page/" && export AGUI_COPILOTKIT_PAGE=$page
+    cp "$source/index.html" "$page/" && export "$variable=$page"
 }
 
 # is_at_least WANTED VERSION
@@ -283,6 +283,16 @@ end_to_end() {
     count "ag-ui-validate" "${good:-0}" "${bad:-0}" $status
 }
 
+# model_streams PRESET COUNT: random streams of a model server through the released clients.
+model_streams() {
+    local preset=$1 count=$2 good bad status=0
+    run "$count random model streams, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$e2e/model_streams/run.mjs" --seed 1 --count "$count" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 200 "$log" | cut -c 1-1000 | sed 's/^/    /'
+    count "the streams" "${good:-0}" "${bad:-0}" $status
+}
+
 # kill_campaign PRESET: the gateway is killed at random moments under load; the checker's own test goes first.
 kill_campaign() {
     local preset=$1 good bad status=0
@@ -323,6 +333,8 @@ release_parts() {
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
+    node_tests release "Photos, the checker of random streams" photos.test.mjs model_streams/check.test.mjs
+    if $all; then model_streams release 2000; else model_streams release 200; fi
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi
@@ -371,7 +383,8 @@ other_clients_part() {
     prepare_rust_client
     prepare_python_clients
     node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
-    prepare_browser_page && node_tests release "CopilotKit React in Chromium" copilotkit.test.mjs
+    browser_page AGUI_COPILOTKIT_PAGE browser && browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
+        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs reload.test.mjs
 }
 
 sanitizer_parts() {
