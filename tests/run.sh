@@ -283,11 +283,11 @@ end_to_end() {
     count "ag-ui-validate" "${good:-0}" "${bad:-0}" $status
 }
 
-# model_streams PRESET COUNT: random streams of a model server through the released clients.
+# model_streams PRESET COUNT SEED: random streams of a model server through the released clients.
 model_streams() {
-    local preset=$1 count=$2 good bad status=0
+    local preset=$1 count=$2 seed=$3 good bad status=0
     run "$count random model streams, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
-        node "$e2e/model_streams/run.mjs" --seed 1 --count "$count" || status=$?
+        node "$e2e/model_streams/run.mjs" --seed "$seed" --count "$count" || status=$?
     read -r good bad <<<"$(summary_of_log)"
     [ "$status" -eq 0 ] || tail -n 200 "$log" | cut -c 1-1000 | sed 's/^/    /'
     count "the streams" "${good:-0}" "${bad:-0}" $status
@@ -334,7 +334,7 @@ release_parts() {
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
     node_tests release "Photos, the checker of random streams" photos.test.mjs model_streams/check.test.mjs
-    if $all; then model_streams release 2000; else model_streams release 200; fi
+    model_streams release "$(if $all; then echo 2000; else echo 200; fi)" 1
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi
@@ -390,6 +390,7 @@ other_clients_part() {
 sanitizer_parts() {
     if build dev; then
         unit_tests dev
+        model_streams dev 200 1000000
         failpoints dev
         full_disk dev
     fi

@@ -59,6 +59,9 @@ const oddities = [
     { member: 'glued', values: ['pieces', 'one'], needs: (answer) => answer.items.filter((item) => item.call).length > 1 },
 ];
 
+/// The agents whose models think aloud in their text, by the setting `reasoning_tags`.
+export const agents = { '<think>': 'tagged', '</think>': 'untagged' };
+
 /// How an answer ends. All but `complete` are failures or cuts: `at` is then the share of the answer that comes.
 const ends = ['length', 'lost', 'reset', 'error', 'filter'];
 
@@ -125,12 +128,13 @@ export function createCase(seed) {
         reply: pick(['answers', 'answers', 'answers', 'reversed', 'answers and message', 'message']),
         failed: chance(0.15),
     }));
-    return { seed, turns };
+    return { seed, turns, ...(chance(0.08) && { tags: pick(Object.keys(agents)) }) };
 }
 
 /// Cases that are a little smaller, the largest steps first.
 export function* smaller(one) {
     const { turns } = one;
+    if (one.tags) yield { ...one, tags: undefined };
     for (const at of turns.keys()) if (turns.length > 1) yield { ...one, turns: turns.toSpliced(at, 1) };
     for (const [at, turn] of turns.entries()) {
         const { answer } = turn;

@@ -57,10 +57,14 @@ function anonymous(messages) {
 
 // ---- One run ------------------------------------------------------------------------------------------------
 
+/// The answer after the random ones, as a model with these tags says it, and its meaning.
+export const plainAnswer = (tags) => (tags === '</think>' ? 'Well.\n</think>\nDone.' : 'Done.');
+const plainMeaning = (tags) => ({ text: 'Done.', thought: tags === '</think>' ? 'Well.' : '', calls: [], end: 'complete', either: false });
+
 /// What the model's answers of a run mean, and how a run of them must end.
 function expectationOf(one, answers) {
-    const meanings = answers.filter((answer) => answer >= 0).map((answer) => meaningOf(one.turns[answer].answer));
-    if (answers.includes(-1)) meanings.push({ text: 'Done.', thought: '', calls: [], end: 'complete', either: false });
+    const meanings = answers.filter((answer) => answer >= 0).map((answer) => meaningOf(one.turns[answer].answer, one.tags));
+    if (answers.includes(-1)) meanings.push(plainMeaning(one.tags));
     const last = meanings.at(-1);
     const counted = meanings.filter((meaning) => meaning.usage);
     const add = (name) => counted.reduce((sum, meaning) => sum + meaning.usage[name], 0);
@@ -80,7 +84,8 @@ function meaningProblem(shown, meant, finished) {
             { text: shown.text, thought: shown.thought, calls: argumentsOf(shown.calls) },
             { text: meant.text.join(''), thought: meant.thought, calls: meant.calls.map((call) => ({ name: call.name, arguments: wellFormed(call.arguments) })) });
     }
-    const begins = (part, whole) => whole.startsWith(part.replace(/\ufffd$/, ''));
+    // The end may be half of a character, or of a tag.
+    const begins = (part, whole) => whole.startsWith(part.replace(/(\ufffd|\n?<\/?t?h?i?n?k?)$/, ''));
     for (const [part, whole] of [[shown.text, meant.text.join('')], [shown.thought, meant.thought]]) {
         if (!begins(part, whole)) return `${JSON.stringify(part)} is no beginning of ${JSON.stringify(whole)}`;
     }

@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { EventParser, MessageList } from '../../../examples/chat-stream/chat_stream.js';
-import { serverTool, tools } from './answers.mjs';
+import { agents, serverTool, tools } from './answers.mjs';
 
 // Each answer of the model is followed by at most one more run; a case has a few.
 const runsMax = 12;
@@ -33,13 +33,13 @@ const clone = (value) => JSON.parse(JSON.stringify(value));
 
 /// One released client on a thread of its own.
 class AguiReader {
-    constructor({ name, api, versioned }, gateway) {
+    constructor({ name, api, versioned }, gateway, agentPath) {
         this.name = name;
         this.versioned = versioned;
         this.gateway = gateway;
         this.api = api;
         this.threadId = randomUUID();
-        this.agent = this.#agent(gateway.url);
+        this.agent = this.#agent(`${gateway.url}${agentPath}`);
     }
 
     #agent(url) {
@@ -93,7 +93,8 @@ class AguiReader {
 
 /// A client of the chat stream, in one of its modes.
 class ChatReader {
-    constructor(mode, gateway) {
+    constructor(mode, gateway, agentPath) {
+        this.url = `${gateway.base}/chat${agentPath}/stream`;
         this.name = `chat stream, ${mode}`;
         this.mode = mode;
         this.gateway = gateway;
@@ -106,7 +107,7 @@ class ChatReader {
             sessionId: this.sessionId, messageId: run.runId, responseMode: this.mode, tools,
             ...(message !== undefined && { message }), ...(answers.length > 0 && { toolResults: answers }),
         };
-        const response = await fetch(`${this.gateway.base}/chat/stream`, {
+        const response = await fetch(this.url, {
             method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
         });
         run.status = response.status;
@@ -141,9 +142,11 @@ export function fold(responseMode, frames) {
     return list;
 }
 
-export function readersOf(clients, gateway) {
-    const chat = ['incremental', 'full'].map((mode) => new ChatReader(mode, gateway));
-    return [...clients.map((client) => new AguiReader(client, gateway)), ...chat];
+/// Every client, with the agent whose model has these `tags`.
+export function readersOf(clients, gateway, tags) {
+    const agentPath = tags ? `/agents/${agents[tags]}` : '';
+    const chat = ['incremental', 'full'].map((mode) => new ChatReader(mode, gateway, agentPath));
+    return [...clients.map((client) => new AguiReader(client, gateway, agentPath)), ...chat];
 }
 
 function answersTo(open, { reply, failed }) {

@@ -6,9 +6,21 @@ export const rawByte = 0xe000;
 
 export const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
 
-/// What an answer means, and the style without the members that contradict each other. `either`: the server's way of
+/// For a model that thinks aloud: its thoughts come first, between the tags. Without an opening tag, every text has some.
+function aloud(items, tags) {
+    const [first, ...others] = items;
+    const hasText = items.some((item) => item.text !== undefined);
+    if (tags === undefined || !(first?.thought !== undefined || (tags === '</think>' && hasText))) return items;
+    const thoughts = `Let me see${(first.thought ?? '').replaceAll(/<\/?think>/g, '').trimEnd()}.`;
+    const rest = first.thought === undefined ? items : others;
+    const begin = rest.findIndex((item) => item.text !== undefined);
+    return [{ aloud: thoughts }, ...rest.map((item, n) => (n === begin ? { text: `So${item.text}` } : item))];
+}
+
+/// What an answer means, and the style without the members that contradict each other. `tags`: as the setting. `either`: the server's way of
 /// writing calls is ambiguous, so that an error is right, too.
-export function meaningOf({ items, style: given, end }) {
+export function meaningOf({ items: all, style: given, end }, tags) {
+    const items = aloud(all, tags);
     const style = { ...given };
     const drop = (...members) => members.forEach((member) => delete style[member]);
     const calls = items.filter((item) => item.call);
@@ -40,10 +52,10 @@ export function meaningOf({ items, style: given, end }) {
     const order = meant.filter((item) => item.call).map((item) => item.call);
     const sameInARow = order.some((call, n) => n > 0 && call.name === order[n - 1].name);
     const either = Boolean(style.glued) || (style.framing !== 'whole' && !numbered && !named && sameInARow);
-    const join = (kind) => meant.map((item) => item[kind] ?? '').join('').toWellFormed();
+    const join = (...kinds) => meant.map((item) => kinds.map((kind) => item[kind] ?? '').join('')).join('').toWellFormed();
     return {
-        items: meant, style, glue, either, end, calls: order,
-        text: join('text'), thought: join('thought'),
+        items: meant, tags, style, glue, either, end, calls: order,
+        text: join('text'), thought: join('aloud', 'thought'),
         usage: [undefined, 'null'].includes(style.usage) ? undefined : { input: usage.prompt_tokens, output: usage.completion_tokens },
     };
 }
@@ -142,7 +154,10 @@ export function deltasOf(meaning, prefix, dice) {
     const { style } = meaning;
     const random = dice(2);
     let n = -1;
-    const groups = meaning.items.map((item) => {
+    const spoken = meaning.items.filter((item) => item.aloud !== undefined)
+        .flatMap((item) => pieces(betweenTags(item, meaning.tags), style.pieces, random))
+        .map((piece) => ({ kind: 'text', delta: textDelta(piece, style) }));
+    const groups = meaning.items.filter((item) => item.aloud === undefined).map((item) => {
         if (item.call) n += 1;
         const deltas = item.call ? callDeltas(item.call, n, meaning, prefix, random)
             : pieces(item.text ?? item.thought, style.pieces, random)
@@ -152,14 +167,20 @@ export function deltasOf(meaning, prefix, dice) {
     });
     // The second of two glued calls goes on where the first one ended.
     if (style.glued === 'one') joinArguments(groups, meaning);
+    return [...spoken, ...inOrder(groups, style, dice(3))];
+}
+
+export const betweenTags = (item, tags) => `${tags === '<think>' ? tags : ''}\n${item.aloud}\n</think>\n\n`;
+
+function inOrder(groups, style, random) {
     if (style.order === 'late') return late(groups);
-    if (style.order === 'woven') return woven(groups, (group) => group[0]?.kind === 'call', dice(3));
-    if (style.order === 'text inside') return woven(groups, undefined, dice(3), true);
+    if (style.order === 'woven') return woven(groups, (group) => group[0]?.kind === 'call', random);
+    if (style.order === 'text inside') return woven(groups, undefined, random, true);
     return groups.flat();
 }
 
 function joinArguments(groups, { glue, items }) {
-    const places = items.flatMap((item, at) => (item.call ? [at] : []));
+    const places = items.filter((item) => item.aloud === undefined).flatMap((item, at) => (item.call ? [at] : []));
     const [before, behind] = [groups[places[glue - 1]], groups[places[glue]]];
     const last = before.at(-1).delta.tool_calls[0].function;
     last.arguments += behind.splice(0).map(({ delta }) => delta.tool_calls[0].function.arguments).join('');

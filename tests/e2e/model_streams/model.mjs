@@ -17,7 +17,10 @@ function nameOf(messages) {
     return /^\[([^\]]+)\]/.exec(text)?.[1];
 }
 
-const plainAnswer = 'data: {"choices":[{"index":0,"delta":{"content":"Done."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+function plainAnswer(content) {
+    const chunk = { choices: [{ index: 0, delta: { content }, finish_reason: 'stop' }] };
+    return `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
+}
 
 export class StreamServer {
     static async start() {
@@ -38,10 +41,10 @@ export class StreamServer {
         return server;
     }
 
-    /// Lays `streams` (of render()) ready for the conversation `name`; after them it is answered with "Done.". Returns its
-    /// record: `requests`, each with its `answer`, the number of its stream, -1 for "Done.".
-    expect(name, streams) {
-        const conversation = { streams, next: 0, requests: [], last: undefined };
+    /// Lays `streams` (of render()) ready for the conversation `name`; after them it is answered with `plain`. Returns its
+    /// record: `requests`, each with its `answer`, the number of its stream, -1 for the plain one.
+    expect(name, streams, plain = 'Done.') {
+        const conversation = { streams, plain, next: 0, requests: [], last: undefined };
         this.conversations.set(name, conversation);
         return conversation;
     }
@@ -78,7 +81,7 @@ export class StreamServer {
         conversation.requests.push({ body, answer: number });
         const stream = conversation.streams[number];
         if (!stream) {
-            response.writeHead(200, { 'content-type': 'text/event-stream' }).end(plainAnswer);
+            response.writeHead(200, { 'content-type': 'text/event-stream' }).end(plainAnswer(conversation.plain));
             return;
         }
         await this.#play(stream, response);

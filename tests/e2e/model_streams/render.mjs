@@ -1,11 +1,11 @@
 // Writes an answer as its server would: the bytes of the body, in the pieces in which they leave.
 
 import { createRandom } from '../../campaign/random.mjs';
-import { argumentPieces, callId, deltasOf, joined, meaningOf, rawByte, spelled, thoughtDelta, usage } from './deltas.mjs';
+import { argumentPieces, betweenTags, callId, deltasOf, joined, meaningOf, rawByte, spelled, thoughtDelta, usage } from './deltas.mjs';
 
 /// `prefix` makes the ids of calls unique. Resolves to { contentType, transfer, pieces, reset, pace, ...meaningOf() }.
-export function render(answer, prefix) {
-    const meaning = meaningOf(answer);
+export function render(answer, prefix, tags) {
+    const meaning = meaningOf(answer, tags);
     const { style, end } = meaning;
     // Each part has numbers of its own, so that a smaller answer is written the same way in all else.
     const dice = (part) => createRandom(answer.random + part);
@@ -46,7 +46,7 @@ function wholeMessage(meaning, prefix) {
         id: callId(style, prefix, call, n), type: 'function',
         function: { name: spelled(call.name, style), arguments: argumentPieces(call, once)[0] },
     }));
-    const text = meaning.items.map((item) => item.text ?? '').join('');
+    const text = meaning.items.map((item) => (item.aloud ? betweenTags(item, meaning.tags) : item.text ?? '')).join('');
     const thought = meaning.items.map((item) => item.thought ?? '').join('');
     return {
         role: 'assistant', content: text === '' ? null : text, ...(tool_calls.length > 0 && { tool_calls }),

@@ -7,8 +7,8 @@ import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { clients } from '../support/client.mjs';
 import { Gateway, stopAll } from '../support/gateway.mjs';
-import { createCase, serverTool, smaller } from './answers.mjs';
-import { problemsOf } from './check.mjs';
+import { agents, createCase, serverTool, smaller } from './answers.mjs';
+import { plainAnswer, problemsOf } from './check.mjs';
 import { collectComplaints, converse, readersOf } from './converse.mjs';
 import { StreamServer } from './model.mjs';
 import { render } from './render.mjs';
@@ -34,16 +34,29 @@ const schemas = Object.fromEntries(clients.map(({ name }) => {
 
 const model = await StreamServer.start();
 const webhook = [{ name: serverTool, description: 'Looks something up.', parameters: '{"type":"object"}', url: `${model.base}/tool` }];
-const gateway = await Gateway.start({ model, config: { server: { log_level: 'warning' }, tools: { webhook } } });
+const models = {};
+for (const [tags, name] of Object.entries(agents)) {
+    models[name] = { provider: 'openai', base_url: model.url, model: 'mock', reasoning_tags: tags };
+}
+const gateway = await Gateway.start({
+    model,
+    config: {
+        server: { log_level: 'warning' }, tools: { webhook }, models,
+        agents: [['default', 'main'], ...Object.values(agents).map((name) => [name, name])]
+            .map(([id, name]) => ({ id, models: [name], instructions: 'You are a test.' })),
+    },
+});
 let conversations = 0;
+
+const streamsOf = ({ seed, turns, tags }) => turns.map(({ answer }, n) => render(answer, `s${seed}t${n}`, tags));
 
 /// Plays a case through every client at the same time, or through the one of that name, and judges it.
 async function play(one, only) {
-    const readers = readersOf(clients, gateway).filter((reader) => only === undefined || reader.name === only);
+    const readers = readersOf(clients, gateway, one.tags).filter((reader) => only === undefined || reader.name === only);
     const all = await Promise.all(readers.map(async (reader) => {
         conversations += 1;
         const name = `${one.seed}/${conversations}`;
-        const record = model.expect(name, one.turns.map((turn, n) => render(turn.answer, `s${one.seed}t${n}`)));
+        const record = model.expect(name, streamsOf(one), plainAnswer(one.tags));
         try {
             return await converse(reader, one, name, record);
         } catch (error) {
@@ -127,10 +140,10 @@ async function report(failures) {
 }
 
 function print({ one, problem }) {
-    console.log(`  --seed ${one.seed} --count 1, made smaller:`);
+    console.log(`  --seed ${one.seed} --count 1, made smaller${one.tags ? `, thoughts end with ${one.tags}` : ''}:`);
     for (const [n, turn] of one.turns.entries()) {
         console.log(`    answer ${n}: ${JSON.stringify(turn)}`);
-        const bytes = Buffer.concat(render(turn.answer, `s${one.seed}t${n}`).pieces);
+        const bytes = Buffer.concat(streamsOf(one)[n].pieces);
         console.log(`        ${JSON.stringify(bytes.toString().slice(0, 4000))}`);
     }
     console.log(`    ${problem.reader}: ${problem.detail.replaceAll('\n', '\n    ')}`);

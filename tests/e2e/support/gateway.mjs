@@ -54,7 +54,7 @@ export class Gateway {
             const merged = {
                 server: { listen: '127.0.0.1:0', ...config.server },
                 session: { store: `sqlite:${gateway.database}`, ...config.session },
-                models: { main: { provider: 'openai', base_url: model.url, model: 'mock', ...config.model } },
+                models: { main: { provider: 'openai', base_url: model.url, model: 'mock', ...config.model }, ...config.models },
                 agents: config.agents ??
                     [{ id: 'default', models: ['main'], instructions: 'You are a test.', ...config.agent }],
                 ...(config.tools && { tools: config.tools }),
