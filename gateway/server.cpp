@@ -233,6 +233,9 @@ std::vector<route> server::impl::make_routes() {
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
     table.push_back(make_part_route(*store, links, system_clock()));
+    table.push_back(make_attachment_route(
+        *store, links, system_clock(), depth, settings.session.max_thread_bytes
+    ));
     table.push_back(
         make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
     );
@@ -349,12 +352,17 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
 asio::awaitable<void> server::impl::drop_old_logs() {
     using std::chrono::milliseconds;
     const auto age = std::chrono::duration_cast<milliseconds>(settings.session.log_age).count();
+    // Until their links have expired, which they do at the end of a day.
+    const auto attached =
+        std::chrono::duration_cast<milliseconds>(settings.session.link_age + std::chrono::hours(24))
+            .count();
     while (!stopping) {
         bool dropped = false;
         try {
             check_failpoint("sweep.begin");
             dropped = (co_await store->drop_logs({
                            .ended_since = system_clock().now() - age,
+                           .attached_since = system_clock().now() - attached,
                            .max_bytes = settings.session.log_max_bytes,
                        }))
                           .has_value();

@@ -4,6 +4,9 @@
 #include "gateway/http/query.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/history/part_reference.hpp"
+#include "translator/input/run_input.hpp"
+
+#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -77,7 +80,14 @@ asio::awaitable<handler_reply> show_part(
         thread->has_value() ? session::find_part(**thread, sha256) : nullptr;
     const auto data = part != nullptr ? session::data_part_of(*part) : std::nullopt;
     if (!data) {
-        co_return no_part();
+        auto attached = co_await store.find_attachment(key, sha256);
+        if (!attached) {
+            co_return to_reply(attached.error());
+        }
+        if (!attached->has_value()) {
+            co_return no_part();
+        }
+        co_return part_reply(std::move((*attached)->bytes), sound_type((*attached)->mime_type));
     }
     auto bytes = session::decode_base64(data->value);
     co_return part_reply(
@@ -85,7 +95,65 @@ asio::awaitable<handler_reply> show_part(
     );
 }
 
+failure no_data_part() {
+    return {
+        errc::invalid_input,
+        "must be a media part with the bytes: {\"type\",\"source\":{\"type\":\"data\",\"value\":"
+        "base64,\"mimeType\"}}",
+        "source",
+        {}
+    };
+}
+
+asio::awaitable<handler_reply> keep_part(
+    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    std::uint64_t max_thread_bytes, http_request& request
+) {
+    auto part = translator::parse_body(request.body, max_json_depth);
+    request.body = std::string();
+    if (!part) {
+        co_return to_reply(part.error());
+    }
+    const auto data = session::data_part_of(*part);
+    auto bytes = data ? session::decode_base64(data->value) : std::nullopt;
+    if (!bytes || bytes->empty() || data->mime_type.empty()) {
+        co_return to_reply(no_data_part());
+    }
+    const session::thread_key key{request.principal, request.path_parameters.at(0)};
+    const session::part_digest digest = session::digest_of(*data);
+    session::attachment kept{
+        .sha256 = digest.sha256,
+        .mime_type = std::string(data->mime_type),
+        .bytes = std::move(*bytes),
+        .kept_at = time.now(),
+    };
+    const auto done = co_await store.keep_attachment(key, std::move(kept), max_thread_bytes);
+    if (!done) {
+        co_return to_reply(done.error());
+    }
+    http_reply reply;
+    reply.body = boost::json::serialize(
+        session::named(*part, digest, links.link(key, digest.sha256, time.now()))
+    );
+    co_return reply;
+}
+
 } // namespace
+
+route make_attachment_route(
+    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    std::uint64_t max_thread_bytes
+) {
+    return {
+        .method = "POST",
+        .pattern = "/agui/threads/{threadId}/parts",
+        .handler =
+            [&store, &links, &time, max_json_depth, max_thread_bytes](http_request& request) {
+                return keep_part(store, links, time, max_json_depth, max_thread_bytes, request);
+            },
+        .json = true,
+    };
+}
 
 route make_part_route(session::store& store, const part_links& links, const clock& time) {
     return {

@@ -5,6 +5,9 @@
 #include "session/base/clock.hpp"
 #include "session/store/store.hpp"
 
+#include <cstddef>
+#include <cstdint>
+
 namespace agui::gateway {
 
 /// `GET /agui/threads/{threadId}/parts/{sha256}?token=…`: the bytes of a part of the thread, for
@@ -14,5 +17,14 @@ namespace agui::gateway {
 /// the route.
 [[nodiscard]] route
 make_part_route(session::store& store, const part_links& links, const clock& time);
+
+/// `POST /agui/threads/{threadId}/parts`: keeps a media part with bytes (`source.type` "data"), and
+/// answers with the same part, whose source is its link, or with the note that names it where there
+/// are no links. Either may stand in a message of the thread instead of the bytes. The thread need
+/// not exist; its attachments take at most `max_thread_bytes`.
+[[nodiscard]] route make_attachment_route(
+    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    std::uint64_t max_thread_bytes
+);
 
 } // namespace agui::gateway

@@ -105,8 +105,32 @@ private:
         co_return result<void>();
     }
 
+    // The attachments that the request's messages name.
+    boost::asio::awaitable<result<void>> read_attachments() {
+        session::thread_record none;
+        none.key = request_.place.thread;
+        const std::set<std::string> missing = session::missing_parts(
+            request_.what.input.messages, request_.thread ? *request_.thread : none
+        );
+        attached_.clear();
+        for (const std::string& sha256 : missing) {
+            const auto found = co_await store_.find_attachment(none.key, sha256);
+            if (!found) {
+                co_return found.error();
+            }
+            if (found->has_value()) {
+                attached_.emplace(sha256, session::part_of(**found));
+            }
+        }
+        co_return result<void>();
+    }
+
     // errc::conflict: the thread is not as it was read.
     boost::asio::awaitable<result<void>> plan_and_store(session::run_record& record) {
+        const auto attached = co_await read_attachments();
+        if (!attached) {
+            co_return attached.error();
+        }
         auto planned = plan();
         if (!planned) {
             co_return planned.error();
@@ -149,7 +173,7 @@ private:
         }
         session::history_input given = history_of(core_.settings, services.tools, input);
         std::vector<std::string> warnings;
-        session::restore_parts(given.messages, thread_, warnings);
+        session::restore_parts(given.messages, thread_, attached_, warnings);
         auto plan = session::plan_history(thread_, given, policy);
         if (!plan) {
             return plan.error();
@@ -226,6 +250,7 @@ private:
     std::vector<runner::tool_definition> tools_;
     queue_taking queue_;
     session::history_plan plan_;
+    session::parts_by_digest attached_;
     unix_ms now_ = 0;
 };
 

@@ -140,6 +140,29 @@ std::optional<std::string> decode_base64(std::string_view text) {
     return out;
 }
 
+std::string encode_base64(std::string_view bytes) {
+    std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0'); // It writes a NUL behind the text.
+    const int size = EVP_EncodeBlock(
+        reinterpret_cast<unsigned char*>(out.data()),
+        reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size())
+    );
+    out.resize(static_cast<std::size_t>(size));
+    return out;
+}
+
+std::string_view part_type_of(std::string_view mime_type) noexcept {
+    const std::string_view type = mime_type.substr(0, mime_type.find('/'));
+    return type == "image" || type == "audio" || type == "video" ? type : "document";
+}
+
+boost::json::value part_of(const attachment& what) {
+    return {
+        {"type", part_type_of(what.mime_type)},
+        {"source",
+         {{"type", "data"}, {"value", encode_base64(what.bytes)}, {"mimeType", what.mime_type}}}
+    };
+}
+
 part_digest digest_of(const data_part& part) {
     sha256_hash hash;
     if (decode_to(part.value, [&hash](std::string_view bytes) { hash.add(bytes); })) {

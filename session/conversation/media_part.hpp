@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/conversation/attachment.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <cstddef>
@@ -22,6 +24,15 @@ struct data_part {
 /// The bytes of base64 (RFC 4648, both alphabets). Line ends, blanks and missing padding are
 /// accepted. nullopt: it is not base64.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);
+
+/// Bytes as base64 (RFC 4648, section 4).
+[[nodiscard]] std::string encode_base64(std::string_view bytes);
+
+/// The kind of a part with bytes of that type: "image", "audio", "video" or "document".
+[[nodiscard]] std::string_view part_type_of(std::string_view mime_type) noexcept;
+
+/// An attachment as a part of a message.
+[[nodiscard]] boost::json::value part_of(const attachment& what);
 
 /// Names the bytes of a data part.
 struct part_digest {

@@ -188,44 +188,100 @@ private:
     std::optional<std::unordered_map<std::string, const json::value*>> parts_;
 };
 
-/// The part that `given` names, with the id and the metadata of `given`.
+/// The digest of the part that `part` names; empty: it names none.
+std::string named_part(const json::value& part, std::string_view thread_id) {
+    if (const std::string_view sha256 = linked_digest(url_of(part), thread_id); !sha256.empty()) {
+        return std::string(sha256);
+    }
+    const auto left_out = digest_in(text_of_part(part), note_begin);
+    return left_out ? left_out->sha256 : std::string();
+}
+
+/// The part that `given` names. Its id and its metadata are those of `given`, and so is its kind,
+/// unless it is a note.
 json::value restored(const json::value& given, const json::value& stored) {
-    json::value out(stored, json::storage_ptr());
-    const json::object* const object = given.if_object();
+    const json::object& old = given.get_object();
+    json::object out(old.contains("source") ? old : stored.get_object(), json::storage_ptr());
+    out["source"] = stored.at("source");
     for (const std::string_view name : {"id", "metadata"}) {
-        if (const json::value* const own = object->if_contains(name)) {
-            out.get_object()[name] = *own;
+        if (const json::value* const own = old.if_contains(name)) {
+            out[name] = *own;
         }
     }
     return out;
 }
 
-void restore_array(
-    json::array& parts, thread_parts& held, std::string_view thread_id,
-    std::vector<std::string>& warnings
-) {
-    for (std::size_t i = 0; i < parts.size();) {
-        json::value& part = parts[i];
-        if (const std::string_view sha256 = linked_digest(url_of(part), thread_id);
-            !sha256.empty()) {
-            const json::value* const stored = held.part(sha256);
-            if (stored == nullptr) {
-                warnings.emplace_back("a link to a part that the thread does not hold was dropped");
+class restoring {
+public:
+    restoring(
+        const thread_record& thread, const parts_by_digest& attached,
+        std::vector<std::string>& warnings
+    )
+        : thread_id_(thread.key.thread_id),
+          held_(thread),
+          attached_(attached),
+          warnings_(warnings) {}
+
+    void in(content& value) {
+        if (auto* const text = std::get_if<std::string>(&value)) {
+            if (const auto whole = whole_text(*text)) {
+                *text = std::string(*whole);
+            }
+            return;
+        }
+        json::array& parts = std::get<json::array>(value);
+        for (std::size_t i = 0; i < parts.size();) {
+            if (in_part(parts[i])) {
+                ++i;
+            } else {
                 parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
-                continue;
-            }
-            part = restored(part, *stored);
-        } else if (const auto left_out = digest_in(text_of_part(part), note_begin)) {
-            if (const json::value* const stored = held.part(left_out->sha256)) {
-                part = restored(part, *stored);
-            }
-        } else if (const auto cut = shortened_digest(text_of_part(part))) {
-            if (const auto text = held.text(*cut)) {
-                part.get_object()["text"] = *text;
             }
         }
-        ++i;
     }
+
+private:
+    /// False: the part leads nowhere.
+    bool in_part(json::value& part) {
+        const std::string sha256 = named_part(part, thread_id_);
+        if (sha256.empty()) {
+            if (const auto whole = whole_text(text_of_part(part))) {
+                part.get_object()["text"] = *whole;
+            }
+            return true;
+        }
+        if (const json::value* const stored = find(sha256)) {
+            part = restored(part, *stored);
+            return true;
+        }
+        if (url_of(part).empty()) {
+            return true;
+        }
+        warnings_.emplace_back("a link to a part that the thread does not hold was dropped");
+        return false;
+    }
+
+    const json::value* find(const std::string& sha256) {
+        if (const json::value* const stored = held_.part(sha256)) {
+            return stored;
+        }
+        const auto found = attached_.find(sha256);
+        return found == attached_.end() ? nullptr : &found->second;
+    }
+
+    std::optional<std::string_view> whole_text(std::string_view text) {
+        const auto cut = shortened_digest(text);
+        return cut ? held_.text(*cut) : std::nullopt;
+    }
+
+    const std::string& thread_id_;
+    thread_parts held_;
+    const parts_by_digest& attached_;
+    std::vector<std::string>& warnings_;
+};
+
+/// Assistants' messages are neither compared nor stored as a client has them.
+bool may_name_parts(const message& value) noexcept {
+    return value.role == role::user || value.role == role::tool;
 }
 
 } // namespace
@@ -237,6 +293,25 @@ std::string left_out_note(std::string_view mime_type, const part_digest& digest)
     }
     out.append(std::to_string(digest.bytes)).append(before_digest).append(digest.sha256);
     out.push_back(']');
+    return out;
+}
+
+json::value named(const json::value& part, const part_digest& digest, std::string_view url) {
+    const data_part data = data_part_of(part).value();
+    if (url.empty()) {
+        return {{"type", "text"}, {"text", left_out_note(data.mime_type, digest)}};
+    }
+    json::object source{{"type", "url"}, {"value", url}};
+    if (!data.mime_type.empty()) {
+        source["mimeType"] = data.mime_type;
+    }
+    json::object out;
+    for (const auto& [name, value] : part.get_object()) {
+        if (name != "source") {
+            out[name] = value;
+        }
+    }
+    out["source"] = std::move(source);
     return out;
 }
 
@@ -262,23 +337,31 @@ std::string part_path(std::string_view thread_id, std::string_view sha256) {
     return "/agui/threads/" + encode_segment(thread_id) + "/parts/" + std::string(sha256);
 }
 
-void restore_parts(
-    std::vector<message>& messages, const thread_record& thread, std::vector<std::string>& warnings
-) {
+std::set<std::string>
+missing_parts(const std::vector<message>& messages, const thread_record& thread) {
     thread_parts held(thread);
-    for (message& each : messages) {
-        if (each.role != role::user && each.role != role::tool) {
-            continue; // No other is compared, or stored, as the client has it.
-        }
-        if (auto* const parts = std::get_if<json::array>(&each.content)) {
-            restore_array(*parts, held, thread.key.thread_id, warnings);
-            continue;
-        }
-        auto& text = std::get<std::string>(each.content);
-        if (const auto cut = shortened_digest(text)) {
-            if (const auto whole = held.text(*cut)) {
-                text = std::string(*whole);
+    std::set<std::string> missing;
+    for (const message& each : messages) {
+        const auto* const parts = std::get_if<json::array>(&each.content);
+        for (std::size_t i = 0; may_name_parts(each) && parts != nullptr && i < parts->size();
+             ++i) {
+            std::string sha256 = named_part((*parts)[i], thread.key.thread_id);
+            if (!sha256.empty() && held.part(sha256) == nullptr) {
+                missing.insert(std::move(sha256));
             }
+        }
+    }
+    return missing;
+}
+
+void restore_parts(
+    std::vector<message>& messages, const thread_record& thread, const parts_by_digest& attached,
+    std::vector<std::string>& warnings
+) {
+    restoring names(thread, attached, warnings);
+    for (message& each : messages) {
+        if (may_name_parts(each)) {
+            names.in(each.content);
         }
     }
 }

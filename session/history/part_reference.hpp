@@ -4,6 +4,9 @@
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,19 +19,32 @@ namespace agui::session {
 /// A text in place of a data part: its type, its size and its digest.
 [[nodiscard]] std::string left_out_note(std::string_view mime_type, const part_digest& digest);
 
+/// A data part without its bytes: with the URL as its source or, if that is empty, the note.
+[[nodiscard]] boost::json::value
+named(const boost::json::value& part, const part_digest& digest, std::string_view url);
+
 /// The first `keep` bytes of a text, cut at a character, and a note with its size and its digest.
 [[nodiscard]] std::string shortened_text(std::string_view text, std::size_t keep);
 
 /// The path, below server.base_path, at which a part is served.
 [[nodiscard]] std::string part_path(std::string_view thread_id, std::string_view sha256);
 
-/// Puts the thread's own parts and texts in place of their names in the user and tool messages of a
-/// request: a media part whose URL ends in the part's path, whatever its host and query are, and
-/// the two notes above. A link to a part that the thread does not hold is dropped, with a warning;
-/// a note about one stays, as somebody may have written it. Reads the thread only if the messages
-/// hold such names, and takes time proportional to its size then.
+/// Parts by their digest.
+using parts_by_digest = std::map<std::string, boost::json::value, std::less<>>;
+
+/// The digests of the parts that the user and tool messages of a request name, by link or note, and
+/// the thread does not hold: its attachments may. Reads the thread only if there are such names,
+/// and takes time proportional to its size then.
+[[nodiscard]] std::set<std::string>
+missing_parts(const std::vector<message>& messages, const thread_record& thread);
+
+/// Puts the thread's own parts and texts, and those of `attached`, in place of their names in the
+/// user and tool messages of a request: a media part whose URL ends in the part's path, whatever
+/// its host and query are, and the two notes above. A link to another part is dropped, with a
+/// warning; a note about one stays, as somebody may have written it. Takes the same time.
 void restore_parts(
-    std::vector<message>& messages, const thread_record& thread, std::vector<std::string>& warnings
+    std::vector<message>& messages, const thread_record& thread, const parts_by_digest& attached,
+    std::vector<std::string>& warnings
 );
 
 /// The part of the thread with that digest; nullptr: there is none. Takes time proportional to the

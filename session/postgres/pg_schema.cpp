@@ -126,11 +126,16 @@ constexpr const char* version_2[] = {
 };
 
 // What signatures of this store are made with (store::signing_key): two random UUIDs, of which the
-// server's strong generator makes 122 bits each.
+// server's strong generator makes 122 bits each. Attachments, whose thread need not exist: they are
+// found by its name.
 constexpr const char* version_3[] = {
     "CREATE TABLE agui.signing_key (key bytea NOT NULL)",
     "INSERT INTO agui.signing_key SELECT decode(replace(gen_random_uuid()::text || "
     "gen_random_uuid()::text, '-', ''), 'hex')",
+    "CREATE TABLE agui.attachments (principal bytea, thread_id bytea, sha256 bytea, "
+    "mime_type bytea NOT NULL, kept_at bigint NOT NULL, size bigint NOT NULL, "
+    "bytes bytea NOT NULL, PRIMARY KEY (principal, thread_id, sha256))",
+    "CREATE INDEX attachments_by_time ON agui.attachments (kept_at)",
 };
 
 constexpr pg_migration all_migrations[] = {

@@ -1,5 +1,7 @@
 #include "session/postgres/pg_threads.hpp"
 
+#include "session/postgres/pg_attachments.hpp"
+
 #include "session/conversation/change_check.hpp"
 #include "session/store/store_failures.hpp"
 
@@ -73,6 +75,7 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     pg_batch writes;
     writes.emplace_back(note_removed, at->thread);
     writes.emplace_back(drop_thread, at->thread);
+    writes.push_back(drop_attachments_of(key));
     co_await in.commit(std::move(writes));
     co_return true;
 }

@@ -1,7 +1,9 @@
 // The calls of the store: each is its statements, and what their rows mean.
+#include "session/postgres/pg_attachments.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/postgres_store.hpp"
 #include "session/postgres/postgres_submit.hpp"
+#include "session/store/store_failures.hpp"
 #include "session/store/thread_views.hpp"
 
 #include <boost/system/system_error.hpp>
@@ -196,6 +198,35 @@ asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int6
     });
 }
 
+asio::awaitable<result<void>>
+postgres_store::keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) {
+    return on_store<void>([this, key = std::move(key),
+                           what = std::make_shared<const attachment>(std::move(what)),
+                           bytes_max] { return keep_in_table(key, what, bytes_max); });
+}
+
+asio::awaitable<result<void>> postgres_store::keep_in_table(
+    thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max
+) {
+    const auto statements = [&key, &what, bytes_max] {
+        return keep_attachment_statement(key, *what, bytes_max);
+    };
+    const rows done = co_await write_at_once(shared_, {}, statements);
+    if (done.at(0).changed() == 0) {
+        co_return attachments_too_large(bytes_max);
+    }
+    co_return result<void>();
+}
+
+asio::awaitable<result<std::optional<attachment>>>
+postgres_store::find_attachment(thread_key key, std::string sha256) {
+    const auto found = co_await read([key, sha256] { return select_attachment(key, sha256); });
+    if (!found) {
+        co_return found.error();
+    }
+    co_return read_attachment(*found, sha256);
+}
+
 void postgres_store::append_log(
     const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
 ) {
@@ -344,6 +375,9 @@ asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
 asio::awaitable<result<void>> postgres_store::drop_old_logs(log_limits limits) {
     co_await attempts_.flush();
     co_await upkeep_.drop_logs(limits);
+    (void)co_await write_at_once(shared_, {}, [since = limits.attached_since] {
+        return drop_attachments_before(since);
+    });
     co_return result<void>();
 }
 

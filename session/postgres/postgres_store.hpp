@@ -69,6 +69,10 @@ public:
     void keep_attempt(failed_attempt attempt) override;
     boost::asio::awaitable<result<std::vector<failed_attempt>>>
     failed_attempts(std::int64_t run_number) override;
+    boost::asio::awaitable<result<void>>
+    keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override;
+    boost::asio::awaitable<result<std::optional<attachment>>>
+    find_attachment(thread_key key, std::string sha256) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
@@ -120,6 +124,8 @@ private:
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);
     boost::asio::awaitable<result<bool>> remove_and_erase(thread_key key);
     boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
+    boost::asio::awaitable<result<void>>
+    keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
 
     void note_failure(const std::string& reason);
     void note_success();

@@ -226,11 +226,17 @@ void create_version_11(database& db) {
     db.execute("DROP TABLE earlier_messages");
 }
 
-// What signatures of this store are made with (store::signing_key).
+// What signatures of this store are made with (store::signing_key). Attachments, whose thread need
+// not exist: they are found by its name.
 void create_version_12(database& db) {
     db.execute("CREATE TABLE signing_key (key BLOB NOT NULL)");
     statement(db, "INSERT INTO signing_key VALUES (?)")
         .execute(blob_view{random_bytes(signing_key_bytes)});
+    db.execute("CREATE TABLE attachments (number INTEGER PRIMARY KEY, principal TEXT NOT NULL, "
+               "thread_id TEXT NOT NULL, sha256 TEXT NOT NULL, mime_type TEXT NOT NULL, "
+               "kept_at INTEGER NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL, "
+               "UNIQUE (principal, thread_id, sha256))");
+    db.execute("CREATE INDEX attachments_by_time ON attachments (kept_at)");
 }
 
 constexpr sqlite_migration all_migrations[] = {

@@ -2,6 +2,7 @@
 
 #include "session/sqlite/sqlite_schema.hpp"
 #include "session/sqlite/store_submit.hpp"
+#include "session/store/store_failures.hpp"
 
 #include "session/base/failpoint.hpp"
 
@@ -230,6 +231,28 @@ asio::awaitable<result<bool>> sqlite_store::withdraw(thread_key key, std::int64_
     });
 }
 
+asio::awaitable<result<void>>
+sqlite_store::keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) {
+    return write<void>(
+        [this, key = std::move(key), what = std::move(what), bytes_max]() -> result<void> {
+            sqlite_attachments& kept = tables_.attachments;
+            if (kept.bytes_of_others(key, what.sha256) + what.bytes.size() > bytes_max) {
+                return attachments_too_large(bytes_max);
+            }
+            kept.keep(key, what);
+            return {};
+        }
+    );
+}
+
+asio::awaitable<result<std::optional<attachment>>>
+sqlite_store::find_attachment(thread_key key, std::string sha256) {
+    return read<std::optional<attachment>>(
+        [this, key = std::move(key), sha256 = std::move(sha256)](
+        ) -> result<std::optional<attachment>> { return tables_.attachments.find(key, sha256); }
+    );
+}
+
 asio::awaitable<result<std::vector<log_entry>>>
 sqlite_store::read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     return read<std::vector<log_entry>>([this, run_number, after, limit] {
@@ -369,7 +392,8 @@ asio::awaitable<result<void>> sqlite_store::drop_logs(log_limits limits) {
     co_await restore_reserve();
     for (;;) {
         const auto more = co_await write<bool>([this, limits]() -> result<bool> {
-            return log_jobs_.drop_some(limits);
+            const bool dropped = tables_.attachments.erase_some(limits.attached_since);
+            return log_jobs_.drop_some(limits) || dropped;
         });
         if (!more) {
             co_return more.error();

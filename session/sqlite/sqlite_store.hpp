@@ -67,6 +67,10 @@ public:
     void keep_attempt(failed_attempt attempt) override;
     boost::asio::awaitable<result<std::vector<failed_attempt>>>
     failed_attempts(std::int64_t run_number) override;
+    boost::asio::awaitable<result<void>>
+    keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override;
+    boost::asio::awaitable<result<std::optional<attachment>>>
+    find_attachment(thread_key key, std::string sha256) override;
     boost::asio::awaitable<result<std::optional<run_record>>>
     find_run(thread_key key, std::string run_id) override;
     boost::asio::awaitable<result<std::optional<run_record>>>

@@ -165,6 +165,33 @@ public:
         }) > 0;
     }
 
+    asio::awaitable<result<void>>
+    keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override {
+        const std::lock_guard lock(attachments_mutex_);
+        std::uint64_t bytes = what.bytes.size();
+        auto& kept = attachments_[key];
+        for (const auto& [sha256, each] : kept) {
+            bytes += sha256 == what.sha256 ? 0 : each.bytes.size();
+        }
+        if (bytes > bytes_max) {
+            co_return attachments_too_large(bytes_max);
+        }
+        std::string sha256 = what.sha256;
+        kept.insert_or_assign(std::move(sha256), std::move(what));
+        co_return result<void>();
+    }
+
+    asio::awaitable<result<std::optional<attachment>>>
+    find_attachment(thread_key key, std::string sha256) override {
+        const std::lock_guard lock(attachments_mutex_);
+        const auto kept = attachments_.find(key);
+        if (kept == attachments_.end()) {
+            co_return std::nullopt;
+        }
+        const auto found = kept->second.find(sha256);
+        co_return found == kept->second.end() ? std::nullopt : std::optional(found->second);
+    }
+
     void append_log(
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     ) override {
@@ -240,6 +267,10 @@ public:
     }
 
     asio::awaitable<result<bool>> remove(thread_key key) override {
+        {
+            const std::lock_guard lock(attachments_mutex_);
+            attachments_.erase(key);
+        }
         std::shared_ptr<entry> removed;
         {
             const std::lock_guard lock(mutex_);
@@ -291,6 +322,13 @@ public:
 
     asio::awaitable<result<void>> drop_logs(log_limits limits) override {
         drop_attempts([&](const failed_attempt& each) { return each.at < limits.ended_since; });
+        const std::lock_guard lock(attachments_mutex_);
+        for (auto thread = attachments_.begin(); thread != attachments_.end();) {
+            std::erase_if(thread->second, [&](const auto& each) {
+                return each.second.kept_at < limits.attached_since;
+            });
+            thread = thread->second.empty() ? attachments_.erase(thread) : std::next(thread);
+        }
         co_return result<void>();
     }
 
@@ -462,6 +500,8 @@ private:
     std::int64_t thread_count_ = 0;
     std::int64_t run_count_ = 0;
     std::atomic<std::int64_t> queued_count_{0};
+    std::mutex attachments_mutex_;
+    std::map<thread_key, std::map<std::string, attachment>> attachments_; ///< By digest.
     const std::string signing_key_ = random_bytes(signing_key_bytes);
     lease_table leases_;
     std::mutex attempts_mutex_; ///< Locked last.

@@ -3,6 +3,7 @@
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
 #include "session/base/log.hpp"
+#include "session/conversation/attachment.hpp"
 #include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/pending_call.hpp"
 #include "session/conversation/queued_request.hpp"
@@ -274,6 +275,17 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<failed_attempt>>>
     failed_attempts(std::int64_t run_number) = 0;
 
+    // Attachments: files that wait for a message of the thread, which need not exist yet. A message
+    // that uses one holds its bytes itself. They are dropped with the thread, and by drop_logs().
+
+    /// Keeps an attachment; it is durable when this returns. Kept again, it has the later time.
+    /// errc::body_too_large: those of the thread would take more than `bytes_max`.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>>
+    keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) = 0;
+    /// nullopt: the thread has no attachment with that digest.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<attachment>>>
+    find_attachment(thread_key key, std::string sha256) = 0;
+
     // Run records; nullopt: there is no such run or thread.
 
     [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<run_record>>>
@@ -293,8 +305,8 @@ public:
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<session_event>>>
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
-    /// Removes the thread with its queue, runs, logs, failed attempts and session events. False:
-    /// there was none.
+    /// Removes the thread with its queue, runs, logs, failed attempts, attachments and session
+    /// events. False: there was none.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, its process has
@@ -336,16 +348,17 @@ public:
     /// no server. Empty: it can.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
-    /// Which logs of ended runs, and which failed attempts, drop_logs() keeps.
+    /// Which logs of ended runs, failed attempts and attachments drop_logs() keeps.
     struct log_limits {
         /// Logs of runs that ended earlier are dropped, and attempts that were made earlier.
         unix_ms ended_since = 0;
+        unix_ms attached_since = 0; ///< Attachments that were kept earlier are dropped.
         /// Then the oldest are dropped until the logs take about this much, and the attempts an
         /// eighth of it; 0: no limit.
         std::uint64_t max_bytes = 0;
     };
-    /// Drops logs of ended runs and failed attempts. The runs' records stay. A store that drops
-    /// logs by whole days may keep them for a day longer.
+    /// Drops logs of ended runs, failed attempts and attachments. The runs' records stay. A store
+    /// that drops logs by whole days may keep them for a day longer.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> drop_logs(log_limits limits) = 0;
 
     /// Writes what is queued and ends the store's thread, if it has one. May be repeated; no other

@@ -2,6 +2,9 @@
 
 #include "session/base/error.hpp"
 
+#include <cstdint>
+#include <string>
+
 namespace agui::session {
 
 // Failures that the stores and their callers word alike.
@@ -12,6 +15,13 @@ namespace agui::session {
 
 [[nodiscard]] inline failure run_id_taken() {
     return {errc::run_id_reused, "runId: has already been used on this thread"};
+}
+
+[[nodiscard]] inline failure attachments_too_large(std::uint64_t bytes_max) {
+    return {
+        errc::body_too_large, "the attachments of this thread would take more than " +
+                                  std::to_string(bytes_max) + " bytes"
+    };
 }
 
 [[nodiscard]] inline failure queue_is_full() {

@@ -222,6 +222,44 @@ TEST_P(Parts, ALinkToNothingOfTheThreadIsDropped) {
     EXPECT_THAT(last_request_, Not(HasSubstr("/parts/")));
 }
 
+TEST_P(Parts, AnAttachmentIsNamedByItsLinkInAMessage) {
+    const raw_reply kept = ask(post("/agui/threads/t/parts", json::serialize(photo('A'))));
+    ASSERT_EQ(kept.status, 200) << kept.body;
+    const json::value part = json::parse(kept.body);
+    EXPECT_EQ(part.at("type"), "image");
+    const std::string url(part.at("source").at("value").as_string());
+    EXPECT_EQ(ask(get(path_of(url))).body, session::decode_base64(photo_bytes('A')));
+
+    const raw_reply reply = ask(post("/agui", request("r", {user("u", json::array{part})})));
+
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(last_request_, HasSubstr("data:image/png;base64,AAAA"));
+    EXPECT_EQ(url_in(history().at(0)), photo_bytes('A')) << "the thread holds it itself";
+}
+
+TEST_P(Parts, AnAttachmentIsOfItsThread) {
+    const raw_reply kept = ask(post("/agui/threads/other/parts", json::serialize(photo('A'))));
+    std::string body = kept.body;
+    body.replace(body.find("/other/"), 7, "/t/");
+
+    (void)ask(post("/agui", request("r", {user("u", json::array{json::parse(body)})})));
+
+    EXPECT_THAT(last_request_, Not(HasSubstr("base64,AAAA")));
+}
+
+TEST_P(Parts, OnlyAMediaPartWithBytesIsKept) {
+    for (const std::string_view body :
+         {R"({"type":"text","text":"a"})", R"([])", R"({"type":"image"})",
+          R"({"type":"image","source":{"type":"url","value":"https://a"}})",
+          R"({"type":"image","source":{"type":"data","value":"no base64!","mimeType":"a/b"}})",
+          R"({"type":"image","source":{"type":"data","value":"","mimeType":"a/b"}})",
+          R"({"type":"image","source":{"type":"data","value":"AAAA"}})"}) {
+        SCOPED_TRACE(body);
+        EXPECT_EQ(ask(post("/agui/threads/t/parts", body)).status, 422);
+    }
+    EXPECT_EQ(ask(get("/agui/threads/t/parts")).status, 405);
+}
+
 TEST_P(Parts, AStateThatIsTooLargeForAnEventIsRefused) {
     const std::string state = R"({"x":")" + std::string(1U << 20U, 'x') + R"("})";
     const raw_reply run =

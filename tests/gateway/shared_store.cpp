@@ -304,6 +304,14 @@ public:
     asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
         return store_->withdraw(std::move(key), number);
     }
+    asio::awaitable<result<void>>
+    keep_attachment(thread_key key, session::attachment what, std::uint64_t bytes_max) override {
+        return store_->keep_attachment(std::move(key), std::move(what), bytes_max);
+    }
+    asio::awaitable<result<std::optional<session::attachment>>>
+    find_attachment(thread_key key, std::string sha256) override {
+        return store_->find_attachment(std::move(key), std::move(sha256));
+    }
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {

@@ -101,18 +101,7 @@ private:
             }
             changed = true;
             const session::part_digest digest = session::digest_of(*data);
-            const std::string url = link_ ? link_(digest.sha256) : std::string();
-            if (url.empty()) {
-                part = json::object{
-                    {"type", "text"}, {"text", session::left_out_note(data->mime_type, digest)}
-                };
-                continue;
-            }
-            json::object source{{"type", "url"}, {"value", url}};
-            if (!data->mime_type.empty()) {
-                source["mimeType"] = json::string(data->mime_type);
-            }
-            part.get_object()["source"] = std::move(source);
+            part = session::named(part, digest, link_ ? link_(digest.sha256) : std::string());
         }
         return changed;
     }

@@ -1,5 +1,6 @@
 #include "translator/input/input_parts.hpp"
 
+#include "session/conversation/media_part.hpp"
 #include "translator/agui/event_writer.hpp"
 #include "translator/input/input_fields.hpp"
 
@@ -71,15 +72,6 @@ result<kept> read_source(const value& given, const std::string& path, notes_type
     return kept(std::move(out));
 }
 
-std::string_view modern_type(std::string_view mime_type) {
-    for (const std::string_view type : {"image", "audio", "video"}) {
-        if (mime_type.starts_with(type) && mime_type.substr(type.size()).starts_with('/')) {
-            return type;
-        }
-    }
-    return "document";
-}
-
 result<kept> upgrade_binary(const object& part, const std::string& path, notes_type& notes) {
     const auto mime_type = read_required_text(part, "mimeType", path);
     if (!mime_type) {
@@ -102,7 +94,7 @@ result<kept> upgrade_binary(const object& part, const std::string& path, notes_t
         add_note(notes, path, "a binary part without data and url is dropped");
         return kept();
     }
-    object out{{"type", modern_type(*mime_type)}, {"source", std::move(source)}};
+    object out{{"type", session::part_type_of(*mime_type)}, {"source", std::move(source)}};
     if (*filename) {
         out.emplace("metadata", object{{"filename", **filename}});
     }

@@ -114,6 +114,14 @@ public:
         throw std::logic_error("not used");
     }
     void keep_attempt(session::failed_attempt) override { throw std::logic_error("not used"); }
+    boost::asio::awaitable<result<void>>
+    keep_attachment(session::thread_key, session::attachment, std::uint64_t) override {
+        throw std::logic_error("not used");
+    }
+    boost::asio::awaitable<result<std::optional<session::attachment>>>
+    find_attachment(session::thread_key, std::string) override {
+        throw std::logic_error("not used");
+    }
     boost::asio::awaitable<result<std::vector<session::failed_attempt>>>
     failed_attempts(std::int64_t) override {
         throw std::logic_error("not used");

@@ -22,6 +22,13 @@ TEST(Base64, DecodesTheVectorsOfTheRfc) {
     EXPECT_EQ(decode_base64("Zm9vYmFy"), "foobar");
 }
 
+TEST(Base64, EncodesTheVectorsOfTheRfc) {
+    EXPECT_EQ(encode_base64(""), "");
+    EXPECT_EQ(encode_base64("f"), "Zg==");
+    EXPECT_EQ(encode_base64("fo"), "Zm8=");
+    EXPECT_EQ(encode_base64("foobar"), "Zm9vYmFy");
+}
+
 TEST(Base64, AcceptsWhatClientsSend) {
     EXPECT_EQ(decode_base64("Zm9vYg"), "foob") << "without padding";
     EXPECT_EQ(decode_base64("Zm9v\r\nYmFy\n"), "foobar") << "in lines";

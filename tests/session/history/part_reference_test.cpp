@@ -52,13 +52,14 @@ protected:
     content restored(content what, role who = role::user) {
         std::vector<message> messages{user(std::move(what))};
         messages[0].role = who;
-        restore_parts(messages, thread_, warnings_);
+        restore_parts(messages, thread_, attached_, warnings_);
         return messages[0].content;
     }
 
     const std::string digest_ = digest_of({.value = "YWJj", .mime_type = ""}).sha256;
     const std::string path_ = part_path("my thread", digest_);
     thread_record thread_;
+    parts_by_digest attached_;
     std::vector<std::string> warnings_;
 };
 
@@ -109,6 +110,23 @@ TEST_F(PartReference, ALinkToWhatTheThreadDoesNotHoldIsDropped) {
         content(json::array{text_part("look")})
     );
     EXPECT_EQ(warnings_.size(), 1U);
+}
+
+TEST_F(PartReference, AnAttachmentStandsForWhatTheThreadDoesNotHold) {
+    const attachment kept{.sha256 = std::string(64, 'a'), .mime_type = "audio/wav", .bytes = "hi"};
+    const std::string url = part_path("my thread", kept.sha256);
+    const json::array given{link_to(url), link_to(path_)};
+    std::vector<message> messages{user(given)};
+    EXPECT_EQ(missing_parts(messages, thread_), std::set<std::string>{kept.sha256});
+    attached_.emplace(kept.sha256, part_of(kept));
+
+    const content found = restored(given);
+
+    const json::array& parts = std::get<json::array>(found);
+    EXPECT_EQ(parts.at(0).at("type"), "image") << "as the client calls it";
+    EXPECT_EQ(parts.at(0).at("source").at("value"), "aGk=");
+    EXPECT_EQ(parts.at(0).at("source").at("mimeType"), "audio/wav");
+    EXPECT_EQ(parts.at(1), photo("YWJj"));
 }
 
 TEST_F(PartReference, OtherUrlsStay) {

@@ -135,6 +135,59 @@ TEST_P(StoreContract, HasASigningKeyOfItsOwn) {
     EXPECT_NE(subject().signing_key(), make_memory_store()->signing_key());
 }
 
+TEST_P(StoreContract, KeepsAttachmentsOfAThreadThatNeedNotExist) {
+    const thread_key key = key_of("not yet");
+    const attachment photo{
+        .sha256 = std::string(64, 'a'),
+        .mime_type = "image/png",
+        .bytes = std::string("\x89PNG\0\xff", 6),
+        .kept_at = 1000,
+    };
+
+    done(subject().keep_attachment(key, photo, 6));
+
+    EXPECT_EQ(get(subject().find_attachment(key, photo.sha256)), photo);
+    EXPECT_FALSE(get(subject().find_attachment(key, std::string(64, 'b'))));
+    EXPECT_FALSE(get(subject().find_attachment(key_of("another"), photo.sha256)));
+    EXPECT_FALSE(get(subject().find_attachment({"bob", key.thread_id}, photo.sha256)));
+}
+
+TEST_P(StoreContract, AttachmentsOfAThreadHaveALimit) {
+    const thread_key key = key_of("thread_a");
+    attachment one{.sha256 = std::string(64, 'a'), .mime_type = "a/b", .bytes = "1234"};
+    attachment other{.sha256 = std::string(64, 'b'), .mime_type = "a/b", .bytes = "567"};
+
+    done(subject().keep_attachment(key, one, 6));
+    const auto refused = run(subject().keep_attachment(key, other, 6));
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::body_too_large);
+    EXPECT_FALSE(get(subject().find_attachment(key, other.sha256)));
+    one.kept_at = 7;
+    done(subject().keep_attachment(key, one, 6)); // The same once more.
+    EXPECT_EQ(get(subject().find_attachment(key, one.sha256))->kept_at, 7);
+    done(subject().keep_attachment(key, other, 7));
+}
+
+TEST_P(StoreContract, AttachmentsAreDroppedByAgeAndWithTheirThread) {
+    const thread_key key = key_of("thread_a");
+    attachment early{.sha256 = std::string(64, 'a'), .mime_type = "a/b", .bytes = "1"};
+    early.kept_at = 100;
+    attachment late = early;
+    late.sha256 = std::string(64, 'b');
+    late.kept_at = 200;
+    done(subject().keep_attachment(key, early, 100));
+    done(subject().keep_attachment(key, late, 100));
+
+    done(subject().drop_logs({.ended_since = 0, .attached_since = 200}));
+    EXPECT_FALSE(get(subject().find_attachment(key, early.sha256)));
+    EXPECT_TRUE(get(subject().find_attachment(key, late.sha256)));
+
+    begin(key, "run_1");
+    EXPECT_TRUE(get(subject().remove(key)));
+    EXPECT_FALSE(get(subject().find_attachment(key, late.sha256)));
+}
+
 TEST_P(StoreContract, AbsentMembersChangeNothing) {
     changes first = user_turn("m0", "hi", 0, 5000);
     first.title = "A title";

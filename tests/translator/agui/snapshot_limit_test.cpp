@@ -208,7 +208,7 @@ TEST(SnapshotLimit, WhatIsLeftOutIsRecognisedWhenItComesBack) {
     back[0].content = messages.at(0).at("content").as_array();
     back[1].content = text_at(messages, 1);
     std::vector<std::string> warnings;
-    session::restore_parts(back, thread, warnings);
+    session::restore_parts(back, thread, {}, warnings);
     EXPECT_EQ(back[0].content, session::content(json::array{photo(4000, 'A')}));
     EXPECT_EQ(back[1].content, session::content(std::string(9000, 'x')));
 }

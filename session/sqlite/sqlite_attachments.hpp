@@ -1,0 +1,36 @@
+#pragma once
+
+#include "session/conversation/attachment.hpp"
+#include "session/conversation/thread.hpp"
+#include "session/sqlite/sqlite_db.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace agui::session {
+
+/// Access to the table of attachments. Runs on the store's thread; what writes runs in a
+/// transaction. Throws sqlite_error.
+class sqlite_attachments {
+public:
+    explicit sqlite_attachments(database& db);
+
+    /// What the thread's attachments take, without the one with that digest.
+    [[nodiscard]] std::uint64_t bytes_of_others(const thread_key& key, std::string_view sha256);
+    void keep(const thread_key& key, const attachment& what);
+    [[nodiscard]] std::optional<attachment> find(const thread_key& key, std::string_view sha256);
+    void erase_of(const thread_key& key);
+    /// Erases some of those kept before `since`. False: there were none.
+    [[nodiscard]] bool erase_some(unix_ms since);
+
+private:
+    statement bytes_;
+    statement keep_;
+    statement find_;
+    statement erase_of_;
+    statement oldest_;
+    statement erase_;
+};
+
+} // namespace agui::session
