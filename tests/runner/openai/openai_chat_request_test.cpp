@@ -238,6 +238,23 @@ TEST_F(OpenaiChatRequest, PassesAudioOfTheTwoKnownFormats) {
     );
 }
 
+TEST_F(OpenaiChatRequest, PassesDataUrlsAsDataOfTheirRegisteredType) {
+    messages.push_back(user_parts(R"([
+        {"type":"image","source":{"type":"data","value":"data:image/png;base64,AA==","mimeType":"image/png"}},
+        {"type":"image","source":{"type":"data","value":"/9j/4AAQ","mimeType":"image/jpg"}},
+        {"type":"audio","source":{"type":"url","value":"data:audio/x-mp3;base64,BB=="}},
+        {"type":"document","source":{"type":"url","value":"data:application/pdf;base64,CC=="}}])"));
+
+    EXPECT_EQ(
+        messages_text(),
+        R"([{"role":"user","content":[)"
+        R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},)"
+        R"({"type":"image_url","image_url":{"url":"data:image/jpeg;base64,/9j/4AAQ"}},)"
+        R"({"type":"input_audio","input_audio":{"data":"BB==","format":"mp3"}},)"
+        R"({"type":"file","file":{"filename":"document","file_data":"data:application/pdf;base64,CC=="}}]}])"
+    );
+}
+
 TEST_F(OpenaiChatRequest, PassesDocumentsByData) {
     messages.push_back(user_parts(R"([
         {"type":"document","source":{"type":"data","value":"AA==","mimeType":"application/pdf"},
