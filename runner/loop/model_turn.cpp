@@ -1,5 +1,6 @@
 #include "runner/loop/model_turn.hpp"
 
+#include "runner/base/call_ids.hpp"
 #include "session/base/lean_append.hpp"
 
 #include <algorithm>
@@ -92,10 +93,12 @@ void model_turn::on_call_data(std::size_t index, const boost::json::value& value
     }
 }
 
-/// Text and calls in the usual order need no origin.
+/// Text and calls in the usual order need no origin, unless an id means something to its server
+/// alone (call_ids).
 bool model_turn::has_origin() const {
     const auto is_unusual = [this](const turn_block& each) {
         return each.what == turn_block::kind::reasoning || !each.data.is_null() ||
+               (each.what == turn_block::kind::call && !is_common_call_id(each.id)) ||
                (each.what == turn_block::kind::text && &each != origin_.blocks.data());
     };
     return !origin_.provider.empty() &&

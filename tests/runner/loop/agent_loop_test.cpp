@@ -384,5 +384,18 @@ TEST_F(AgentLoop, AnAnswerThatSaysAllByItselfHasNoOrigin) {
     EXPECT_FALSE(stored().nodes.at(1).message.origin);
 }
 
+TEST_F(AgentLoop, AnIdThatOnlyItsServerTakesIsStoredWithItsOrigin) {
+    model.provider_name = "main";
+    request.agent.parameters.model = "kimi";
+    model.turns = {calls({{"functions.change_background:0", "change_background", "{}"}})};
+
+    play();
+
+    const auto origin = stored().nodes.at(1).message.origin;
+    ASSERT_TRUE(origin);
+    EXPECT_EQ(origin->provider, "main");
+    EXPECT_EQ(origin->model, "kimi");
+}
+
 } // namespace
 } // namespace agui::runner
