@@ -66,7 +66,10 @@ void read_model(config_reader& table, model_config& model) {
     using variant = runner::openai_variant;
     table.read_choice(
         "variant", model.variant,
-        {{"openai", variant::openai}, {"deepseek", variant::deepseek}, {"gemini", variant::gemini}}
+        {{"openai", variant::openai},
+         {"deepseek", variant::deepseek},
+         {"gemini", variant::gemini},
+         {"mistral", variant::mistral}}
     );
     table.read_seconds("connect_seconds", model.connect, 1, 3600);
     table.read_seconds("first_byte_seconds", model.first_byte, 1, day);

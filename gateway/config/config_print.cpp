@@ -339,6 +339,8 @@ std::string_view variant_name(runner::openai_variant variant) noexcept {
         return "deepseek";
     case runner::openai_variant::gemini:
         return "gemini";
+    case runner::openai_variant::mistral:
+        return "mistral";
     }
     return "openai";
 }

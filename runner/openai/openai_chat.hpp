@@ -12,18 +12,22 @@
 
 namespace agui::runner {
 
-/// What a server demands of turns with calls that another model has made, or made without
-/// reasoning. openai: nothing.
+/// What a server demands beyond the dialect. openai: nothing.
 enum class openai_variant {
     openai,
-    /// In its thinking mode, DeepSeek's server refuses them without `reasoning_content`, and
-    /// documents no placeholder. As long as a request has such a turn, thinking is switched off:
+    /// In its thinking mode, DeepSeek's server refuses turns with calls that another model has
+    /// made, or made without reasoning, without `reasoning_content`, and documents no placeholder.
+    /// As long as a request has such a turn, thinking is switched off:
     /// `"thinking":{"type":"disabled"}`, whatever `extra_body` and `reasoning_effort` say, and no
     /// reasoning is sent (api-docs.deepseek.com/guides/thinking_mode).
     deepseek,
-    /// Gemini refuses them without a signature at the first of a message's calls. The documented
-    /// placeholder is sent (ai.google.dev/gemini-api/docs/thought-signatures, FAQ).
+    /// Gemini refuses such turns without a signature at the first of a message's calls. The
+    /// documented placeholder is sent (ai.google.dev/gemini-api/docs/thought-signatures, FAQ).
     gemini,
+    /// Mistral's API and chat templates: ids of calls are nine letters and digits
+    /// (call_id_form::nine); the first message is the user's; only an assistant message follows the
+    /// results of tools.
+    mistral,
 };
 
 /// The configured part of the OpenAI Chat Completions dialect.
@@ -33,16 +37,19 @@ struct openai_settings {
     boost::json::object extra_body;                  ///< Merged into the body last.
     std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.
     bool file_sources = false;                       ///< Pass on `file` handles.
-    bool merge_roles = false;                        ///< Consecutive user messages are sent as one.
+    /// For chat templates that demand roles in turn: messages of one role in a row are sent as one,
+    /// and the order of roles is as for openai_variant::mistral.
+    bool merge_roles = false;
     openai_variant variant = openai_variant::openai;
 };
 
 /// The body of POST /chat/completions with the messages (for answers of this provider and model
 /// also the data it wants sent back: `reasoning_details`, `extra_content` and, from a user turn's
 /// first call on, their reasoning under the name it had), `stream` and
-/// `stream_options.include_usage`. Deterministic: the same request gives the same bytes. Parts that
-/// the dialect or the settings do not allow are dropped; a tool result whose every part was dropped
-/// is the empty string (specification S7).
+/// `stream_options.include_usage`. Deterministic: the same request gives the same bytes. Calls
+/// have the ids of call_ids. Text parts of white space, and parts that the
+/// dialect or the settings do not allow, are left out: a user message of nothing else is
+/// empty_message_text, a tool result the empty string (specification S7), which tools may answer.
 [[nodiscard]] std::string
 write_openai_request(const model_request& request, const openai_settings& settings);
 

@@ -1,16 +1,19 @@
 #include "runner/openai/openai_messages.hpp"
 
+#include "runner/base/call_ids.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
 #include "runner/openai/openai_media.hpp"
 #include "runner/openai/openai_sent_back.hpp"
+#include "runner/provider/role_order.hpp"
+#include "session/base/white_space.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
-#include <optional>
+#include <cstddef>
 #include <string_view>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace agui::runner {
@@ -30,43 +33,15 @@ const std::vector<message>& messages_of(const model_request& request) noexcept {
     return request.messages == nullptr ? none : *request.messages;
 }
 
-/// The parts of a content; a text is one part.
-json::array parts_of(const session::content& content) {
-    if (const auto* text = std::get_if<std::string>(&content)) {
-        return text->empty() ? json::array() : json::array{{{"type", "text"}, {"text", *text}}};
-    }
-    return std::get<json::array>(content);
+role_order order_of(const openai_settings& settings) noexcept {
+    const bool strict = settings.merge_roles || settings.variant == openai_variant::mistral;
+    return {
+        .merges_rows = settings.merge_roles, .begins_with_user = strict, .answers_results = strict
+    };
 }
 
-/// Merges each run of consecutive user messages. Messages that are not for models do not separate
-/// them.
-std::vector<message> merge_users(const std::vector<message>& given) {
-    std::vector<message> merged;
-    std::optional<std::size_t> last_user; // The current run of user messages ends with it.
-    for (const message& each : given) {
-        if (each.role == role::activity || each.role == role::reasoning) {
-            merged.push_back(each); // The next answer may have to send its reasoning back.
-            continue;
-        }
-        if (each.role != role::user || !last_user) {
-            last_user = each.role == role::user ? std::optional(merged.size()) : std::nullopt;
-            merged.push_back(each);
-            continue;
-        }
-        session::content& content = merged[*last_user].content;
-        auto* text = std::get_if<std::string>(&content);
-        const auto* more = std::get_if<std::string>(&each.content);
-        if (text != nullptr && more != nullptr) {
-            text->append("\n\n" + *more);
-        } else {
-            json::array parts = parts_of(content);
-            for (json::value& part : parts_of(each.content)) {
-                parts.push_back(std::move(part));
-            }
-            content = std::move(parts);
-        }
-    }
-    return merged;
+call_id_form id_form_of(const openai_settings& settings) noexcept {
+    return settings.variant == openai_variant::mistral ? call_id_form::nine : call_id_form::common;
 }
 
 class message_writer {
@@ -78,6 +53,7 @@ public:
 
 private:
     void begin_message(std::string_view role_name);
+    void system(std::string_view text);
     void user_content(const session::content& content);
     bool part(const json::object& value, std::string_view separator);
     void assistant(const message& value);
@@ -87,6 +63,7 @@ private:
     std::string& out_;
     const model_request& request_;
     const openai_settings& settings_;
+    call_ids ids_{id_form_of(settings_)};
     bool first_message_ = true;
     std::string reasoning_;  ///< Reasoning of the next answer.
     bool tool_turn_ = false; ///< A tool was called since the last user message.
@@ -103,42 +80,32 @@ void message_writer::begin_message(std::string_view role_name) {
 void message_writer::write() {
     out_.push_back('[');
     // Every server knows "system"; OpenAI's newer models read it as "developer".
-    if (!request_.instructions.empty()) {
-        begin_message("system");
-        out_.append(R"(,"content":)");
-        append_json_string(out_, request_.instructions);
-        out_.push_back('}');
+    if (!is_blank(request_.instructions)) {
+        system(request_.instructions);
     }
-    const std::vector<message>& given = messages_of(request_);
-    std::vector<message> merged;
-    if (settings_.merge_roles) {
-        merged = merge_users(given);
-    }
-    for (const message& each : settings_.merge_roles ? merged : given) {
-        switch (each.role) {
+    const ordered_messages ordered(messages_of(request_), order_of(settings_));
+    for (const message* const each : ordered.list()) {
+        switch (each->role) {
         case role::developer:
         case role::system:
-            begin_message("system");
-            out_.append(R"(,"content":)");
-            append_json_string(out_, session::text_of(each.content));
-            out_.push_back('}');
+            system(session::text_of(each->content));
             break;
         case role::user:
             tool_turn_ = false;
             begin_message("user");
             out_.append(R"(,"content":)");
-            user_content(each.content);
+            user_content(each->content);
             out_.push_back('}');
             break;
         case role::assistant:
-            assistant(each);
+            assistant(*each);
             reasoning_.clear();
             break;
         case role::tool:
-            tool_result(each);
+            tool_result(*each);
             break;
         case role::reasoning:
-            reasoning_ += session::text_of(each.content);
+            reasoning_ += session::text_of(each->content);
             break;
         case role::activity:
             break; // For people, not for models.
@@ -147,50 +114,67 @@ void message_writer::write() {
     out_.push_back(']');
 }
 
+void message_writer::system(std::string_view text) {
+    begin_message("system");
+    out_.append(R"(,"content":)");
+    append_json_string(out_, text);
+    out_.push_back('}');
+}
+
 /// A string, which every server accepts, if the content is only text; otherwise a list of parts.
+/// Text parts of white space are left out, since servers refuse them.
 void message_writer::user_content(const session::content& content) {
-    const json::array* const parts = std::get_if<json::array>(&content);
-    if (parts == nullptr) {
-        append_json_string(out_, std::get<std::string>(content));
+    std::string_view text = empty_message_text;
+    if (const auto* const whole = std::get_if<std::string>(&content)) {
+        append_json_string(out_, is_blank(*whole) ? text : *whole);
         return;
     }
     const std::size_t begin = out_.size();
     std::size_t written = 0;
     bool only_text = true;
-    for (const json::value& each : *parts) {
-        if (each.is_object() && part(each.get_object(), written == 0 ? "[" : ",")) {
-            ++written;
-            only_text = only_text && string_in(each.get_object(), "type") == "text";
+    for (const json::value& each : std::get<json::array>(content)) {
+        if (!each.is_object() || !part(each.get_object(), written == 0 ? "[" : ",")) {
+            continue;
+        }
+        ++written;
+        if (string_in(each.get_object(), "type") == "text") {
+            text = string_in(each.get_object(), "text");
+        } else {
+            only_text = false;
         }
     }
-    if (written == 0 || (written == 1 && only_text)) {
-        out_.resize(begin);
-        append_json_string(out_, session::text_of(content));
+    if (written > 1 || !only_text) {
+        out_.push_back(']');
         return;
     }
-    out_.push_back(']');
+    out_.resize(begin);
+    append_json_string(out_, text);
 }
 
 bool message_writer::part(const json::object& value, std::string_view separator) {
-    const std::string_view type = string_in(value, "type");
-    if (type == "text") {
-        out_.append(separator);
-        out_.append(R"({"type":"text","text":)");
-        append_json_string(out_, string_in(value, "text"));
-        out_.push_back('}');
-        return true;
+    if (string_in(value, "type") != "text") {
+        return append_media_part(out_, value, separator, settings_);
     }
-    return append_media_part(out_, value, separator, settings_);
+    const std::string_view text = string_in(value, "text");
+    if (is_blank(text)) {
+        return false;
+    }
+    out_.append(separator);
+    out_.append(R"({"type":"text","text":)");
+    append_json_string(out_, text);
+    out_.push_back('}');
+    return true;
 }
 
 /// A message that only calls tools has `"content":null`: the form in which OpenAI's own server
 /// returns such a message, and therefore what most clients echo and most servers are tested with.
-/// Some refuse an empty string (empty text blocks of Bedrock, MiniMax), others a missing member.
+/// Some refuse an empty string (empty text blocks of Bedrock, MiniMax) or one of white space,
+/// others a missing member.
 void message_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");
     const std::string text = session::text_of(value.content);
-    if (text.empty() && !value.tool_calls.empty()) {
+    if (is_blank(text) && !value.tool_calls.empty()) {
         out_.append("null");
     } else {
         append_json_string(out_, text);
@@ -216,7 +200,7 @@ void message_writer::calls(const message& value, const session::turn_origin* ori
         out_.push_back(separator);
         separator = ',';
         out_.append(R"({"id":)");
-        append_json_string(out_, call.id);
+        append_json_string(out_, ids_.sent(call.id, origin != nullptr));
         out_.append(R"(,"type":"function","function":{"name":)");
         append_json_string(out_, call.name);
         out_.append(R"(,"arguments":)");
@@ -236,7 +220,7 @@ void message_writer::calls(const message& value, const session::turn_origin* ori
 void message_writer::tool_result(const message& value) {
     begin_message("tool");
     out_.append(R"(,"tool_call_id":)");
-    append_json_string(out_, value.tool_call_id);
+    append_json_string(out_, ids_.sent(value.tool_call_id));
     out_.append(R"(,"content":)");
     std::string text = session::text_of(value.content);
     if (value.error) {
@@ -255,8 +239,11 @@ void message_writer::tool_result(const message& value) {
 } // namespace
 
 bool needs_thinking_off(const model_request& request, const openai_settings& settings) {
-    return settings.variant == openai_variant::deepseek &&
-           lacks_reasoning(messages_of(request), settings, request.parameters.model);
+    if (settings.variant != openai_variant::deepseek) {
+        return false;
+    }
+    const ordered_messages ordered(messages_of(request), order_of(settings));
+    return lacks_reasoning(ordered.list(), settings, request.parameters.model);
 }
 
 void append_messages(

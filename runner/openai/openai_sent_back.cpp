@@ -21,18 +21,19 @@ own_origin(const message& value, const openai_settings& settings, std::string_vi
 }
 
 bool lacks_reasoning(
-    const std::vector<message>& messages, const openai_settings& settings, std::string_view model
+    const std::vector<const message*>& messages, const openai_settings& settings,
+    std::string_view model
 ) {
     bool tool_turn = false;
-    for (const message& each : messages) {
-        if (each.role == role::user) {
+    for (const message* const each : messages) {
+        if (each->role == role::user) {
             tool_turn = false;
         }
-        if (each.role != role::assistant) {
+        if (each->role != role::assistant) {
             continue;
         }
-        tool_turn = tool_turn || !each.tool_calls.empty();
-        const session::turn_origin* const origin = own_origin(each, settings, model);
+        tool_turn = tool_turn || !each->tool_calls.empty();
+        const session::turn_origin* const origin = own_origin(*each, settings, model);
         const bool has_reasoning =
             origin != nullptr && string_in(origin->data, "reasoning") == "reasoning_content";
         if (tool_turn && !has_reasoning) {

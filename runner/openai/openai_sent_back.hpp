@@ -19,7 +19,7 @@ namespace agui::runner {
 
 /// True if an answer after a user turn's first call has no `reasoning_content` to be sent back.
 [[nodiscard]] bool lacks_reasoning(
-    const std::vector<session::message>& messages, const openai_settings& settings,
+    const std::vector<const session::message*>& messages, const openai_settings& settings,
     std::string_view model
 );
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::gateway {
@@ -416,6 +417,25 @@ TEST(Config, ReadsWhereTheStateGoes) {
     EXPECT_NE(print_config(all).find("state = 'system'"), std::string::npos);
     EXPECT_NE(
         problem_of(agent + "state = \"on\"\n").find("state: must be one of"), std::string::npos
+    );
+}
+
+TEST(Config, ReadsWhatAModelServerDemands) {
+    using variant = runner::openai_variant;
+    const std::vector<std::pair<std::string, variant>> expected = {
+        {"openai", variant::openai},
+        {"deepseek", variant::deepseek},
+        {"gemini", variant::gemini},
+        {"mistral", variant::mistral},
+    };
+    for (const auto& [name, value] : expected) {
+        SCOPED_TRACE(name);
+        const config read = load(minimal, {"models.main.variant=" + name}).value();
+        EXPECT_EQ(read.models.at(0).variant, value);
+        EXPECT_NE(print_config(read).find("variant = '" + name + "'"), std::string::npos);
+    }
+    EXPECT_NE(
+        problem_of(minimal, {"models.main.variant=other"}).find("variant"), std::string::npos
     );
 }
 

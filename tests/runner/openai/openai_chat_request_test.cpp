@@ -1,4 +1,5 @@
 #include "runner/openai/openai_chat.hpp"
+#include "runner/provider/role_order.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -36,6 +37,8 @@ message tool_message(std::string call_id, std::string text) {
     result.tool_call_id = std::move(call_id);
     return result;
 }
+
+using lines_of_roles = std::vector<std::string>;
 
 /// Builds a request that owns what model_request refers to.
 class OpenaiChatRequest : public ::testing::Test {
@@ -126,13 +129,15 @@ TEST_F(OpenaiChatRequest, CarriesAWholeToolRound) {
 TEST_F(OpenaiChatRequest, GivesAMessageThatOnlyCallsNullContent) {
     message call = text_message(role::assistant, "");
     call.tool_calls.push_back({"c", "f", "{}", {}, {}});
+    message blank = call;
+    blank.content = std::string(" \n");
     messages = {call, text_message(role::assistant, "")};
+    const std::string called = R"({"role":"assistant","content":null,"tool_calls":[{"id":"c",)"
+                               R"("type":"function","function":{"name":"f","arguments":"{}"}}]})";
 
-    EXPECT_EQ(
-        messages_text(),
-        R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",)"
-        R"("function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","content":""}])"
-    );
+    EXPECT_EQ(messages_text(), "[" + called + R"(,{"role":"assistant","content":""}])");
+    messages = {blank};
+    EXPECT_EQ(messages_text(), "[" + called + "]");
 }
 
 TEST_F(OpenaiChatRequest, LeavesOutReasoningAndActivities) {
@@ -304,7 +309,63 @@ TEST_F(OpenaiChatRequest, TakesLegacyBinaryPartsByTheirMediaType) {
     );
 }
 
-TEST_F(OpenaiChatRequest, KeepsAUserMessageWhosePartsWereAllDropped) {
+TEST_F(OpenaiChatRequest, LeavesOutTextPartsOfWhiteSpace) {
+    const std::string image =
+        R"({"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}})";
+    for (const std::string blank : {"", " ", "\\n", "\\t \\r\\n", "\\u00a0", "\\u3000"}) {
+        SCOPED_TRACE(blank);
+        const std::string text = R"({"type":"text","text":")" + blank + "\"}";
+        messages = {
+            user_parts("[" + text + "," + image + "," + text + "]"),
+            user_parts("[" + text + R"(,{"type":"text","text":"one"}])")
+        };
+
+        EXPECT_EQ(
+            messages_text(),
+            R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},)"
+            R"({"role":"user","content":"one"}])"
+        );
+    }
+}
+
+/// A user message in which nothing is left.
+const std::string empty_user =
+    R"({"role":"user","content":")" + std::string(empty_message_text) + "\"}";
+
+TEST_F(OpenaiChatRequest, ABlankUserMessageIsAFixedText) {
+    messages = {
+        text_message(role::user, ""), text_message(role::user, " \n"),
+        user_parts(R"([{"type":"text","text":""},{"type":"text","text":" "}])"),
+        user_parts(R"([{"type":"text","text":" "},{"type":"hologram"}])")
+    };
+
+    EXPECT_EQ(
+        messages_text(),
+        "[" + empty_user + "," + empty_user + "," + empty_user + "," + empty_user + "]"
+    );
+    EXPECT_EQ(empty_message_text, "(This message has no text.)") << "requests must begin alike";
+}
+
+TEST_F(OpenaiChatRequest, LeavesOutBlankSystemText) {
+    request.instructions = " \n";
+    messages = {
+        text_message(role::system, ""), text_message(role::developer, "\t"),
+        text_message(role::system, "s")
+    };
+
+    EXPECT_EQ(messages_text(), R"([{"role":"system","content":"s"}])");
+}
+
+TEST_F(OpenaiChatRequest, SendsABlankResultAsItIs) {
+    messages = {tool_message("a", ""), tool_message("b", " \n")};
+
+    EXPECT_EQ(
+        messages_text(), R"([{"role":"tool","tool_call_id":"a","content":""},)"
+                         R"({"role":"tool","tool_call_id":"b","content":" \n"}])"
+    );
+}
+
+TEST_F(OpenaiChatRequest, SaysAUserMessageIsEmptyWhosePartsWereAllDropped) {
     messages = {
         user_parts(
             R"([{"type":"video","source":{"type":"data","value":"AA==","mimeType":"video/mp4"}}])"
@@ -312,10 +373,7 @@ TEST_F(OpenaiChatRequest, KeepsAUserMessageWhosePartsWereAllDropped) {
         user_parts("[]"), user_parts(R"([1,null,{"type":"hologram"}])")
     };
 
-    EXPECT_EQ(
-        messages_text(), R"([{"role":"user","content":""},{"role":"user","content":""},)"
-                         R"({"role":"user","content":""}])"
-    );
+    EXPECT_EQ(messages_text(), "[" + empty_user + "," + empty_user + "," + empty_user + "]");
 }
 
 TEST_F(OpenaiChatRequest, SendsOnlyTheTextOfAToolResult) {
@@ -547,6 +605,77 @@ TEST_F(OpenaiChatRequest, SendsReasoningBackAlsoWhereUserMessagesAreMerged) {
 
     EXPECT_EQ(messages_text(), as_they_are);
     EXPECT_NE(as_they_are.find(R"("reasoning_content":"Hm.")"), std::string::npos);
+}
+
+/// A turn in which a user message came instead of a tool's answer.
+std::vector<message> interrupted_round(const std::string& call_id) {
+    message call = text_message(role::assistant, "");
+    call.tool_calls.push_back({call_id, "f", "{}", {}, {}});
+    return {
+        text_message(role::assistant, "Hi"), text_message(role::user, "Do it"), call,
+        tool_message(call_id, "not answered"), text_message(role::user, "Wait")
+    };
+}
+
+lines_of_roles roles_of(const std::string& text) {
+    lines_of_roles roles;
+    const json::value messages = json::parse(text);
+    for (const json::value& each : messages.as_array()) {
+        roles.emplace_back(each.at("role").as_string());
+    }
+    return roles;
+}
+
+TEST_F(OpenaiChatRequest, HasRolesInTurnForMistralAndWhereAsked) {
+    request.instructions = "Be brief.";
+    messages = interrupted_round("c1");
+    EXPECT_EQ(
+        roles_of(messages_text()),
+        (lines_of_roles{"system", "assistant", "user", "assistant", "tool", "user"})
+    );
+    const lines_of_roles in_turn{"system",    "user", "assistant", "user",
+                                 "assistant", "tool", "assistant", "user"};
+
+    settings.variant = openai_variant::mistral;
+    EXPECT_EQ(roles_of(messages_text()), in_turn);
+
+    settings.variant = openai_variant::openai;
+    settings.merge_roles = true;
+    EXPECT_EQ(roles_of(messages_text()), in_turn);
+}
+
+TEST_F(OpenaiChatRequest, GivesMistralIdsOfNineLettersAndDigits) {
+    settings.variant = openai_variant::mistral;
+    messages = interrupted_round("call_PTLP8xhu3uwZk4l3nlnrrJha");
+
+    const json::value sent = json::parse(messages_text());
+
+    const json::string& id = sent.at(3).at("tool_calls").at(0).at("id").as_string();
+    EXPECT_EQ(id.size(), 9U);
+    EXPECT_EQ(id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz"), json::string::npos);
+    EXPECT_EQ(sent.at(4).at("tool_call_id").as_string(), id);
+    EXPECT_EQ(messages.at(2).tool_calls.at(0).id, "call_PTLP8xhu3uwZk4l3nlnrrJha") << "not stored";
+}
+
+TEST_F(OpenaiChatRequest, SendsAnotherModelsIdsInACommonForm) {
+    settings.name = "main";
+    const std::string id = "functions.f:0";
+    messages = interrupted_round(id);
+    const json::value others = json::parse(messages_text());
+    const json::string& mapped = others.at(2).at("tool_calls").at(0).at("id").as_string();
+    EXPECT_EQ(mapped.find_first_of(".:"), json::string::npos);
+    EXPECT_EQ(others.at(3).at("tool_call_id").as_string(), mapped);
+
+    auto origin = std::make_shared<session::turn_origin>();
+    origin->provider = "main";
+    origin->model = "m";
+    messages.at(2).origin = origin;
+    const json::value own = json::parse(messages_text());
+    EXPECT_EQ(own.at(2).at("tool_calls").at(0).at("id").as_string(), id);
+    EXPECT_EQ(own.at(3).at("tool_call_id").as_string(), id);
+
+    request.parameters.model = "another";
+    EXPECT_NE(write().find(mapped.c_str()), std::string::npos);
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "session/conversation/message.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// What stands in a request for a user message in which nothing is left to be sent: model servers
+/// refuse an empty text, and without the message the roles would not be in order.
+inline constexpr std::string_view empty_message_text = "(This message has no text.)";
+
+/// The order of roles that a model server, or its chat template, demands.
+struct role_order {
+    bool merges_rows = false;      ///< Messages of the user, or of the assistant, in a row are one.
+    bool begins_with_user = false; ///< The first message but system text is the user's.
+    bool answers_results = false;  ///< Only an assistant message follows the results of tools.
+};
+
+/// The messages of a request in an order of roles: without those that are not for models and
+/// without blank system text; where the order demands a message that nobody wrote, a fixed text.
+/// A history that grows gives a list that grows, except for a merged message at its end.
+///
+/// Refers to `given`, which must outlive it.
+class ordered_messages {
+public:
+    ordered_messages(const std::vector<session::message>& given, role_order order);
+    ordered_messages(const ordered_messages&) = delete;
+    ordered_messages& operator=(const ordered_messages&) = delete;
+
+    [[nodiscard]] const std::vector<const session::message*>& list() const noexcept {
+        return list_;
+    }
+
+private:
+    void merge(std::size_t place, const session::message& next);
+    void add_fixed(session::role who, std::string_view text);
+
+    std::vector<const session::message*> list_;
+    std::deque<session::message> made_; ///< Those that `given` does not hold.
+};
+
+} // namespace agui::runner
