@@ -88,7 +88,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         // Built anew for each model: a provider empties it.
         std::vector<session::message> history = make_history();
         const model_request request = make_request(index, first, history);
-        begin_turn(index);
+        begin_turn(index, request);
         check_failpoint("loop.ask_model");
         if (run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -171,7 +171,8 @@ model_request model_round::plain_request(std::size_t index, bool first) const {
     return request;
 }
 
-void model_round::begin_turn(std::size_t index) {
+void model_round::begin_turn(std::size_t index, const model_request& request) {
+    names_.emplace(request.tools);
     turn_.emplace(
         run_.hooks != nullptr ? run_.hooks->sink() : run_.sink, run_.services.ids,
         [this](std::string_view id, std::string_view name) { return name_call(id, name); },
@@ -315,7 +316,8 @@ model_turn::call model_round::name_call(std::string_view id, std::string_view na
     if (call.id.empty() || !is_sound_id(call.id) || taken) {
         call.id = run_.services.ids.next("call"); // Unique.
     }
-    call.name = name;
+    const tool_definition* const tool = names_->meant(name);
+    call.name = tool == nullptr ? name : std::string_view(tool->name);
     const bool of_plugins = run_.hooks != nullptr && run_.hooks->changed_tool(call.name);
     call.owner = of_plugins ? session::call_owner::server : run_.tools.owner_of(call.name);
     return call;

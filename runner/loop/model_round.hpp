@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/base/tool_names.hpp"
 #include "runner/hooks/request_draft.hpp"
 #include "runner/loop/model_turn.hpp"
 #include "runner/loop/reply_reader.hpp"
@@ -48,7 +49,7 @@ private:
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;
-    void begin_turn(std::size_t index);
+    void begin_turn(std::size_t index, const model_request& request);
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
@@ -63,6 +64,7 @@ private:
     [[nodiscard]] model_turn::call name_call(std::string_view id, std::string_view name);
 
     const run_parts run_;
+    std::optional<tool_names> names_; ///< Of the tools that turn_ is offered.
     std::optional<model_turn> turn_;
     std::unique_ptr<reply_reader> reply_; ///< In front of turn_; null: text is shown as it comes.
     std::vector<token_usage> usage_;

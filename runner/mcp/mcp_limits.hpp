@@ -35,9 +35,6 @@ inline constexpr std::size_t mcp_schema_bytes_max = 64U << 10U;     ///< As for 
 inline constexpr std::size_t mcp_definitions_bytes_max = 4U << 20U; ///< All tools of a server.
 inline constexpr std::size_t mcp_cursor_bytes_max = 64U << 10U;
 
-/// The longest name of a tool that model servers accept.
-inline constexpr std::size_t mcp_offered_name_max = 64;
-
 /// How much of a line of a child's standard error goes to the log.
 inline constexpr std::size_t mcp_stderr_line_max = 1024;
 

@@ -211,12 +211,10 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
 
 void mcp_link::register_tools(mcp_client::tool_list list) {
     const std::string& server = settings_.client.server;
-    std::vector<std::string> names = mcp_offered_names(server, list.tools);
     std::vector<server_tool> tools;
-    for (std::size_t i = 0; i < list.tools.size(); ++i) {
-        mcp_tool& tool = list.tools[i];
+    for (mcp_tool& tool : list.tools) {
         server_tool& added = tools.emplace_back();
-        added.definition.name = std::move(names[i]);
+        added.definition.name = mcp_offered_name(server, tool.name);
         added.definition.description = std::move(tool.description);
         added.definition.parameters = std::move(tool.schema);
         added.function = function_of(std::move(tool.name));

@@ -7,8 +7,6 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <set>
 #include <utility>
 
 namespace agui::runner {
@@ -68,25 +66,6 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     return read;
 }
 
-/// FNV-1a, which is the same in every version: a name that a conversation holds must not change.
-std::string hash_of(std::string_view text) {
-    std::uint32_t hash = 2'166'136'261U;
-    for (const char c : text) {
-        hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619U;
-    }
-    std::string digits;
-    for (unsigned shift = 32; shift > 0; shift -= 4) {
-        digits.push_back("0123456789abcdef"[(hash >> (shift - 4)) & 0xFU]);
-    }
-    return digits;
-}
-
-std::string with_hash(std::string name, std::string_view hashed) {
-    const std::string hash = "_" + hash_of(hashed);
-    name.resize(std::min(name.size(), mcp_offered_name_max - hash.size()));
-    return name + hash;
-}
-
 } // namespace
 
 std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
@@ -118,35 +97,8 @@ std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
     return page;
 }
 
-std::vector<std::string>
-mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools) {
-    const std::string start = std::string(prefix).append(server).append(separator);
-    std::vector<std::string> names;
-    std::set<std::string> taken;
-    std::vector<std::size_t> changed;
-    for (std::size_t i = 0; i < tools.size(); ++i) {
-        std::string name = start + tools[i].name;
-        if (std::ranges::all_of(name, is_name_character) && name.size() <= mcp_offered_name_max) {
-            taken.insert(name);
-        } else {
-            changed.push_back(i);
-        }
-        names.push_back(std::move(name));
-    }
-    // A name that can stay as it is has precedence.
-    for (const std::size_t i : changed) {
-        std::string& name = names[i];
-        std::ranges::replace_if(name, [](char c) { return !is_name_character(c); }, '_');
-        std::string hashed = tools[i].name;
-        if (name.size() > mcp_offered_name_max) {
-            name = with_hash(name, hashed);
-        }
-        while (!taken.insert(name).second) {
-            name = with_hash(name, hashed);
-            hashed += ' '; // To get another hash, because that name is taken as well.
-        }
-    }
-    return names;
+std::string mcp_offered_name(std::string_view server, std::string_view tool) {
+    return std::string(prefix).append(server).append(separator).append(tool);
 }
 
 bool is_mcp_server_name(std::string_view name) noexcept {

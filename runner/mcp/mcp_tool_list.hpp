@@ -28,12 +28,9 @@ struct mcp_tool_page {
 /// nullopt: this is no answer to tools/list.
 [[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
 
-/// The names under which a server's tools are offered to models, in their order:
-/// `mcp__SERVER__TOOL` with only A-Z a-z 0-9 _ -, at most mcp_offered_name_max characters, all
-/// different (`tools` has no name twice). A name does not depend on the order of the tools, unless
-/// several that must be changed collide.
-[[nodiscard]] std::vector<std::string>
-mcp_offered_names(std::string_view server, const std::vector<mcp_tool>& tools);
+/// The name under which a server's tool is registered, and which clients see: `mcp__SERVER__TOOL`,
+/// the tool's name as it is. Its form for model servers is that of tool_names.
+[[nodiscard]] std::string mcp_offered_name(std::string_view server, std::string_view tool);
 
 /// True for 1 to 32 of A-Z a-z 0-9 _ -, without `__` and without an underscore at its ends: then
 /// the tools of two servers never have the same name.

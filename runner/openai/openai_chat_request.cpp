@@ -1,6 +1,7 @@
 #include "runner/openai/openai_chat.hpp"
 
 #include "runner/base/json_text.hpp"
+#include "runner/base/tool_names.hpp"
 #include "runner/openai/openai_messages.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -53,6 +54,7 @@ private:
 
     const model_request& request_;
     const openai_settings& settings_;
+    const tool_names names_{request_.tools};
     std::string out_;
     bool first_member_ = true;
     const bool thinking_off_ = needs_thinking_off(request_, settings_);
@@ -82,7 +84,7 @@ std::string request_writer::write() {
     out_.push_back('{');
     string_member("model", request_.parameters.model);
     if (member("messages")) {
-        append_messages(out_, request_, settings_);
+        append_messages(out_, request_, settings_, names_);
     }
     if (request_.tools != nullptr && !request_.tools->empty()) {
         tools();
@@ -144,7 +146,7 @@ void request_writer::tools() {
             out_.push_back(separator);
             separator = ',';
             out_.append(R"({"type":"function","function":{"name":)");
-            append_json_string(out_, tool.name);
+            append_json_string(out_, names_.sent(tool.name));
             if (!tool.description.empty()) {
                 out_.append(R"(,"description":)");
                 append_json_string(out_, tool.description);
@@ -173,7 +175,7 @@ void request_writer::tools() {
             break;
         case tool_choice::mode::named:
             out_.append(R"({"type":"function","function":{"name":)");
-            append_json_string(out_, request_.parameters.tool_choice->name);
+            append_json_string(out_, names_.sent(request_.parameters.tool_choice->name));
             out_.append("}}");
             break;
         }

@@ -46,8 +46,11 @@ call_id_form id_form_of(const openai_settings& settings) noexcept {
 
 class message_writer {
 public:
-    message_writer(std::string& out, const model_request& request, const openai_settings& settings)
-        : out_(out), request_(request), settings_(settings) {}
+    message_writer(
+        std::string& out, const model_request& request, const openai_settings& settings,
+        const tool_names& names
+    )
+        : out_(out), request_(request), settings_(settings), names_(names) {}
 
     void write();
 
@@ -63,6 +66,7 @@ private:
     std::string& out_;
     const model_request& request_;
     const openai_settings& settings_;
+    const tool_names& names_;
     call_ids ids_{id_form_of(settings_)};
     bool first_message_ = true;
     std::string reasoning_;  ///< Reasoning of the next answer.
@@ -202,7 +206,7 @@ void message_writer::calls(const message& value, const session::turn_origin* ori
         out_.append(R"({"id":)");
         append_json_string(out_, ids_.sent(call.id, origin != nullptr));
         out_.append(R"(,"type":"function","function":{"name":)");
-        append_json_string(out_, call.name);
+        append_json_string(out_, names_.sent(call.name));
         out_.append(R"(,"arguments":)");
         append_json_string(out_, call.arguments);
         out_.push_back('}');
@@ -247,9 +251,10 @@ bool needs_thinking_off(const model_request& request, const openai_settings& set
 }
 
 void append_messages(
-    std::string& out, const model_request& request, const openai_settings& settings
+    std::string& out, const model_request& request, const openai_settings& settings,
+    const tool_names& names
 ) {
-    message_writer(out, request, settings).write();
+    message_writer(out, request, settings, names).write();
 }
 
 } // namespace agui::runner

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/base/tool_names.hpp"
 #include "runner/openai/openai_chat.hpp"
 
 #include <string>
@@ -10,9 +11,10 @@ namespace agui::runner {
 [[nodiscard]] bool
 needs_thinking_off(const model_request& request, const openai_settings& settings);
 
-/// Appends the value of the member `messages`.
+/// Appends the value of the member `messages`. `names` is made of the request's tools.
 void append_messages(
-    std::string& out, const model_request& request, const openai_settings& settings
+    std::string& out, const model_request& request, const openai_settings& settings,
+    const tool_names& names
 );
 
 } // namespace agui::runner

@@ -38,7 +38,7 @@ struct input_limits {
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
     std::size_t max_id_bytes = id_bytes_max;
-    /// Names must also match [A-Za-z0-9_.-]+, as model servers demand, and not begin with `mcp__`.
+    /// Names must also match [A-Za-z0-9_.-]+ and not begin with `mcp__`, as the server's own do.
     std::size_t max_tool_name_bytes = 128;
     /// The members of forwardedProps that are kept as forwarded_settings::prompt_values.
     std::vector<std::string> prompt_props = {};

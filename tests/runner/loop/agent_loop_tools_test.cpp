@@ -1,3 +1,4 @@
+#include "runner/base/tool_names.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -114,6 +115,25 @@ TEST_F(AgentLoop, TellsTheModelThatAToolIsNotRegistered) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
     EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed There is no tool of this name."));
+}
+
+TEST_F(AgentLoop, AToolIsMeantAlsoWhereTheModelWritesMoreThanItsName) {
+    request.external_tools.push_back({"calendar.create", "Adds an entry", {}});
+    const std::string sent = tool_names(nullptr).sent("calendar.create");
+    model.turns = {
+        calls({{"c1", " weather\n", "{}"}, {"c2", "functions.weather", "{}"}}),
+        calls({{"c3", sent, "{}"}, {"c4", "functions.change_background", "{}"}})
+    };
+
+    play();
+
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 sunny {}"));
+    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 sunny {}"));
+    EXPECT_THAT(sink.steps, ::testing::Contains("call c1 weather server"));
+    EXPECT_THAT(sink.steps, ::testing::Contains("call c3 calendar.create external"));
+    EXPECT_THAT(sink.steps, ::testing::Contains("call c4 change_background external"));
+    EXPECT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(1).name, "weather");
 }
 
 TEST_F(AgentLoop, ArgumentsOfAServerCallThatAreNoObjectAreAnErrorResult) {

@@ -1,3 +1,4 @@
+#include "runner/base/tool_names.hpp"
 #include "runner/openai/openai_chat.hpp"
 #include "runner/provider/role_order.hpp"
 
@@ -410,6 +411,25 @@ TEST_F(OpenaiChatRequest, OffersToolsWithASchemaEach) {
         R"("tool_choice":{"type":"function","function":{"name":"b"}},"parallel_tool_calls":false,)"
         R"("stream":true,"stream_options":{"include_usage":true}})"
     );
+}
+
+TEST_F(OpenaiChatRequest, HasNamesThatModelServersTakeWhereverItNamesATool) {
+    tools.push_back({"calendar.create", "", nullptr});
+    request.parameters.tool_choice = tool_choice_from_string("calendar.create");
+    message call = text_message(role::assistant, "");
+    call.tool_calls.push_back({"c1", "calendar.create", "{}", {}, {}});
+    call.tool_calls.push_back({"c2", "calendar.remove", "{}", {}, {}});
+    messages = {call};
+    const std::string create = tool_names(nullptr).sent("calendar.create");
+    const std::string remove = tool_names(nullptr).sent("calendar.remove");
+
+    const json::value body = json::parse(write());
+
+    EXPECT_EQ(body.at("tools").at(0).at("function").at("name").as_string(), create);
+    EXPECT_EQ(body.at("tool_choice").at("function").at("name").as_string(), create);
+    const json::value& calls = body.at("messages").at(0).at("tool_calls");
+    EXPECT_EQ(calls.at(0).at("function").at("name").as_string(), create);
+    EXPECT_EQ(calls.at(1).at("function").at("name").as_string(), remove) << "no longer offered";
 }
 
 TEST_F(OpenaiChatRequest, NamesTheOtherToolChoices) {
