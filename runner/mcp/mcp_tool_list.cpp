@@ -49,19 +49,24 @@ std::optional<mcp_tool> read_tool(json::value& value) {
         return std::nullopt;
     }
     const std::string_view name = string_in(*tool, "name");
-    json::value* const schema = tool->if_contains("inputSchema");
-    if (name.empty() || name.size() > mcp_tool_name_bytes_max || schema == nullptr ||
-        !schema->is_object() || string_in(schema->get_object(), "type") != "object") {
+    if (name.empty() || name.size() > mcp_tool_name_bytes_max) {
         return std::nullopt;
     }
-    const std::size_t schema_bytes = json::serialize(*schema).size();
+    // Servers leave the schema of a tool without arguments out, or write null: model servers are
+    // sent tool_schema() of it.
+    json::value* const given = tool->if_contains("inputSchema");
+    json::object schema;
+    if (given != nullptr && given->is_object()) {
+        schema = std::move(given->get_object());
+    }
+    const std::size_t schema_bytes = json::serialize(schema).size();
     if (schema_bytes > mcp_schema_bytes_max) {
         return std::nullopt;
     }
     mcp_tool read;
     read.name = name;
     read.description = description_of(*tool);
-    read.schema = std::move(schema->get_object());
+    read.schema = std::move(schema);
     read.bytes = read.name.size() + read.description.size() + schema_bytes;
     return read;
 }

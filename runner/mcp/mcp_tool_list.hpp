@@ -14,14 +14,14 @@ namespace agui::runner {
 struct mcp_tool {
     std::string name;
     std::string description;
-    boost::json::object schema; ///< The schema of its arguments.
+    boost::json::object schema; ///< Of its arguments; empty: the server gave no object.
     std::size_t bytes = 0;      ///< The size of all three, the schema as text.
 };
 
 /// One page of an answer to tools/list.
 struct mcp_tool_page {
     std::vector<mcp_tool> tools;
-    std::size_t left_out = 0; ///< How many tools do not fit MCP's schema, or break a limit.
+    std::size_t left_out = 0; ///< How many entries are no tools with a name, or break a limit.
     std::string next_cursor;  ///< Empty: this is the last page.
 };
 

@@ -47,9 +47,10 @@ struct openai_settings {
 /// also the data it wants sent back: `reasoning_details`, `extra_content` and, from a user turn's
 /// first call on, their reasoning under the name it had), `stream` and
 /// `stream_options.include_usage`. Deterministic: the same request gives the same bytes. Tools have
-/// the names of tool_names, calls the ids of call_ids. Text parts of white space, and parts that the
-/// dialect or the settings do not allow, are left out: a user message of nothing else is
-/// empty_message_text, a tool result the empty string (specification S7), which tools may answer.
+/// the names of tool_names and the schemas of tool_schema(), calls the ids of call_ids. Text parts
+/// of white space, and parts that the dialect or the settings do not allow, are left out: a user
+/// message of nothing else is empty_message_text, a tool result the empty string (specification
+/// S7), which tools may answer.
 [[nodiscard]] std::string
 write_openai_request(const model_request& request, const openai_settings& settings);
 

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_text.hpp"
 #include "runner/base/tool_names.hpp"
+#include "runner/base/tool_schema.hpp"
 #include "runner/openai/openai_messages.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -153,10 +154,7 @@ void request_writer::tools() {
             }
             out_.append(R"(,"parameters":)");
             // Optional in the dialect, but not in every chat template of compatible servers.
-            out_.append(
-                tool.parameters.is_null() ? R"({"type":"object","properties":{}})"
-                                          : json::serialize(tool.parameters)
-            );
+            out_.append(json::serialize(tool_schema(tool.parameters)));
             out_.append("}}");
         }
         out_.push_back(']');

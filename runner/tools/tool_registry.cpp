@@ -1,5 +1,7 @@
 #include "runner/tools/tool_registry.hpp"
 
+#include "runner/base/tool_schema.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -13,10 +15,12 @@ registered_tool
 compiled(const tool_definition& definition, tool_function function, tool_options options) {
     registered_tool tool{.function = std::move(function), .options = options};
     auto schema = compile_argument_schema(definition.parameters);
-    if (schema) {
-        tool.schema = *std::move(schema);
-    } else {
+    if (!schema) {
         tool.schema_problem = schema.error().detail;
+    } else if (!describes_objects(definition.parameters)) {
+        tool.schema_problem = "a schema of values that are no objects";
+    } else {
+        tool.schema = *std::move(schema);
     }
     return tool;
 }

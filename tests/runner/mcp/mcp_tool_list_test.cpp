@@ -70,18 +70,30 @@ TEST(McpToolList, RefusesWhatIsNoList) {
     }
 }
 
-TEST(McpToolList, LeavesOutToolsThatBreakTheSchema) {
+TEST(McpToolList, LeavesOutWhatIsNoToolWithAName) {
     for (const std::string tool :
          {"1", "{}", R"({"name":"","inputSchema":{"type":"object"}})",
-          R"({"name":1,"inputSchema":{"type":"object"}})", R"({"name":"a"})",
-          R"({"name":"a","inputSchema":null})", R"({"name":"a","inputSchema":{}})",
-          R"({"name":"a","inputSchema":{"type":"array"}})"}) {
+          R"({"name":1,"inputSchema":{"type":"object"}})"}) {
         SCOPED_TRACE(tool);
         const auto page =
             read(R"({"tools":[)" + tool + R"(,{"name":"z","inputSchema":{"type":"object"}}]})");
         ASSERT_TRUE(page);
         EXPECT_EQ(page->tools.size(), 1U);
         EXPECT_EQ(page->left_out, 1U);
+    }
+}
+
+TEST(McpToolList, KeepsAToolWhateverItsSchemaIs) {
+    for (const std::string schema :
+         {"", R"(,"inputSchema":null)", R"(,"inputSchema":{})", R"(,"inputSchema":true)",
+          R"(,"inputSchema":[])", R"(,"inputSchema":{"type":"array"})",
+          R"(,"inputSchema":{"type":["object","null"]})",
+          R"(,"inputSchema":{"anyOf":[{"type":"object"}]})"}) {
+        SCOPED_TRACE(schema);
+        const auto page = read(R"({"tools":[{"name":"a")" + schema + "}]}");
+        ASSERT_TRUE(page);
+        EXPECT_EQ(page->tools.size(), 1U);
+        EXPECT_EQ(page->left_out, 0U);
     }
 }
 

@@ -406,7 +406,7 @@ TEST_F(OpenaiChatRequest, OffersToolsWithASchemaEach) {
         write(),
         R"({"model":"m","messages":[],"tools":[)"
         R"({"type":"function","function":{"name":"a","description":"Does a.",)"
-        R"("parameters":{"type":"object","required":["x"]}}},)"
+        R"("parameters":{"type":"object","required":["x"],"properties":{}}}},)"
         R"({"type":"function","function":{"name":"b","parameters":{"type":"object","properties":{}}}}],)"
         R"("tool_choice":{"type":"function","function":{"name":"b"}},"parallel_tool_calls":false,)"
         R"("stream":true,"stream_options":{"include_usage":true}})"

@@ -124,6 +124,18 @@ TEST_F(ToolRegistry, TheSchemaIsCompiledOnceAndAProblemIsLogged) {
     EXPECT_EQ(registry.snapshot()->find_tool("right")->schema, tools->find_tool("right")->schema);
 }
 
+TEST_F(ToolRegistry, ASchemaThatNoArgumentsFitIsNotChecked) {
+    memory_logger log;
+    registry.log_to(log);
+    registry.add({"list", "", boost::json::object{{"type", "array"}}}, function());
+
+    EXPECT_EQ(
+        log.lines(), list{"warning the arguments of a tool are not checked tool=list "
+                          "detail=\"a schema of values that are no objects\""}
+    );
+    EXPECT_EQ(registry.snapshot()->find_tool("list")->schema, nullptr);
+}
+
 TEST_F(ToolRegistry, ASnapshotStaysAsItIs) {
     const auto before = registry.snapshot();
     registry.add(named("later"), function());
