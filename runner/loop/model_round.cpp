@@ -152,15 +152,40 @@ model_request model_round::make_request(
     if (run_.hooks != nullptr) {
         run_.hooks->edit(request);
     }
+    resolve_tool_choice(request);
     request.messages = &history;
     return request;
+}
+
+// Model servers refuse a request that chooses among no tools, or a tool that it does not offer.
+void model_round::resolve_tool_choice(model_request& request) const {
+    std::optional<tool_choice>& choice = request.parameters.tool_choice;
+    if (!choice) {
+        return;
+    }
+    if (choice->kind != tool_choice::mode::named) {
+        if (request.tools->empty()) {
+            choice.reset();
+        }
+        return;
+    }
+    const tool_names names(request.tools);
+    if (const tool_definition* const tool = names.meant(choice->name)) {
+        choice->name = tool->name;
+        return;
+    }
+    choice.reset();
+    run_.services.log.log(
+        log_level::warning, "tool_choice names a tool that is not offered: left out",
+        {{"run", run_.request.run_id}}
+    );
 }
 
 model_request model_round::plain_request(std::size_t index, bool first) const {
     model_request request;
     request.parameters = parameters(index);
     // A forced choice would be obeyed again after each result, endlessly.
-    if (!first || !run_.request.new_user_turn || run_.tools.offered().empty()) {
+    if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();
     }
     request.instructions = run_.request.agent.instructions;

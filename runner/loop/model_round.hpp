@@ -59,6 +59,7 @@ private:
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
     void show_reply();
+    void resolve_tool_choice(model_request& request) const;
     void count_tokens(const model_answer& answer);
     void log_upstream(std::string_view said);
     [[nodiscard]] model_turn::call name_call(std::string_view id, std::string_view name);

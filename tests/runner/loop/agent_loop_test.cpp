@@ -1,3 +1,4 @@
+#include "runner/base/tool_names.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -257,6 +258,47 @@ TEST_F(AgentLoop, AForcedToolChoiceDoesNotHoldForAToolAnswer) {
     play();
 
     EXPECT_FALSE(model.choices.at(0).has_value());
+}
+
+TEST_F(AgentLoop, AToolChoiceOfAMissingToolIsLeftOutWithAWarning) {
+    request.agent.parameters.tool_choice = tool_choice{tool_choice::mode::named, "brush"};
+    model.turns = {says("Done")};
+
+    play();
+
+    EXPECT_FALSE(model.choices.at(0).has_value());
+    EXPECT_THAT(
+        log.lines(), ::testing::ElementsAre(
+                         "warning tool_choice names a tool that is not offered: left out run=r1"
+                     )
+    );
+}
+
+TEST_F(AgentLoop, AToolChoiceMayNameAToolAsModelServersDo) {
+    request.external_tools.push_back({"calendar.create", "Adds an entry", {}});
+    request.agent.parameters.tool_choice =
+        tool_choice{tool_choice::mode::named, tool_names(nullptr).sent("calendar.create")};
+    model.turns = {says("Done")};
+
+    play();
+
+    ASSERT_TRUE(model.choices.at(0).has_value());
+    EXPECT_EQ(model.choices.at(0)->name, "calendar.create");
+    EXPECT_TRUE(log.lines().empty());
+}
+
+TEST_F(AgentLoop, WithoutToolsThereIsNoChoice) {
+    tools = tool_registry();
+    request.external_tools.clear();
+    for (const std::string choice : {"required", "auto", "none", "brush"}) {
+        SCOPED_TRACE(choice);
+        request.agent.parameters.tool_choice = tool_choice_from_string(choice);
+        model.turns = {says("Done")};
+
+        play();
+
+        EXPECT_FALSE(model.choices.back().has_value());
+    }
 }
 
 TEST_F(AgentLoop, ContextOfTheApplicationIsNeverSystemText) {
