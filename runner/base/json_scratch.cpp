@@ -1,15 +1,15 @@
 #include "runner/base/json_scratch.hpp"
 
+#include "runner/base/json_escapes.hpp"
+
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/storage_ptr.hpp>
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <system_error>
 
 namespace agui::runner {
 
@@ -60,25 +60,6 @@ scratch& here() {
     return mine;
 }
 
-/// The number of a `\uXXXX` escape at `at`; nullopt if there is none.
-std::optional<unsigned> escape_at(std::string_view text, std::size_t at) noexcept {
-    constexpr std::size_t length = 6;
-    if (text.size() < length || at > text.size() - length || text[at] != '\\' ||
-        text[at + 1] != 'u') {
-        return std::nullopt;
-    }
-    unsigned number = 0;
-    const auto [end, ec] =
-        std::from_chars(text.data() + at + 2, text.data() + at + length, number, 16);
-    if (ec != std::errc() || end != text.data() + at + length) {
-        return std::nullopt;
-    }
-    return number;
-}
-
-bool is_high(unsigned unit) noexcept { return unit >= 0xD800 && unit < 0xDC00; }
-bool is_low(unsigned unit) noexcept { return unit >= 0xDC00 && unit < 0xE000; }
-
 /// The text with the escape of each unpaired surrogate, which no parser accepts, replaced by the
 /// three bytes of its number.
 std::string with_halves_as_bytes(std::string_view text) {
@@ -87,10 +68,10 @@ std::string with_halves_as_bytes(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const std::optional<unsigned> unit = escape_at(text, at);
         const std::optional<unsigned> next = unit ? escape_at(text, at + 6) : std::nullopt;
-        if (unit && is_high(*unit) && next && is_low(*next)) {
+        if (unit && is_high_surrogate(*unit) && next && is_low_surrogate(*next)) {
             out.append(text.substr(at, 12));
             at += 12;
-        } else if (unit && (is_high(*unit) || is_low(*unit))) {
+        } else if (unit && (is_high_surrogate(*unit) || is_low_surrogate(*unit))) {
             out.push_back(static_cast<char>(0xE0U | *unit >> 12U));
             out.push_back(static_cast<char>(0x80U | (*unit >> 6U & 0x3FU)));
             out.push_back(static_cast<char>(0x80U | (*unit & 0x3FU)));

@@ -47,6 +47,8 @@ void add_usage(std::vector<token_usage>& all, const token_usage& more) {
     all.push_back(more);
 }
 
+void model_sink::on_call_end(std::size_t call) { (void)call; }
+
 void model_sink::on_turn_data(std::string_view key, const boost::json::value& value) {
     (void)key;
     (void)value;

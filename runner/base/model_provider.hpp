@@ -57,17 +57,18 @@ struct model_request {
 
 /// Receives an answer while it streams. Called on the executor that runs ask(); must not block.
 /// Views are valid during the call only. No delta is empty. Text, reasoning and calls may
-/// alternate.
+/// alternate, and several calls may be open at a time.
 class model_sink {
 public:
     virtual ~model_sink() = default;
     virtual void on_text(std::string_view delta) = 0;
     virtual void on_reasoning(std::string_view delta) = 0;
-    /// A new call. Usually the previous one is complete: a client may take a call for complete when
-    /// the next one begins. `call` counts from 0 in this answer; `id` is empty if the server sent
-    /// none.
+    /// A new call. `call` counts from 0 in this answer; `id` is empty if the server sent none.
     virtual void on_call(std::size_t call, std::string_view id, std::string_view name) = 0;
     virtual void on_call_arguments(std::size_t call, std::string_view delta) = 0;
+    /// The call's arguments are complete: none may follow. Clients may act on the call from here
+    /// on. A call for which this is not said is complete with the answer.
+    virtual void on_call_end(std::size_t call);
 
     /// What comes between these two is from one read of the network; the sink may publish it
     /// together, at the end.

@@ -35,6 +35,11 @@ struct call_arguments {
     std::string_view delta;
 };
 
+/// The call's arguments are complete, while the model's answer goes on.
+struct call_ended {
+    std::string_view call_id;
+};
+
 /// The model's answer is complete: nothing of this turn is open.
 struct turn_ended {};
 
@@ -64,7 +69,7 @@ struct messages_snapshot {
 };
 
 using runner_event = std::variant<
-    text_delta, reasoning_delta, call_started, call_arguments, turn_ended, call_executing,
-    call_result, messages_snapshot, reply_segment>;
+    text_delta, reasoning_delta, call_started, call_arguments, call_ended, turn_ended,
+    call_executing, call_result, messages_snapshot, reply_segment>;
 
 } // namespace agui::runner

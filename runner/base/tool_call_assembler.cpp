@@ -2,6 +2,9 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace agui::runner {
 
 namespace {
@@ -11,34 +14,7 @@ namespace {
 constexpr std::size_t calls_max = 128;
 constexpr std::size_t argument_bytes_max = 8U << 20U;
 
-// Sent by some servers as the arguments of a call before the real ones.
-constexpr std::string_view placeholder = "{}";
-
 } // namespace
-
-void tool_call_assembler::bracket_counter::feed(std::string_view text) noexcept {
-    for (const char c : text) {
-        if (in_string_) {
-            if (escaped_) {
-                escaped_ = false;
-            } else if (c == '\\') {
-                escaped_ = true;
-            } else if (c == '"') {
-                in_string_ = false;
-            }
-            continue;
-        }
-        if (c == '{' || c == '[') {
-            begun_ = true;
-            ++depth_;
-        } else if (c == '}' || c == ']') {
-            --depth_;
-        } else if (c == '"') {
-            begun_ = true;
-            in_string_ = true;
-        }
-    }
-}
 
 tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragment) {
     if (fragment.arguments.size() > argument_bytes_max - argument_bytes_) {
@@ -59,26 +35,71 @@ tool_call_assembler::status tool_call_assembler::add(const call_fragment& fragme
     if (which->id.empty()) {
         which->id.assign(fragment.id);
     }
+    const auto at = static_cast<std::size_t>(which - calls_.data());
     if (which->name.empty() && !fragment.name.empty()) {
         which->name.assign(fragment.name);
-        which->place = named_.size();
-        named_.push_back(static_cast<std::size_t>(which - calls_.data()));
+        give_place(at);
     }
     if (!keep_extra(*which, fragment)) {
         return status::too_many_bytes;
     }
+    std::string_view arguments = fragment.arguments;
     if (fragment.torn || !which->half.empty()) {
-        std::string joined;
-        which->half.join(fragment.arguments, joined);
-        hold(*which, joined);
-    } else {
-        hold(*which, fragment.arguments);
+        joined_.clear();
+        which->half.join(arguments, joined_);
+        arguments = joined_;
     }
-    if (which->emptied && !which->held.empty()) {
-        return status::too_late;
+    const status taken = take_arguments(at, fragment, which->escapes.mend(arguments, mended_));
+    if (taken == status::ok) {
+        pass_in_order();
     }
-    pass_in_order();
-    return status::ok;
+    return taken;
+}
+
+/// An object that comes after the arguments is a call of its own, which the server did not tell
+/// apart: both were never one text.
+tool_call_assembler::status tool_call_assembler::take_arguments(
+    std::size_t which, const call_fragment& fragment, std::string_view arguments
+) {
+    std::string rest = calls_[which].arguments.feed(arguments);
+    place_follower(which);
+    while (!rest.empty()) {
+        if (calls_[which].settled) {
+            return status::too_late;
+        }
+        if (calls_.size() == calls_max) {
+            return status::too_many_calls;
+        }
+        call next;
+        next.index = calls_[which].index;
+        next.name = calls_[which].name;
+        next.id = fragment.id == calls_[which].id ? std::string_view() : fragment.id;
+        next.follows = which;
+        // The text that is cut in two at the end of the fragment is no longer the former call's.
+        next.half = std::exchange(calls_[which].half, {});
+        next.escapes = std::exchange(calls_[which].escapes, {});
+        rest = next.arguments.feed(rest);
+        which = calls_.size();
+        calls_.push_back(std::move(next));
+        place_follower(which);
+    }
+    const call& last = calls_[which];
+    return last.ended && !last.arguments.ready().empty() ? status::too_late : status::ok;
+}
+
+void tool_call_assembler::give_place(std::size_t which) {
+    calls_[which].place = named_.size();
+    named_.push_back(which);
+}
+
+/// Some servers repeat the arguments of a call, or end with a placeholder: that is no other call.
+void tool_call_assembler::place_follower(std::size_t which) {
+    const call& follower = calls_[which];
+    if (follower.follows && !follower.place && !follower.name.empty() &&
+        follower.arguments.whole() &&
+        follower.arguments.hash() != calls_[*follower.follows].arguments.hash()) {
+        give_place(which);
+    }
 }
 
 bool tool_call_assembler::keep_extra(call& which, const call_fragment& fragment) {
@@ -94,35 +115,11 @@ bool tool_call_assembler::keep_extra(call& which, const call_fragment& fragment)
     return true;
 }
 
-bool tool_call_assembler::is_placeholder(std::string_view arguments) noexcept {
-    return arguments == placeholder;
-}
-
-void tool_call_assembler::hold(call& which, std::string_view arguments) {
-    const bool is_blank = arguments.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    if (is_blank && (which.blank || which.brackets.closed())) {
-        return; // White space around the arguments is not part of them.
-    }
-    if (is_placeholder(which.held) && arguments.starts_with('{')) {
-        which.held.clear();
-        which.brackets = {};
-    }
-    which.blank = which.blank && is_blank;
-    which.brackets.feed(arguments);
-    which.held.append(arguments);
-}
-
-// True if the arguments are a whole object, and the sink has all of it.
-bool tool_call_assembler::complete(const call& which) noexcept {
-    return which.held.empty() && which.brackets.closed();
-}
-
-// True if a later call has arguments. A `{}` before them was then no placeholder: servers that send
-// one complete a call before the next.
+// True if a later call has arguments. A placeholder before them was then the arguments: servers
+// that send one as a placeholder complete a call before the next.
 bool tool_call_assembler::followed_by_arguments(std::size_t place) const {
     for (std::size_t later = place + 1; later < named_.size(); ++later) {
-        const call& each = calls_[named_[later]];
-        if (!each.held.empty() && !is_placeholder(each.held)) {
+        if (!calls_[named_[later]].arguments.ready().empty()) {
             return true;
         }
     }
@@ -134,83 +131,74 @@ void tool_call_assembler::pass(call& which) {
         which.announced = true;
         sink_.on_call(*which.place, which.id, which.name);
     }
-    if (!which.held.empty()) {
-        sink_.on_call_arguments(*which.place, which.held);
-        which.held.clear();
+    if (!which.arguments.ready().empty()) {
+        sink_.on_call_arguments(*which.place, which.arguments.ready());
+        which.arguments.taken();
     }
 }
 
 void tool_call_assembler::pass_in_order() {
-    // Late arguments of calls before the current one.
-    for (std::size_t place = 0; place < current_; ++place) {
-        pass(calls_[named_[place]]);
-    }
     while (current_ < named_.size()) {
         call& which = calls_[named_[current_]];
-        if (!which.announced && !which.held.empty() && is_placeholder(which.held)) {
-            which.announced = true;
-            sink_.on_call(*which.place, which.id, which.name);
+        if (which.arguments.placeholder() && followed_by_arguments(current_)) {
+            which.arguments.settle();
+            which.settled = true;
         }
-        if (is_placeholder(which.held) && followed_by_arguments(current_)) {
-            which.emptied = true;
-            pass(which);
-        } else if (!is_placeholder(which.held)) {
-            pass(which);
-        }
-        if (current_ + 1 == named_.size() || !complete(which)) {
+        pass(which);
+        if (current_ + 1 == named_.size() || !which.arguments.whole()) {
             return;
         }
+        which.ended = true;
+        sink_.on_call_end(*which.place);
         ++current_;
     }
 }
 
-void tool_call_assembler::settle() {
-    for (; current_ < named_.size(); ++current_) {
-        call& which = calls_[named_[current_]];
-        which.emptied = is_placeholder(which.held);
-        pass(which);
-    }
-}
-
 tool_call_assembler::status tool_call_assembler::finish(bool whole) {
-    for (const call& each : calls_) {
-        // A call with neither a name nor anything else means nothing; any other cannot be executed.
-        if (!each.place && (!each.id.empty() || !each.held.empty())) {
+    for (std::size_t at = 0; at < calls_.size(); ++at) {
+        call& each = calls_[at];
+        std::string rest;
+        each.half.finish(rest);
+        rest = std::string(each.escapes.mend(rest, mended_)) + each.escapes.finish();
+        (void)each.arguments.feed(rest); // U+FFFD and cut escapes begin no object.
+        if (each.follows && !each.place) {
+            // A repetition and a placeholder are whole or nothing; anything else was cut.
+            if (!each.arguments.whole() && !each.arguments.placeholder()) {
+                give_place(at);
+            }
+        } else if (!each.place && (!each.id.empty() || !each.arguments.blank())) {
+            // A call with neither a name nor anything else means nothing; any other cannot be
+            // executed.
             return status::nameless;
         }
     }
     for (const std::size_t index : named_) {
         call& which = calls_[index];
-        std::string rest;
-        which.half.finish(rest);
-        hold(which, rest);
-        if (which.blank && whole) {
-            which.held = placeholder;
-        }
+        which.arguments.finish(whole);
         pass(which);
         if (!which.extra_content.empty()) {
             sink_.on_call_data(*which.place, {{"extra_content", which.extra_content}});
+        }
+        // In a cut answer, a call that was not whole before is not complete.
+        if (whole && !which.ended && which.place != named_.size() - 1) {
+            which.ended = true;
+            sink_.on_call_end(*which.place);
         }
     }
     return status::ok;
 }
 
 bool tool_call_assembler::all_whole() const noexcept {
-    for (const call& each : calls_) {
-        if (!each.brackets.closed()) {
-            return false;
-        }
-    }
-    return true;
+    return std::ranges::all_of(calls_, [](const call& each) {
+        return each.arguments.whole() || each.arguments.placeholder();
+    });
 }
 
-bool tool_call_assembler::all_closed() const noexcept {
-    for (const call& each : calls_) {
-        if (!each.brackets.empty() && !each.brackets.closed()) {
-            return false;
-        }
-    }
-    return true;
+bool tool_call_assembler::none_cut() const noexcept {
+    return std::ranges::all_of(calls_, [](const call& each) {
+        const argument_text& text = each.arguments;
+        return text.whole() || text.placeholder() || text.blank();
+    });
 }
 
 tool_call_assembler::call* tool_call_assembler::find(const call_fragment& fragment) {
@@ -260,7 +248,8 @@ bool tool_call_assembler::begins_anew(const call& known, const call_fragment& fr
     }
     // The same name, and no ids to compare: some servers repeat the name in every fragment. It is
     // another call only if the known one is complete and another object begins.
-    return known.brackets.closed() && fragment.arguments.starts_with('{');
+    return (known.arguments.whole() || known.arguments.placeholder()) &&
+           fragment.arguments.starts_with('{');
 }
 
 } // namespace agui::runner

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runner/base/argument_text.hpp"
+#include "runner/base/json_escapes.hpp"
 #include "runner/base/model_provider.hpp"
 #include "runner/base/utf8.hpp"
 
@@ -29,29 +31,26 @@ struct call_fragment {
 /// Assigns the fragments of a streamed answer to their calls and passes them on. Servers that
 /// follow the dialect number their calls. Also accepted are: no index or -1, the same index for
 /// every call, a new index for every fragment of one call; ids that are missing, late or new in
-/// every fragment; names that are late or repeated; `{}` as a placeholder before the arguments;
-/// fragments of several calls in any order.
+/// every fragment; names that are late or repeated; the forms of arguments that argument_text
+/// takes; fragments of several calls in any order. Another object after the arguments of a call is
+/// another call of the same tool, or nothing if it repeats them.
 ///
-/// The sink gets one call after the other, each completed before the next: if a server interleaves
-/// several, the fragments of the later ones wait. Arguments that stay empty become `{}` at the end.
+/// The sink gets one call after the other: if a server interleaves several, the fragments of the
+/// later ones wait. A call ends when the next one begins and its arguments are a whole object,
+/// otherwise at the end of a complete answer. Text between fragments ends nothing.
 class tool_call_assembler {
 public:
     enum class status {
         ok,
         too_many_calls,
         too_many_bytes, ///< Of arguments, and of data to be sent back.
-        /// Arguments have come for a call whose `{}` was already taken for its arguments.
-        too_late,
-        nameless, ///< Of finish() only: a call has no name.
+        too_late,       ///< Arguments have come for a call that has ended.
+        nameless,       ///< Of finish() only: a call has no name.
     };
 
     explicit tool_call_assembler(model_sink& sink) : sink_(sink) {}
 
     [[nodiscard]] status add(const call_fragment& fragment);
-
-    /// Passes on what was held back. To be called before anything but a call is delivered, to keep
-    /// the order.
-    void settle();
 
     /// Passes on what was held back; if the answer is complete (`whole`), also `{}` for calls
     /// without arguments. Called once, after the last fragment.
@@ -62,46 +61,36 @@ public:
     [[nodiscard]] bool any() const noexcept { return !calls_.empty(); }
 
     /// True if every call's arguments are empty or an object whose brackets are closed.
-    [[nodiscard]] bool all_closed() const noexcept;
+    [[nodiscard]] bool none_cut() const noexcept;
     /// True if every call's arguments are an object whose brackets are closed.
     [[nodiscard]] bool all_whole() const noexcept;
 
 private:
-    /// Follows the brackets of an object that arrives in pieces.
-    class bracket_counter {
-    public:
-        void feed(std::string_view text) noexcept;
-        [[nodiscard]] bool empty() const noexcept { return !begun_; }
-        [[nodiscard]] bool closed() const noexcept { return begun_ && depth_ == 0; }
-
-    private:
-        std::int64_t depth_ = 0;
-        bool begun_ = false;
-        bool in_string_ = false;
-        bool escaped_ = false;
-    };
-
     struct call {
         std::optional<std::int64_t> index;
         std::string id;
         std::string name;
-        std::string held;                 ///< Arguments that the sink has not got yet.
-        std::optional<std::size_t> place; ///< Its index in named_, once it has a name.
-        bool announced = false;           ///< The sink knows the call.
-        bool blank = true;                ///< So far its arguments are only white space.
-        bool emptied = false;             ///< The sink has got the placeholder as its arguments.
-        bracket_counter brackets;
+        argument_text arguments;
         utf8_joiner half;
+        escape_mender escapes;
+        std::optional<std::size_t> place; ///< Its index in named_, once it has a name.
+        /// The index in calls_ of the call after whose arguments this one's have come. Without a
+        /// place, it may be a repetition.
+        std::optional<std::size_t> follows;
+        bool announced = false; ///< The sink knows the call.
+        bool settled = false;   ///< The sink has got the placeholder as its arguments.
+        bool ended = false;     ///< The sink was told that it is complete.
         boost::json::object extra_content;
     };
 
     [[nodiscard]] call* find(const call_fragment& fragment);
     [[nodiscard]] static bool begins_anew(const call& known, const call_fragment& fragment);
-    [[nodiscard]] static bool is_placeholder(std::string_view arguments) noexcept;
-    [[nodiscard]] static bool complete(const call& which) noexcept;
     [[nodiscard]] bool followed_by_arguments(std::size_t place) const;
     [[nodiscard]] bool keep_extra(call& which, const call_fragment& fragment);
-    void hold(call& which, std::string_view arguments);
+    [[nodiscard]] status
+    take_arguments(std::size_t which, const call_fragment& fragment, std::string_view arguments);
+    void give_place(std::size_t which);
+    void place_follower(std::size_t which);
     void pass(call& which);
     void pass_in_order();
 
@@ -110,6 +99,8 @@ private:
     std::vector<std::size_t> named_; ///< Indexes of calls_, in the order in which they got a name.
     std::size_t current_ = 0;        ///< The place of the call that the sink is getting.
     std::size_t argument_bytes_ = 0;
+    std::string joined_; ///< Reused, so that a fragment allocates nothing.
+    std::string mended_; ///< The same.
 };
 
 } // namespace agui::runner

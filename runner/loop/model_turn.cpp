@@ -80,6 +80,17 @@ void model_turn::on_call_arguments(std::size_t index, std::string_view delta) {
     made.arguments.append(delta);
 }
 
+void model_turn::on_call_end(std::size_t index) {
+    fill_in_arguments(index);
+    out_.emit(call_ended{calls_.at(index).id});
+}
+
+void model_turn::fill_in_arguments(std::size_t index) {
+    if (calls_.at(index).arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
+        on_call_arguments(index, "{}");
+    }
+}
+
 void model_turn::on_turn_data(std::string_view key, const boost::json::value& value) {
     origin_.data[key] = boost::json::value(value, boost::json::storage_ptr());
 }
@@ -119,9 +130,7 @@ std::size_t model_turn::bytes() const noexcept {
 
 void model_turn::complete_calls() {
     for (std::size_t index = 0; index < calls_.size(); ++index) {
-        if (calls_[index].arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
-            on_call_arguments(index, "{}");
-        }
+        fill_in_arguments(index);
     }
 }
 

@@ -43,6 +43,7 @@ public:
     void on_reasoning(std::string_view delta) override;
     void on_call(std::size_t index, std::string_view id, std::string_view name) override;
     void on_call_arguments(std::size_t index, std::string_view delta) override;
+    void on_call_end(std::size_t index) override;
     void on_turn_data(std::string_view key, const boost::json::value& value) override;
     void on_call_data(std::size_t index, const boost::json::value& value) override;
     void begin_batch() override { out_.begin_batch(); }
@@ -92,6 +93,7 @@ private:
     };
 
     session::turn_block& block(session::turn_block::kind what, bool anew);
+    void fill_in_arguments(std::size_t index);
     [[nodiscard]] bool has_origin() const;
 
     run_sink& out_;

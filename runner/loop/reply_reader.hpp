@@ -29,6 +29,7 @@ public:
     void on_call_arguments(std::size_t index, std::string_view delta) override {
         turn_.on_call_arguments(index, delta);
     }
+    void on_call_end(std::size_t index) override { turn_.on_call_end(index); }
     void on_turn_data(std::string_view key, const boost::json::value& value) override {
         turn_.on_turn_data(key, value);
     }

@@ -197,7 +197,7 @@ void openai_decoder::state::settle() {
     message.end_halves();
     // The end marker without a finish_reason: some servers leave it null throughout. An incomplete
     // call cannot be told from a cut one.
-    if (!reason && end_marker && answered && message.calls().all_closed()) {
+    if (!reason && end_marker && answered && message.calls().none_cut()) {
         reason = finish_reason::stop;
     }
     // An unknown name may mean anything; an incomplete call shows that it was a cut.

@@ -156,7 +156,6 @@ void openai_message_reader::pass(
         text = joined;
     }
     if (!text.empty()) {
-        calls_.settle();
         (sink_.*to)(text);
     }
 }
@@ -169,7 +168,6 @@ void openai_message_reader::end_halves() {
         std::string rest;
         half->finish(rest);
         if (!rest.empty()) {
-            calls_.settle();
             (sink_.*to)(rest);
         }
     }

@@ -189,38 +189,38 @@ void agui_translator::on(const runner::reasoning_delta& event) {
 
 void agui_translator::on(const runner::call_started& event) {
     BOOST_ASSERT(!event.call_id.empty());
-    if (!open_calls_.empty() && open_calls_.back() == event.call_id) {
+    if (is_open(event.call_id)) {
         return;
     }
-    if (find_call(event.call_id) == nullptr) {
-        turn_calls_.push_back(
-            {std::string(event.call_id), std::string(event.name),
-             std::string(event.parent_message_id)}
-        );
+    close_text();
+    close_reasoning();
+    open_calls_.emplace_back(event.call_id);
+    begin(writer_, "TOOL_CALL_START");
+    writer_.member("toolCallId", event.call_id);
+    writer_.member("toolCallName", event.name);
+    if (!event.parent_message_id.empty()) {
+        writer_.member("parentMessageId", event.parent_message_id);
     }
-    open_call(*find_call(event.call_id));
+    send();
 }
 
 void agui_translator::on(const runner::call_arguments& event) {
-    if (event.delta.empty()) {
+    // No client could place the arguments of a call that is not open.
+    if (!is_open(event.call_id)) {
         return;
-    }
-    if (open_calls_.empty() || open_calls_.back() != event.call_id) {
-        const known_call* call = find_call(event.call_id);
-        if (call == nullptr) {
-            return; // No call of this turn has that id: a client could not place them.
-        }
-        open_call(*call);
     }
     for (std::string_view rest = event.delta; !rest.empty();) {
         send(writer_.delta("TOOL_CALL_ARGS", "toolCallId", event.call_id, take_piece(rest)));
     }
 }
 
-void agui_translator::on(const runner::turn_ended&) {
-    close_all();
-    turn_calls_.clear();
+void agui_translator::on(const runner::call_ended& event) {
+    if (std::erase(open_calls_, event.call_id) > 0) {
+        close_call(event.call_id);
+    }
 }
+
+void agui_translator::on(const runner::turn_ended&) { close_all(); }
 
 void agui_translator::on(const runner::call_executing& event) {
     close_all();
@@ -304,7 +304,8 @@ void agui_translator::on(const runner::reply_segment& event) {
 // ---- Opening and closing -----------------------------------------------------------------------
 
 void agui_translator::open_text(std::string_view message_id) {
-    close_all();
+    close_text();
+    close_reasoning();
     open_text_ = message_id;
     begin(writer_, "TEXT_MESSAGE_START");
     writer_.member("messageId", message_id);
@@ -313,7 +314,8 @@ void agui_translator::open_text(std::string_view message_id) {
 }
 
 void agui_translator::open_reasoning(std::string_view message_id) {
-    close_all();
+    close_text();
+    close_reasoning();
     open_reasoning_ = message_id;
     begin(writer_, "REASONING_START");
     writer_.member("messageId", message_id);
@@ -321,18 +323,6 @@ void agui_translator::open_reasoning(std::string_view message_id) {
     begin(writer_, "REASONING_MESSAGE_START");
     writer_.member("messageId", message_id);
     writer_.member("role", std::string_view("reasoning"));
-    send();
-}
-
-void agui_translator::open_call(const known_call& call) {
-    close_all();
-    open_calls_.push_back(call.id);
-    begin(writer_, "TOOL_CALL_START");
-    writer_.member("toolCallId", std::string_view(call.id));
-    writer_.member("toolCallName", std::string_view(call.name));
-    if (!call.parent.empty()) {
-        writer_.member("parentMessageId", std::string_view(call.parent));
-    }
     send();
 }
 
@@ -346,13 +336,10 @@ void agui_translator::close_text() {
     send();
 }
 
-void agui_translator::close_calls() {
-    for (const std::string& id : open_calls_) {
-        begin(writer_, "TOOL_CALL_END");
-        writer_.member("toolCallId", std::string_view(id));
-        send();
-    }
-    open_calls_.clear();
+void agui_translator::close_call(std::string_view call_id) {
+    begin(writer_, "TOOL_CALL_END");
+    writer_.member("toolCallId", call_id);
+    send();
 }
 
 void agui_translator::close_reasoning() {
@@ -369,16 +356,15 @@ void agui_translator::close_reasoning() {
 
 void agui_translator::close_all() {
     close_text();
-    close_calls();
+    for (const std::string& id : open_calls_) {
+        close_call(id);
+    }
+    open_calls_.clear();
     close_reasoning();
 }
 
-const agui_translator::known_call* agui_translator::find_call(std::string_view call_id) const {
-    const auto found =
-        std::find_if(turn_calls_.begin(), turn_calls_.end(), [call_id](const known_call& call) {
-            return call.id == call_id;
-        });
-    return found == turn_calls_.end() ? nullptr : &*found;
+bool agui_translator::is_open(std::string_view call_id) const {
+    return std::ranges::find(open_calls_, call_id) != open_calls_.end();
 }
 
 // ---- Terminals ---------------------------------------------------------------------------------

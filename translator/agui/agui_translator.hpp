@@ -54,12 +54,12 @@ struct run_opening {
 /// outlive it.
 ///
 /// Text: one TEXT_MESSAGE_START/END bracket at a time; text after a call of the same turn reopens
-/// its messageId (S9). Calls: opened with the turn's message as parentMessageId; a call is closed
-/// when another begins, when text or reasoning continues, at turn_ended and before any result; late
-/// arguments reopen a closed call. Reasoning: REASONING_START, REASONING_MESSAGE_START (role
-/// "reasoning"), …, both ends, before anything else begins. Segment of a reply: CUSTOM
-/// `chat.segment`
-/// {"messageId","segment"}; closes nothing. No empty deltas, no nulls of ours.
+/// its messageId (S9). Calls: opened with the turn's message as parentMessageId. A call has one
+/// START and one END and is never reopened, because a page acts on TOOL_CALL_END. Neither text nor
+/// reasoning nor another call closes it: call_ended, turn_ended and a result do. Reasoning:
+/// REASONING_START, REASONING_MESSAGE_START (role "reasoning"), …, both ends, before a text or a
+/// call begins. Segment of a reply: CUSTOM `chat.segment` {"messageId","segment"}; closes nothing.
+/// No empty deltas, no nulls of ours.
 ///
 /// Server calls, of which AG-UI says nothing but the result: CUSTOM `tool.started`
 /// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `tool.failed`
@@ -100,16 +100,11 @@ public:
     [[nodiscard]] bool finished() const noexcept { return finished_; }
 
 private:
-    struct known_call {
-        std::string id;
-        std::string name;
-        std::string parent;
-    };
-
     void on(const runner::text_delta& event);
     void on(const runner::reasoning_delta& event);
     void on(const runner::call_started& event);
     void on(const runner::call_arguments& event);
+    void on(const runner::call_ended& event);
     void on(const runner::turn_ended& event);
     void on(const runner::call_executing& event);
     void on(const runner::call_result& event);
@@ -119,12 +114,11 @@ private:
     void set_started(const run_opening& opening);
     void open_text(std::string_view message_id);
     void open_reasoning(std::string_view message_id);
-    void open_call(const known_call& call);
     void close_text();
     void close_reasoning();
-    void close_calls();
+    void close_call(std::string_view call_id);
     void close_all();
-    [[nodiscard]] const known_call* find_call(std::string_view call_id) const;
+    [[nodiscard]] bool is_open(std::string_view call_id) const;
 
     void begin(event_writer& writer, std::string_view type);
     void begin_finished(event_writer& writer);
@@ -151,7 +145,6 @@ private:
     std::string open_text_;      ///< The messageId; empty: none is open.
     std::string open_reasoning_; ///< The same.
     std::vector<std::string> open_calls_;
-    std::vector<known_call> turn_calls_; ///< The calls of this turn: late arguments reopen them.
     bool started_ = false;
     bool finished_ = false;
 };

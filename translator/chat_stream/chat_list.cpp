@@ -120,11 +120,6 @@ void chat_list::set_answered(message& call) {
     }
 }
 
-void chat_list::reopen(message& one) {
-    one.generated = false;
-    touch(one);
-}
-
 void chat_list::complete(message& one) {
     one.generated = true;
     touch(one);

@@ -79,8 +79,6 @@ public:
     void add_arguments(message& one, std::string_view text);
     /// A call that has its result: nothing of it will change, so little of it is kept.
     void set_answered(message& call);
-    /// It is being generated again.
-    void reopen(message& one);
     void complete(message& one);
     /// The next frame is the last one.
     void finish() noexcept;

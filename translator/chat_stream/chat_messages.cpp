@@ -185,7 +185,7 @@ void chat_messages::take_delta(
 
 void chat_messages::add(kind what, const std::string& key, std::string_view text) {
     if (what == kind::tool_call_request) {
-        if (message* call = list_.find(what, key); call != nullptr && !call->answered) {
+        if (message* call = list_.find(what, key); call != nullptr && !call->generated) {
             list_.add_arguments(*call, text);
         }
         return;
@@ -294,18 +294,7 @@ void chat_messages::correct(kind what, std::string_view key, std::string_view te
 
 // ---- Calls and the run -------------------------------------------------------------------------
 
-// What comes after a call's result counts no more. One that is opened again waits with its
-// arguments for complete_late_calls(): models that write calls in turns reopen them for each delta,
-// and sending all arguments each time would cost the square of their length.
 void chat_messages::begin_call(std::string_view key, std::string_view name) {
-    if (message* known = list_.find(kind::tool_call_request, key)) {
-        if (known->generated && !known->answered) {
-            late_calls_.push_back(static_cast<std::size_t>(known - &list_[0]));
-            list_.reopen(*known);
-            list_.set_value(*known, call_members(key, known->name) + '}');
-        }
-        return;
-    }
     message& call = append(kind::tool_call_request, key);
     call.name = name;
     list_.set_value(call, call_members(key, name) + '}');
@@ -313,11 +302,7 @@ void chat_messages::begin_call(std::string_view key, std::string_view name) {
 
 void chat_messages::end_call(std::string_view key) {
     message* call = list_.find(kind::tool_call_request, key);
-    if (call == nullptr || call->answered) {
-        return;
-    }
-    const auto index = static_cast<std::size_t>(call - &list_[0]);
-    if (std::ranges::find(late_calls_, index) == late_calls_.end()) {
+    if (call != nullptr && !call->generated) {
         complete_call(*call);
     }
 }
@@ -327,12 +312,6 @@ void chat_messages::complete_call(message& call) {
     append_raw_member(value, "arguments", arguments_json(call.arguments));
     list_.set_value(call, std::move(value) + '}');
     list_.complete(call);
-}
-
-void chat_messages::complete_late_calls() {
-    for (const std::size_t index : std::exchange(late_calls_, {})) {
-        complete_call(list_[index]);
-    }
 }
 
 void chat_messages::take_custom(const boost::json::object& fields) {
@@ -355,7 +334,6 @@ void chat_messages::take_custom(const boost::json::object& fields) {
 }
 
 void chat_messages::begin_execution(std::string_view key, std::string_view name) {
-    complete_late_calls();
     message& started = append(kind::tool_execution_start, key);
     started.name = name;
     list_.set_value(started, call_members(key, name) + '}');
@@ -367,7 +345,6 @@ void chat_messages::take_result(const boost::json::object& fields) {
     if (content == nullptr) {
         return;
     }
-    complete_late_calls();
     std::string name;
     if (message* call = list_.find(kind::tool_call_request, call_id)) {
         name = call->name;
@@ -422,7 +399,6 @@ void chat_messages::mark_pending(const boost::json::object& fields) {
 
 void chat_messages::complete_all() {
     complete_text();
-    complete_late_calls();
     for (std::size_t i = 0; i < list_.size(); ++i) {
         message& one = list_[i];
         if (one.generated) {

@@ -64,7 +64,6 @@ private:
     void begin_call(std::string_view key, std::string_view name);
     void end_call(std::string_view key);
     void complete_call(message& call);
-    void complete_late_calls();
     void take_custom(const boost::json::object& fields);
     void begin_execution(std::string_view key, std::string_view name);
     void take_result(const boost::json::object& fields);
@@ -85,7 +84,6 @@ private:
     kind last_kind_ = kind::content;
     std::string last_key_;
     std::map<std::string, kind, std::less<>> texts_; ///< The keys of all contents and thinkings.
-    std::vector<std::size_t> late_calls_;            ///< Were complete, and have been opened again.
     std::set<std::string, std::less<>> failed_calls_;
 };
 

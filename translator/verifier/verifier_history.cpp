@@ -70,10 +70,8 @@ violation run_streams::restate(const object& message, bool overwrite) {
     if (const auto* calls = message.if_contains("toolCalls")) {
         for (const auto& call : calls->as_array()) {
             const object& fields = call.as_object();
-            const std::string name(text_member(fields.at("function").as_object(), "name"));
             const auto entry = calls_.try_emplace(
-                std::string(text_member(fields, "id")),
-                call_info{name, id, owner, false, false, false}
+                std::string(text_member(fields, "id")), call_info{owner, false, false}
             );
             if (overwrite) {
                 entry.first->second.owner = owner;

@@ -168,32 +168,6 @@ violation run_streams::text_end(const object& event) {
 
 // ---- Tool calls ---------------------------------------------------------------------------------
 
-violation run_streams::agree_on_call(const call_info& known, const object& event) const {
-    const std::string_view id = text_member(event, "toolCallId");
-    if (known.open) {
-        return wrong("V14", id, "is open already");
-    }
-    if (known.answered) {
-        return wrong("O5", id, "is reopened after its result");
-    }
-    if (known.name != text_member(event, "toolCallName")) {
-        return wrong("S9", id, "is reopened with another name");
-    }
-    const std::string_view parent = text_member(event, "parentMessageId");
-    if (!parent.empty() && parent != known.parent) {
-        return wrong("S9", id, "is reopened under another message");
-    }
-    if (disagrees(event, known.owner)) {
-        return foreign(id);
-    }
-    const auto message = messages_.find(known.parent);
-    if (tag_of(event).empty() && message != messages_.end() &&
-        message->second.owner != known.owner) {
-        return wrong("V28", id, "is reopened under a message of another agent");
-    }
-    return std::nullopt;
-}
-
 violation run_streams::check_parent(const std::string& parent, const std::string& owner) const {
     const auto known = messages_.find(parent);
     if (known == messages_.end()) {
@@ -213,11 +187,10 @@ violation run_streams::call_start(const object& event) {
     const std::string parent(text_member(event, "parentMessageId"));
     const std::string tag(tag_of(event));
     if (const auto known = calls_.find(id); known != calls_.end()) {
-        if (auto found = agree_on_call(known->second, event)) {
-            return found;
-        }
-        known->second.open = true;
-        return std::nullopt;
+        // The specification (S9) lets a call be reopened; a page that acts on its END would act
+        // again.
+        return known->second.open ? wrong("V14", id, "is open already")
+                                  : wrong("O7", id, "is started a second time");
     }
     if (auto found = check_parent(parent, tag)) {
         return found;
@@ -225,10 +198,7 @@ violation run_streams::call_start(const object& event) {
     // Clients create the message that holds the call: with the call's id if the call names none.
     const std::string holder = parent.empty() ? id : parent;
     messages_.try_emplace(holder, message_info{"assistant", "", tag, false});
-    calls_.emplace(
-        id,
-        call_info{std::string(text_member(event, "toolCallName")), parent, tag, true, true, false}
-    );
+    calls_.emplace(id, call_info{tag, true, false});
     call_order_.push_back(id);
     return std::nullopt;
 }

@@ -17,7 +17,7 @@ namespace agui::translator {
 
 /// Messages, calls, reasoning, steps and subagents of one run: what is open, what is known, and
 /// which agent owns it. An owner is a subagentRunId; empty: the parent agent. Checks the rules V5
-/// to V28, O3 to O6 and S9.
+/// to V28, O3 to O7 and S9.
 class run_streams {
 public:
     /// Applies an event that is not a chunk (chunk_expander has expanded those). It has passed
@@ -44,11 +44,8 @@ private:
         bool streamed = false; ///< It had its own START, so that `name` is meaningful.
     };
     struct call_info {
-        std::string name;
-        std::string parent;
         std::string owner;
         bool open = false;
-        bool started_here = false;
         bool answered = false;
     };
     template <class Value>
@@ -77,7 +74,6 @@ private:
     violation subagent_finished(const object& event);
 
     violation restate(const object& message, bool overwrite);
-    violation agree_on_call(const call_info& known, const object& event) const;
     violation check_parent(const std::string& parent, const std::string& owner) const;
     [[nodiscard]] violation
     enter(const object& event, std::string_view role, std::string_view name);

@@ -120,6 +120,7 @@ private:
     static std::string text(const call_arguments& e) {
         return "args " + std::string(e.call_id) + " " + std::string(e.delta);
     }
+    static std::string text(const call_ended& e) { return "ended " + std::string(e.call_id); }
     static std::string text(const turn_ended&) { return "turn ended"; }
     static std::string text(const call_executing& e) {
         return "executing " + std::string(e.call_id);

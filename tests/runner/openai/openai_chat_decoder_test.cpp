@@ -298,7 +298,7 @@ const std::vector<answer_case>& text_cases() {
          R"({"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},)"
          R"({"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
          R"("finish_reason":"tool_calls"}]})",
-         {"call 0 a f", "arguments 0 {}", "call 1 b f", "arguments 1 {}"},
+         {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b f", "arguments 1 {}"},
          "tool_calls"},
     };
     return all;
@@ -332,7 +332,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":1,"function":{"arguments":"2}"})"),
               call(R"("index":0,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":2}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b g", "arguments 1 {\"y\":2}"},
          "tool_calls"},
         {"ParallelCallsAnnouncedFirst",
          frames(
@@ -342,15 +342,15 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":1,"function":{"arguments":"{\"y\":1}"})"),
               call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}",
-          "call 2 c h", "arguments 2 {}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b g", "arguments 1 {\"y\":1}",
+          "end 1", "call 2 c h", "arguments 2 {}"},
          "tool_calls"},
         {"EmptyObjectThenText",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
               delta(R"("content":"done")"), finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {}", "text done"},
+         {"call 0 a f", "text done", "arguments 0 {}"},
          "tool_calls"},
         {"EmptyObjectThenTheNextCall",
          frames(
@@ -358,15 +358,31 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"})"),
               call(R"("index":1,"function":{"arguments":"1}"})"), finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {\"y\":1}"},
+         {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b g", "arguments 1 {\"y\":1}"},
+         "tool_calls"},
+        {"PlaceholderThenTextThenTheArguments",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              delta(R"("content":"done")"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "text done", "arguments 0 {\"x\":1}"},
          "tool_calls"},
         {"ArgumentsAfterWhatWasTakenForThem",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
-              delta(R"("content":"done")"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":"})"),
               call(R"("index":0,"function":{"arguments":"{\"x\":1}"})")}
          ),
-         {"call 0 a f", "arguments 0 {}", "text done"},
+         {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b g", "arguments 1 {\"y\":"},
+         "unavailable: more arguments arrived for a tool call that had already ended"},
+        {"TextAfterACallThatHasEnded",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":1,"id":"b","function":{"name":"g","arguments":"{\"y\":1}"})"),
+              call(R"("index":0,"function":{"arguments":"}"})")}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b g", "arguments 1 {\"y\":1}"},
          "unavailable: more arguments arrived for a tool call that had already ended"},
         {"TextBeforeTheArguments",
          frames(
@@ -383,7 +399,7 @@ const std::vector<answer_case>& call_cases() {
               delta(R"("content":"wait")"), call(R"("index":0,"function":{"arguments":"1}"})"),
               finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":", "call 1 b g", "text wait", "arguments 0 1}",
+         {"call 0 a f", "arguments 0 {\"x\":", "text wait", "arguments 0 1}", "end 0", "call 1 b g",
           "arguments 1 {}"},
          "tool_calls"},
         {"CallsBeginAtAnyIndex",
@@ -392,7 +408,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":2,"id":"b","function":{"name":"g","arguments":"{\"y\":1}"})"),
               finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b g", "arguments 1 {\"y\":1}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b g", "arguments 1 {\"y\":1}"},
          "tool_calls"},
         {"NoIndex",
          frames(
@@ -401,7 +417,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("id":"b","function":{"name":"f","arguments":"{\"y\":"})"),
               call(R"("id":"b","function":{"arguments":"2}"})"), finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"y\":2}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b f", "arguments 1 {\"y\":2}"},
          "tool_calls"},
         {"IndexMinusOne",
          frames(
@@ -417,8 +433,8 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"id":"c","function":{"name":"g","arguments":"{\"x\":3}"})"),
               finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 b f", "arguments 1 {\"x\":2}",
-          "call 2 c g", "arguments 2 {\"x\":3}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b f", "arguments 1 {\"x\":2}",
+          "end 1", "call 2 c g", "arguments 2 {\"x\":3}"},
          "tool_calls"},
         {"EveryCallHasIndexZeroAndNoId",
          frames(
@@ -426,8 +442,8 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"function":{"name":"f","arguments":"{\"x\":2}"})"),
               call(R"("index":0,"function":{"name":"g","arguments":"{}"})"), finish("stop"), done}
          ),
-         {"call 0  f", "arguments 0 {\"x\":\"}\"}", "call 1  f", "arguments 1 {\"x\":2}",
-          "call 2  g", "arguments 2 {}"},
+         {"call 0  f", "arguments 0 {\"x\":\"}\"}", "end 0", "call 1  f", "arguments 1 {\"x\":2}",
+          "end 1", "call 2  g", "arguments 2 {}"},
          "tool_calls"},
         {"NewIndexForEachFragmentOfACall",
          frames(
@@ -443,7 +459,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":1,"id":"a","function":{"name":"g","arguments":"{\"y\":1}"})"),
               finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1 a g", "arguments 1 {\"y\":1}"},
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 a g", "arguments 1 {\"y\":1}"},
          "tool_calls"},
         {"NewIdForEachFragment",
          frames(
@@ -484,7 +500,7 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":1,"id":"b","function":{"name":"g","arguments":null})"),
               finish("tool_calls"), done}
          ),
-         {"call 0 a f", "arguments 0 {}", "call 1 b g", "arguments 1 {}"},
+         {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b g", "arguments 1 {}"},
          "tool_calls"},
         {"ArgumentsAsAnObject",
          frames(
@@ -508,6 +524,149 @@ const std::vector<answer_case>& call_cases() {
          ),
          {"call 0 a f", "arguments 0 {\"x\":1}"},
          "tool_calls"},
+        {"TwoObjectsGluedInOnePiece",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1} {\"x\":2}"})"
+              ),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1  f", "arguments 1 {\"x\":2}"},
+         "tool_calls"},
+        {"ThreeObjectsGluedAcrossPieces",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1"})"),
+              call(R"("index":0,"function":{"arguments":"}{\"x\":\"}"})"),
+              call(R"("index":0,"function":{"arguments":"{\"}\n{\"x\":3}"})"), finish("tool_calls"),
+              done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1  f", "arguments 1 {\"x\":\"}{\"}",
+          "end 1", "call 2  f", "arguments 2 {\"x\":3}"},
+         "tool_calls"},
+        {"AnotherObjectUnderTheIndexOfACompleteCall",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":0,"id":"b","function":{"arguments":"{\"x\":2}"})"),
+              call(R"("index":1,"id":"c","function":{"name":"g","arguments":"{\"y\":1}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1 b f", "arguments 1 {\"x\":2}",
+          "end 1", "call 2 c g", "arguments 2 {\"y\":1}"},
+         "tool_calls"},
+        {"AnotherObjectIsCut",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}{\"x\":"})"),
+              finish("length"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "call 1  f", "arguments 1 {\"x\":"},
+         "length"},
+        {"TheWholeArgumentsRepeatedAfterTheirPieces",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"})"),
+              call(R"("index":0,"function":{"arguments":"1}"})"),
+              call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{ \"x\": 1 }"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"APlaceholderAfterTheArguments",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":0,"function":{"arguments":"{}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"GarbageAfterTheObjectMakesItText",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+              call(R"("index":0,"function":{"arguments":"}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}}"},
+         "tool_calls"},
+        {"ArgumentsEncodedTwice",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":"})"),
+              call(R"("index":0,"function":{"arguments":" \\\"\\\\u00e9\\\"}\" \n"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\": \"\\u00e9\"}"},
+         "tool_calls"},
+        {"ArgumentsEncodedThreeTimes",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f",)"
+                   R"("arguments":" \"\\\"{\\\\\\\"x\\\\\\\":1}\\\"\""})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"AStringOfPlainTextStaysAsItCame",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"\"lo\\\"ud\""})"),
+              call(R"("index":1,"id":"b","function":{"name":"f","arguments":"\"[1]\""})"),
+              call(R"("index":2,"id":"c","function":{"name":"f","arguments":"\"{\""})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 \"lo\\\"ud\"", "end 0", "call 1 b f", "arguments 1 \"[1]\"",
+          "end 1", "call 2 c f", "arguments 2 \"{\""},
+         "tool_calls"},
+        {"AnArrayStaysAsItCame",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"[{\"x\":1}]"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 [{\"x\":1}]"},
+         "tool_calls"},
+        {"NullAsArguments",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"null"})"),
+              call(R"("index":1,"id":"b","function":{"name":"f","arguments":"\"null\""})"),
+              call(R"("index":2,"id":"c","function":{"name":"f","arguments":"\"\""})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {}", "end 0", "call 1 b f", "arguments 1 {}", "end 1",
+          "call 2 c f", "arguments 2 {}"},
+         "tool_calls"},
+        {"NullBeforeTheArguments",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"null"})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"AWordThatBeginsLikeNull",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"nullable"})"),
+              call(R"("index":1,"id":"b","function":{"name":"f","arguments":"nu"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 nullable", "end 0", "call 1 b f", "arguments 1 nu"},
+         "tool_calls"},
+        {"APlaceholderInTwoPieces",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{"})"),
+              call(R"("index":0,"function":{"arguments":" }"})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":1}"})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}"},
+         "tool_calls"},
+        {"UnpairedSurrogatesInsideTheArguments",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\\ud8"})"),
+              call(R"("index":0,"function":{"arguments":"3d\\ude00 \\ud83d"})"),
+              call(R"("index":0,"function":{"arguments":" \\\\ud83d \\ude00\"}"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":\"\\ud83d\\ude00 \\ufffd \\\\ud83d \\ufffd\"}"},
+         "tool_calls"},
+        {"UnpairedSurrogatesOfBothLevels",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":)"
+                   R"(\\\"\\\\ud83d \\ud83d\\\"}\""})"),
+              call(R"("index":0,"function":{"arguments":"{\"x\":\"\ud83d\\ud83d"})"),
+              finish("length"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":\"\\ufffd \xEF\xBF\xBD\"}", "call 1  f",
+          "arguments 1 {\"x\":\"\xEF\xBF\xBD\\ufffd"},
+         "length"},
         {"FinishReasonStopWithCalls",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),

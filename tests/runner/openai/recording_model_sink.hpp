@@ -23,6 +23,8 @@ public:
         add("arguments " + std::to_string(call) + " ", delta);
     }
 
+    void on_call_end(std::size_t call) override { lines.push_back("end " + std::to_string(call)); }
+
     std::vector<std::string> lines;
     bool empty_delta = false; ///< The contract forbids them.
 

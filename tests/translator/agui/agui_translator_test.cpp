@@ -14,6 +14,7 @@ namespace agui::translator {
 namespace {
 
 using runner::stop_reason;
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -38,6 +39,7 @@ protected:
     void arguments(std::string_view id, std::string_view delta) {
         translator_.translate(runner::call_arguments{id, delta});
     }
+    void ended(std::string_view id) { translator_.translate(runner::call_ended{id}); }
     void turn_ended() { translator_.translate(runner::turn_ended{}); }
     void result(std::string_view message, std::string_view id, const session::content& content) {
         translator_.translate(runner::call_result{message, id, &content, false});
@@ -152,11 +154,12 @@ TEST_F(AguiTranslator, ClosesAReasoningBeforeACallAndBeforeAnother) {
     );
 }
 
-TEST_F(AguiTranslator, ClosesOneCallBeforeTheNextOfTheSameTurn) {
+TEST_F(AguiTranslator, ClosesACallOnceItIsComplete) {
     start();
     call("c1", "get_weather");
     arguments("c1", "{\"city\":");
     arguments("c1", "\"B\"}");
+    ended("c1");
     call("c2", "get_time");
     arguments("c2", "{}");
     turn_ended();
@@ -190,40 +193,71 @@ TEST_F(AguiTranslator, ReopensTheTextOfATurnAfterACall) {
         stream_.types(),
         ElementsAre(
             "RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
-            "TOOL_CALL_START", "TOOL_CALL_END", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT",
-            "TEXT_MESSAGE_END", "RUN_FINISHED"
+            "TOOL_CALL_START", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
+            "TOOL_CALL_END", "RUN_FINISHED"
         )
     );
-    EXPECT_EQ(stream_.lines()[6], stream_.lines()[1]);
+    EXPECT_EQ(stream_.lines()[5], stream_.lines()[1]);
 }
 
-TEST_F(AguiTranslator, ReopensACallForLateArguments) {
+TEST_F(AguiTranslator, ACallHasOneEndWhateverComesInItsMiddle) {
     start();
     call("c1", "f");
+    text("m1", "wait");
     arguments("c1", "{");
-    call("c2", "g");
+    reasoning("th", "hm");
     arguments("c1", "}");
-    arguments("c2", "{}");
+    text("m1", "done");
     turn_ended();
-    finish(stop_reason::external_tool, {"c1", "c2"});
+    finish(stop_reason::external_tool, {"c1"});
 
     EXPECT_THAT(
         stream_.types(),
         ElementsAre(
-            "RUN_STARTED", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_START",
-            "TOOL_CALL_END", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END",
-            "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "RUN_FINISHED"
+            "RUN_STARTED", "TOOL_CALL_START", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT",
+            "TOOL_CALL_ARGS", "TEXT_MESSAGE_END", "REASONING_START", "REASONING_MESSAGE_START",
+            "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS", "REASONING_MESSAGE_END", "REASONING_END",
+            "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TOOL_CALL_END",
+            "RUN_FINISHED"
         )
     );
-    EXPECT_EQ(stream_.lines()[6], stream_.lines()[1]);
 }
 
-TEST_F(AguiTranslator, DropsArgumentsOfNoCallOfTheTurn) {
+TEST_F(AguiTranslator, ParallelCallsStayOpenUntilTheyAreComplete) {
     start();
     call("c1", "f");
+    arguments("c1", "{");
+    call("c2", "g");
+    arguments("c2", "{}");
+    ended("c2");
+    arguments("c1", "}");
+    EXPECT_THAT(translator_.open_tool_call_ids(), ElementsAre("c1"));
     turn_ended();
+    finish(stop_reason::external_tool, {"c1", "c2"});
+
+    EXPECT_THAT(
+        stream_.lines(), ElementsAre(
+                             _, HasSubstr(R"("TOOL_CALL_START","timestamp":7,"toolCallId":"c1")"),
+                             HasSubstr(R"("TOOL_CALL_ARGS","toolCallId":"c1")"),
+                             HasSubstr(R"("TOOL_CALL_START","timestamp":7,"toolCallId":"c2")"),
+                             HasSubstr(R"("TOOL_CALL_ARGS","toolCallId":"c2")"),
+                             HasSubstr(R"("TOOL_CALL_END","timestamp":7,"toolCallId":"c2")"),
+                             HasSubstr(R"("TOOL_CALL_ARGS","toolCallId":"c1")"),
+                             HasSubstr(R"("TOOL_CALL_END","timestamp":7,"toolCallId":"c1")"), _
+                         )
+    );
+}
+
+TEST_F(AguiTranslator, DropsArgumentsOfACallThatIsNotOpen) {
+    start();
+    call("c1", "f");
+    ended("c1");
     arguments("c1", "late");
+    ended("c1");
+    turn_ended();
+    arguments("c1", "later");
     arguments("c9", "unknown");
+    ended("c9");
     finish(stop_reason::external_tool, {"c1"});
 
     EXPECT_THAT(
@@ -267,7 +301,7 @@ TEST_F(AguiTranslator, NamesTheCallsThatAreOpen) {
     call("c1", "f");
     EXPECT_THAT(translator_.open_tool_call_ids(), ElementsAre("c1"));
     call("c2", "f");
-    EXPECT_THAT(translator_.open_tool_call_ids(), ElementsAre("c2"));
+    EXPECT_THAT(translator_.open_tool_call_ids(), ElementsAre("c1", "c2"));
     turn_ended();
     EXPECT_TRUE(translator_.open_tool_call_ids().empty());
 }
@@ -298,7 +332,7 @@ TEST_F(AguiTranslator, EndsEveryCallBeforeTheFirstResult) {
         stream_.types(),
         ElementsAre(
             "RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
-            "TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_START", "TOOL_CALL_END",
+            "TOOL_CALL_START", "TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_END",
             "TOOL_CALL_RESULT", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT",
             "TEXT_MESSAGE_END", "RUN_FINISHED"
         )

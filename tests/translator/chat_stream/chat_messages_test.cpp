@@ -206,61 +206,22 @@ TEST(ChatMessages, ArgumentsThatAreNoObjectAreShownAsText) {
     }
 }
 
-TEST(ChatMessages, LateArgumentsOpenACallAgain) {
+TEST(ChatMessages, TextInTheMiddleOfACallLeavesItGenerating) {
     const lines got = frames(
         chat_mode::incremental,
-        {call("START", "c", R"(,"toolCallName":"f")"), arguments("c", R"({\"a\")"),
-         call("END", "c"), call("START", "c", R"(,"toolCallName":"f")"), arguments("c", ":1}"),
-         call("END", "c"), custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})")}
+        {call("START", "c", R"(,"toolCallName":"f")"), text_start("a", 2), text("a", "wait"),
+         arguments("c", R"({\"a\":1})"), text("a", "!"), text_end("a", 3), call("END", "c")}
     );
 
-    ASSERT_EQ(got.size(), 4U);
+    ASSERT_EQ(got.size(), 5U);
+    EXPECT_EQ(got[1], going(shown("content", R"("wait")", 2, 1, false)));
+    EXPECT_EQ(got[2], going(shown("content", R"("!")", 2, 1, false)));
     EXPECT_EQ(
-        got[2],
-        going(shown("tool_call_request", R"({"toolCallId":"c","toolName":"f"})", 3, 0, false))
-    );
-    EXPECT_THAT(
-        got[3], HasSubstr(shown(
+        got[4], going(shown(
                     "tool_call_request", R"({"toolCallId":"c","toolName":"f","arguments":{"a":1}})",
-                    4, 0, true
+                    3, 0, true
                 ))
     );
-}
-
-TEST(ChatMessages, CallsThatAreWrittenInTurnsAreSentAFewTimes) {
-    constexpr std::size_t deltas = 10'000; // Of ten bytes, of each call.
-    lines events = {run_started};
-    for (std::size_t i = 0; i < deltas; ++i) {
-        for (const std::string id : {"c", "d"}) {
-            events.push_back(call("START", id, R"(,"toolCallName":"f")"));
-            events.push_back(arguments(id, i == 0 ? R"({\"a\":\")" : "0123456789"));
-            events.push_back(call("END", id));
-        }
-    }
-    events.push_back(
-        R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"success","pendingToolCallIds":["c","d"]}})"
-    );
-    std::size_t sent = 0;
-    const lines got = frames(chat_mode::incremental, events);
-    for (const std::string& frame : got) {
-        sent += frame.size();
-    }
-
-    EXPECT_LT(sent, 3U * 2U * 10U * deltas);
-    EXPECT_EQ(got.size(), 8U) << "of each: asked for, complete, opened again; and both ends";
-    EXPECT_THAT(got.back(), HasSubstr(R"("id":"m-1","status":"generated"}]})"));
-    EXPECT_THAT(got.back(), HasSubstr(R"(0123456789","pending":true},"timestamp":9,"id":"m-0")"));
-}
-
-TEST(ChatMessages, NothingIsAddedToACallThatHasItsResult) {
-    const lines got = frames(
-        chat_mode::full,
-        {call("START", "c", R"(,"toolCallName":"f")"), call("END", "c"),
-         call("RESULT", "c", R"(,"messageId":"x","content":"done")"),
-         call("START", "c", R"(,"toolCallName":"f")"), arguments("c", "{}"), call("END", "c")}
-    );
-
-    EXPECT_EQ(got.size(), 3U);
 }
 
 TEST(ChatMessages, AnotherMessageCompletesTheContent) {

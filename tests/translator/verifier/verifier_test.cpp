@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
             "V14", "V14",
             "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_START toolCallId=c "
             "toolCallName=f",
-            "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_END "
-            "toolCallId=c\nTOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_END toolCallId=c"
+            "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_START toolCallId=d "
+            "toolCallName=f\nTOOL_CALL_END toolCallId=d\nTOOL_CALL_END toolCallId=c"
         },
         sequence{
             "V15", "V15", "TOOL_CALL_ARGS toolCallId=c delta=x",
@@ -293,14 +293,6 @@ INSTANTIATE_TEST_SUITE_P(
             "TEXT_MESSAGE_START messageId=m subagentRunId=a\nTEXT_MESSAGE_END "
             "messageId=m\nTOOL_CALL_START toolCallId=c toolCallName=f parentMessageId=m "
             "subagentRunId=a\nTOOL_CALL_END toolCallId=c"
-        },
-        sequence{
-            "V28Reopened", "V28",
-            "TEXT_MESSAGE_START messageId=m subagentRunId=a\nTEXT_MESSAGE_END "
-            "messageId=m\nTOOL_CALL_START toolCallId=c toolCallName=f "
-            "parentMessageId=m\nTOOL_CALL_END toolCallId=c\nTOOL_CALL_START toolCallId=c "
-            "toolCallName=f",
-            ""
         }
     ),
     sequence_name
@@ -467,13 +459,6 @@ INSTANTIATE_TEST_SUITE_P(
             ""
         },
         sequence{
-            "O5Reopened", "O5",
-            "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_END "
-            "toolCallId=c\nTOOL_CALL_RESULT messageId=m toolCallId=c content=x\nTOOL_CALL_START "
-            "toolCallId=c toolCallName=f",
-            ""
-        },
-        sequence{
             "O6Outside", "O6", "REASONING_MESSAGE_START messageId=m role=reasoning",
             "REASONING_START messageId=s\nREASONING_MESSAGE_START messageId=m "
             "role=reasoning\nREASONING_MESSAGE_END messageId=m\nREASONING_END "
@@ -491,18 +476,25 @@ INSTANTIATE_TEST_SUITE_P(
             "messageId=m\nTEXT_MESSAGE_END messageId=m\nREASONING_END messageId=s"
         },
         sequence{
-            "S9Name", "S9",
+            "O7Reopened", "O7",
             "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_END "
-            "toolCallId=c\nTOOL_CALL_START toolCallId=c toolCallName=g",
+            "toolCallId=c\nTOOL_CALL_START toolCallId=c toolCallName=f",
+            "TOOL_CALL_START toolCallId=c toolCallName=f parentMessageId=m\nTEXT_MESSAGE_START "
+            "messageId=m\nTEXT_MESSAGE_CONTENT messageId=m delta=x\nTOOL_CALL_ARGS toolCallId=c "
+            "delta=x\nTEXT_MESSAGE_END messageId=m\nTOOL_CALL_END toolCallId=c"
+        },
+        sequence{
+            "O7ReopenedAfterItsResult", "O7",
+            "TOOL_CALL_START toolCallId=c toolCallName=f\nTOOL_CALL_END "
+            "toolCallId=c\nTOOL_CALL_RESULT messageId=m toolCallId=c content=x\nTOOL_CALL_START "
+            "toolCallId=c toolCallName=f",
             ""
         },
         sequence{
-            "S9Parent", "S9",
-            "TOOL_CALL_START toolCallId=c toolCallName=f parentMessageId=a\nTOOL_CALL_END "
-            "toolCallId=c\nTOOL_CALL_START toolCallId=c toolCallName=f parentMessageId=b",
-            "TOOL_CALL_START toolCallId=c toolCallName=f parentMessageId=a\nTOOL_CALL_END "
-            "toolCallId=c\nTOOL_CALL_START toolCallId=c toolCallName=f "
-            "parentMessageId=a\nTOOL_CALL_END toolCallId=c"
+            "O7Restated", "O7",
+            R"(MESSAGES_SNAPSHOT messages=[{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}]}])"
+            "\nTOOL_CALL_START toolCallId=c toolCallName=f",
+            ""
         },
         sequence{
             "S9MessageName", "S9",

@@ -1,0 +1,183 @@
+#include "runner/base/argument_text.hpp"
+
+#include "runner/base/json_escapes.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace agui::runner {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view null_word = "null";
+
+void skip_blanks(std::string_view& text) noexcept {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+    skip_blanks(text);
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// The text of a JSON string; nullopt if it is none.
+std::optional<std::string> decoded(std::string_view text) {
+    boost::system::error_code ec;
+    const boost::json::value value = boost::json::parse(text, ec);
+    if (ec || !value.is_string()) {
+        return std::nullopt;
+    }
+    std::string out;
+    escape_mender mender;
+    std::string mended(mender.mend(std::string_view(value.get_string()), out));
+    return mended.append(mender.finish());
+}
+
+} // namespace
+
+std::string argument_text::feed(std::string_view text) {
+    for (;;) {
+        if (form_ == form::blank || form_ == form::placeholder || form_ == form::whole) {
+            skip_blanks(text);
+        }
+        if (text.empty()) {
+            return {};
+        }
+        switch (form_) {
+        case form::blank:
+        case form::placeholder:
+            begin(text);
+            break;
+        case form::word:
+            read_word(text);
+            break;
+        case form::object:
+            read_object(text);
+            break;
+        case form::quoted:
+            if (std::string rest = read_quoted(text); !rest.empty()) {
+                return rest;
+            }
+            break;
+        case form::whole:
+            if (text.front() == '{') {
+                return std::string(text);
+            }
+            form_ = form::other;
+            break;
+        case form::other:
+            ready_.append(text);
+            return {};
+        }
+    }
+}
+
+void argument_text::begin(std::string_view text) {
+    switch (text.front()) {
+    case '{':
+        form_ = form::object;
+        brackets_ = {};
+        break;
+    case '"':
+        form_ = form::quoted;
+        escaped_ = false;
+        break;
+    case null_word.front():
+        form_ = form::word;
+        break;
+    default:
+        take_as_text();
+        return;
+    }
+    held_.clear(); // A placeholder before it.
+}
+
+void argument_text::read_word(std::string_view& text) {
+    const std::string_view part = text.substr(0, null_word.size() - held_.size());
+    held_.append(part);
+    text.remove_prefix(part.size());
+    if (held_ == null_word) {
+        form_ = form::placeholder;
+    } else if (!null_word.starts_with(held_)) {
+        take_as_text();
+    }
+}
+
+void argument_text::read_object(std::string_view& text) {
+    const std::size_t length = brackets_.feed(text);
+    const std::string_view part = text.substr(0, length);
+    text.remove_prefix(length);
+    if (brackets_.hollow()) {
+        held_.append(part);
+    } else {
+        ready_.append(held_).append(part);
+        held_.clear();
+    }
+    if (brackets_.closed()) {
+        form_ = brackets_.hollow() ? form::placeholder : form::whole;
+    }
+}
+
+std::string argument_text::read_quoted(std::string_view& text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const bool begins = held_.empty() && at == 0;
+        const bool ends = text[at] == '"' && !escaped_ && !begins;
+        escaped_ = !escaped_ && text[at] == '\\';
+        if (ends) {
+            held_.append(text.substr(0, at + 1));
+            text.remove_prefix(at + 1);
+            return decode();
+        }
+    }
+    held_.append(text);
+    text = {};
+    return {};
+}
+
+/// Takes the object out of a JSON string. If it holds none, the string is passed on as it came.
+std::string argument_text::decode() {
+    std::optional<std::string> inner = decoded(held_);
+    // Each level of encoding doubles the backslashes, so that there are few.
+    while (inner && trimmed(*inner).starts_with('"')) {
+        inner = decoded(trimmed(*inner));
+    }
+    const std::string_view text = inner ? trimmed(*inner) : std::string_view();
+    if (inner && (text.empty() || text == null_word)) {
+        form_ = form::placeholder;
+        return {};
+    }
+    json_brackets whole;
+    if (text.starts_with('{') && (whole.feed(text), whole.closed())) {
+        form_ = form::blank;
+        return feed(text);
+    }
+    take_as_text();
+    return {};
+}
+
+void argument_text::take_as_text() {
+    form_ = form::other;
+    ready_.append(held_);
+    held_.clear();
+}
+
+void argument_text::settle() {
+    held_.clear();
+    ready_.append("{}");
+    form_ = form::whole;
+}
+
+void argument_text::finish(bool complete) {
+    if ((placeholder() || blank()) && complete) {
+        settle();
+    }
+    // After a cut, a placeholder may have been one.
+    ready_.append(placeholder() ? std::string_view() : held_);
+    held_.clear();
+}
+
+} // namespace agui::runner

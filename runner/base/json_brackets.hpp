@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace agui::runner {
+
+/// Follows the brackets of a JSON object or array that arrives in pieces, to find its end. Checks
+/// nothing else of JSON.
+class json_brackets {
+public:
+    /// Takes a piece up to and including the bracket that closes the outermost one, or all of it.
+    /// Returns how many bytes that is. Not to be called any more once closed() is true.
+    std::size_t feed(std::string_view text) noexcept;
+
+    [[nodiscard]] bool closed() const noexcept { return begun_ && depth_ == 0; }
+    /// True as long as there are only blanks between the outermost brackets.
+    [[nodiscard]] bool hollow() const noexcept { return hollow_; }
+    /// The same for texts that differ only in the blanks between their tokens.
+    [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+
+private:
+    std::uint64_t hash_ = 0xcbf29ce484222325U; // FNV-1a, 64 bits.
+    std::int64_t depth_ = 0;
+    bool begun_ = false;
+    bool hollow_ = true;
+    bool in_string_ = false;
+    bool escaped_ = false;
+};
+
+/// True for a text that begins with `{` and ends with the bracket that closes it; blanks may
+/// surround it.
+[[nodiscard]] bool is_whole_object(std::string_view text) noexcept;
+
+} // namespace agui::runner
