@@ -122,13 +122,24 @@ void sse_parser::line(std::string_view text) {
     const std::string_view value =
         colon == text.size() ? std::string_view() : value_after(text, colon);
     if (name == "data") {
-        if (has_data_) {
-            data_.push_back('\n');
-        }
-        has_data_ = true;
-        data_.append(value);
+        data_line(value);
     } else if (name == "event") {
         event_.assign(value);
+    }
+}
+
+void sse_parser::data_line(std::string_view value) {
+    if (has_data_ && out_.is_event(data_)) {
+        lacks_empty_lines_ = true;
+        dispatch();
+    }
+    if (has_data_) {
+        data_.push_back('\n');
+    }
+    has_data_ = true;
+    data_.append(value);
+    if (lacks_empty_lines_ && out_.is_event(data_)) {
+        dispatch();
     }
 }
 

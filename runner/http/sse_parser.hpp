@@ -9,6 +9,8 @@ namespace agui::runner {
 /// An incremental parser of text/event-stream (WHATWG HTML, 9.2.6), from bytes cut anywhere. Only
 /// `event` and `data` are used; comments, `id` and `retry` are skipped. Lines end with LF, CR LF or
 /// CR. An event with one `data:` line that comes whole in one feed() is delivered without a copy.
+/// Servers that leave out the empty line between events are accepted where the handler can tell an
+/// event by its data.
 class sse_parser {
 public:
     /// Receives one event; the views are valid during the call. `event` is empty if the block names
@@ -17,6 +19,12 @@ public:
     public:
         virtual ~handler() = default;
         virtual void on_sse(std::string_view event, std::string_view data) = 0;
+        /// True if the data lines so far are an event of their own, although another data line
+        /// follows them. Asked only in that case, and for each line after the first such one.
+        [[nodiscard]] virtual bool is_event(std::string_view data) const {
+            (void)data;
+            return false;
+        }
     };
 
     /// `max_event_bytes` limits an event that is not complete. `out` must outlive this object.
@@ -31,6 +39,7 @@ public:
 
 private:
     void line(std::string_view text);
+    void data_line(std::string_view value);
     void dispatch();
 
     handler& out_;
@@ -39,8 +48,9 @@ private:
     std::string data_;
     std::string event_;
     bool has_data_ = false;
-    bool skip_lf_ = false; ///< The last byte was the CR of a possible CR LF.
-    bool at_start_ = true; ///< A byte order mark may follow.
+    bool skip_lf_ = false;           ///< The last byte was the CR of a possible CR LF.
+    bool at_start_ = true;           ///< A byte order mark may follow.
+    bool lacks_empty_lines_ = false; ///< An event was followed by the next one's data.
 };
 
 } // namespace agui::runner

@@ -41,6 +41,9 @@ struct openai_settings {
     /// and the order of roles is as for openai_variant::mistral.
     bool merge_roles = false;
     openai_variant variant = openai_variant::openai;
+    /// The tag around the thoughts of a model that thinks aloud in its text, such as `<think>`, or
+    /// the closing one where the prompt holds the opening one; see tagged_thoughts. Empty: none.
+    std::string reasoning_tags;
 };
 
 /// The body of POST /chat/completions with the messages (for answers of this provider and model
@@ -54,16 +57,22 @@ struct openai_settings {
 [[nodiscard]] std::string
 write_openai_request(const model_request& request, const openai_settings& settings);
 
-/// Decodes a streamed answer (bytes of an SSE body, cut anywhere) into a model_sink. Also takes the
-/// whole non-streamed JSON answer of a server that ignores `stream`. Accepts what compatible
-/// servers send in practice: `reasoning_content` and `reasoning` deltas, calls without index, whole
-/// calls in one chunk, missing ids, role-only chunks, a usage chunk without choices, usage repeated
-/// in each chunk, comments, `[DONE]` missing after a finish_reason, an in-band `{"error":…}`,
-/// `data:` lines that are not JSON, a byte order mark, the whole message after its deltas,
-/// characters split between two deltas. The sink always gets valid UTF-8.
+/// Decodes a streamed answer (bytes of an SSE body, cut anywhere) into a model_sink. Also takes
+/// newline-delimited JSON, and the whole JSON answer of a server that ignores `stream`. Accepts
+/// what compatible servers send in practice: reasoning under several names, or in
+/// `reasoning_details` and content parts alone; calls without index, whole calls in one chunk,
+/// missing ids (see tool_call_assembler); role-only chunks; usage in each chunk, in a chunk without
+/// choices, or inside a choice; comments, `[DONE]` missing after a finish_reason, an in-band
+/// `{"error":…}`, `data:` lines that are not JSON, no empty line between events, a byte order mark,
+/// the whole message after its deltas, characters split between two deltas. The sink always gets
+/// valid UTF-8.
 class openai_decoder final : public answer_decoder {
 public:
-    explicit openai_decoder(model_sink& sink, std::string model, std::string provider_name);
+    /// `reasoning_tag`: openai_settings::reasoning_tags.
+    openai_decoder(
+        model_sink& sink, std::string model, std::string provider_name,
+        std::string_view reasoning_tag = {}
+    );
     ~openai_decoder() override;
     openai_decoder(const openai_decoder&) = delete;
     openai_decoder& operator=(const openai_decoder&) = delete;
@@ -72,13 +81,15 @@ public:
     /// ignored).
     bool feed(std::string_view bytes) override;
 
+    /// True once text, reasoning or a call has come, or a part of a body without events.
+    [[nodiscard]] bool begun() const noexcept override;
     /// True once a finish_reason was seen: usage and `[DONE]` may still come.
     [[nodiscard]] bool ending() const noexcept override;
     /// True once usage came with or after the finish_reason: only `[DONE]` is missing.
     [[nodiscard]] bool complete() const noexcept override;
     /// True if the answer can no longer become complete.
     [[nodiscard]] bool failed() const noexcept override;
-    /// True if the body is one JSON object: it has no events to count.
+    /// True if the body is JSON without events.
     [[nodiscard]] bool whole() const noexcept override;
     /// The number of chunks of the dialect so far; comments and signs of life do not count.
     [[nodiscard]] std::size_t chunks() const noexcept override;

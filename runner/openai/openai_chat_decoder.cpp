@@ -1,5 +1,6 @@
 #include "runner/openai/openai_chat.hpp"
 
+#include "runner/base/json_brackets.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_scratch.hpp"
 #include "runner/base/utf8.hpp"
@@ -8,7 +9,6 @@
 #include "runner/openai/openai_message_reader.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include <algorithm>
@@ -21,14 +21,15 @@ namespace {
 
 namespace json = boost::json;
 
-// Limit of the answer of a server that does not stream: the same as of one event.
-constexpr std::size_t whole_body_bytes_max = 16U << 20U;
+// Limit of an object of a body without events: the same as of one event.
+constexpr std::size_t object_bytes_max = 16U << 20U;
 
 // How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
 constexpr std::size_t noise_bytes_max = 200;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view blank = " \t\r\n";
+constexpr std::string_view end_word = "[DONE]";
 
 std::string_view without_blank_begin(std::string_view text) noexcept {
     text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
@@ -38,19 +39,27 @@ std::string_view without_blank_begin(std::string_view text) noexcept {
 } // namespace
 
 struct openai_decoder::state final : sse_parser::handler {
-    state(model_sink& to, std::string model_name, std::string provider)
+    state(
+        model_sink& to, std::string model_name, std::string provider, std::string_view reasoning_tag
+    )
         : model(std::move(model_name)),
           provider_name(std::move(provider)),
           parser(*this),
-          message(to) {}
+          message(to, reasoning_tag) {}
 
-    enum class form { unknown, events, whole };
+    /// `objects`: without events, one answer as JSON or one chunk after the other.
+    enum class form { unknown, events, objects };
 
     bool choose_form(std::string_view& bytes);
     void on_sse(std::string_view event, std::string_view data) override;
+    [[nodiscard]] bool is_event(std::string_view data) const override;
+    void feed_objects(std::string_view bytes);
+    void data_object(std::string_view text);
     void chunk(const json::value& value);
     void finish_with(std::string_view name);
     void choice(const json::object& value);
+    void count(const json::object* source);
+    void finish_as_native();
     void check_message();
     void fail(std::string detail, std::string upstream = {});
     void settle();
@@ -60,7 +69,8 @@ struct openai_decoder::state final : sse_parser::handler {
     sse_parser parser;
     openai_message_reader message;
     form body = form::unknown;
-    std::string whole;       ///< Body of a server that does not stream.
+    std::string partial; ///< What has come of an object that is not whole, and of an unknown form.
+    json_brackets brackets;  ///< Of that object.
     std::string noise;       ///< The first line that is neither a chunk nor an error.
     std::size_t chunks = 0;  ///< Of the dialect.
     bool answered = false;   ///< Something of the dialect was seen.
@@ -71,12 +81,17 @@ struct openai_decoder::state final : sse_parser::handler {
     std::string unknown_reason;
     bool usage_at_end = false; ///< Usage came with the finish_reason or after it.
     std::optional<finish_reason> reason;
+    std::string native_reason; ///< Of a server that translates the reasons of others.
     std::optional<token_usage> usage;
     std::optional<model_failure> failure;
 };
 
-openai_decoder::openai_decoder(model_sink& sink, std::string model, std::string provider_name)
-    : state_(std::make_unique<state>(sink, std::move(model), std::move(provider_name))) {}
+openai_decoder::openai_decoder(
+    model_sink& sink, std::string model, std::string provider_name, std::string_view reasoning_tag
+)
+    : state_(
+          std::make_unique<state>(sink, std::move(model), std::move(provider_name), reasoning_tag)
+      ) {}
 
 openai_decoder::~openai_decoder() = default;
 
@@ -87,19 +102,15 @@ bool openai_decoder::feed(std::string_view bytes) {
     }
     std::string begin;
     if (s.body == state::form::unknown) {
-        s.whole.append(bytes);
-        begin.swap(s.whole);
+        s.partial.append(bytes);
+        begin.swap(s.partial);
         bytes = begin;
         if (!s.choose_form(bytes)) {
             return true;
         }
     }
-    if (s.body == state::form::whole) {
-        if (bytes.size() > whole_body_bytes_max - s.whole.size()) {
-            s.fail("the answer is too long");
-        } else {
-            s.whole.append(bytes);
-        }
+    if (s.body == state::form::objects) {
+        s.feed_objects(bytes);
     } else if (!s.parser.feed(bytes)) {
         s.fail("an event of the answer is too long");
     }
@@ -112,7 +123,11 @@ bool openai_decoder::complete() const noexcept { return state_->reason && state_
 
 bool openai_decoder::failed() const noexcept { return state_->failure.has_value(); }
 
-bool openai_decoder::whole() const noexcept { return state_->body == state::form::whole; }
+bool openai_decoder::begun() const noexcept {
+    return state_->message.begun() || state_->body == state::form::objects;
+}
+
+bool openai_decoder::whole() const noexcept { return state_->body == state::form::objects; }
 
 std::size_t openai_decoder::chunks() const noexcept { return state_->chunks; }
 
@@ -153,10 +168,10 @@ bool openai_decoder::state::choose_form(std::string_view& bytes) {
         rest = without_blank_begin(rest.substr(byte_order_mark.size()));
     }
     if (rest.empty() || byte_order_mark.starts_with(rest)) {
-        whole.assign(rest.empty() ? std::string_view() : rest);
+        partial.assign(rest.empty() ? std::string_view() : rest);
         return false;
     }
-    body = rest.front() == '{' ? form::whole : form::events;
+    body = rest.front() == '{' ? form::objects : form::events;
     bytes = rest;
     return true;
 }
@@ -166,19 +181,8 @@ void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    if (body == form::whole && !end_marker) {
-        // Not in the scratch memory: the thread would hold the megabytes until its next chunk.
-        boost::system::error_code ec;
-        const json::value value = json::parse(whole, ec);
-        end_marker = true;
-        if (!ec) {
-            chunk(value);
-        } else if (const parsed_json lenient = parse_json_scratch(whole);
-                   lenient.value != nullptr) {
-            torn = true;
-            chunk(*lenient.value);
-            drop_json_scratch();
-        } else {
+    if (body == form::objects && !end_marker) {
+        if (!partial.empty() && !reason) {
             failure = model_failure{
                 .what = model_failure::kind::lost,
                 .status = 0,
@@ -187,6 +191,7 @@ void openai_decoder::state::settle() {
             };
             return;
         }
+        end_marker = true;
     } else if (body == form::events) {
         ended = true;
         parser.finish();
@@ -194,11 +199,15 @@ void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    message.end_halves();
+    message.end_text();
     // The end marker without a finish_reason: some servers leave it null throughout. An incomplete
     // call cannot be told from a cut one.
     if (!reason && end_marker && answered && message.calls().none_cut()) {
         reason = finish_reason::stop;
+    }
+    finish_as_native();
+    if (failure) {
+        return;
     }
     // An unknown name may mean anything; an incomplete call shows that it was a cut.
     if (!unknown_reason.empty() && reason == finish_reason::stop && !message.calls().all_whole()) {
@@ -227,6 +236,35 @@ void openai_decoder::state::check_message() {
     }
 }
 
+/// Objects that follow each other: newline-delimited JSON, or one answer of a server that does not
+/// stream. What is not an object is passed over.
+void openai_decoder::state::feed_objects(std::string_view bytes) {
+    while (!bytes.empty() && !failure) {
+        if (partial.empty()) {
+            bytes.remove_prefix(std::min(bytes.find('{'), bytes.size()));
+            brackets = {};
+        }
+        const std::size_t length = brackets.feed(bytes);
+        if (length > object_bytes_max - partial.size()) {
+            fail("the answer is too long");
+            return;
+        }
+        partial.append(bytes.substr(0, length));
+        bytes.remove_prefix(length);
+        if (brackets.closed()) {
+            const std::string object = std::exchange(partial, {});
+            data_object(object);
+            // The thread would hold the megabytes of an answer until its next chunk.
+            drop_json_scratch();
+        }
+    }
+}
+
+/// Servers that leave out the empty line between events have one chunk in each data line.
+bool openai_decoder::state::is_event(std::string_view data) const {
+    return is_whole_object(data) || without_blank_begin(data).starts_with(end_word);
+}
+
 void openai_decoder::state::on_sse(std::string_view event, std::string_view data) {
     if (failure || end_marker) {
         return;
@@ -235,7 +273,7 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
     if (data.empty()) {
         return;
     }
-    if (data.starts_with("[DONE]")) {
+    if (data.starts_with(end_word)) {
         end_marker = true;
         return;
     }
@@ -250,7 +288,11 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
         }
         return;
     }
-    const parsed_json parsed = parse_json_scratch(data);
+    data_object(data);
+}
+
+void openai_decoder::state::data_object(std::string_view text) {
+    const parsed_json parsed = parse_json_scratch(text);
     if (parsed.value == nullptr) {
         // A cut within an event is the same loss as one between two events.
         if (!ended || !answered) {
@@ -268,10 +310,10 @@ void openai_decoder::state::chunk(const json::value& value) {
         fail("a chunk of the answer is not an object");
         return;
     }
-    static constexpr std::array<std::string_view, 4> names = {
-        "error", "object", "choices", "usage"
-    };
-    const auto [error, kind, choices, use] = members_of(*object, names);
+    static constexpr std::array<std::string_view, 6> names = {"error",   "object",
+                                                              "choices", "usage",
+                                                              "x_groq",  "prompt_eval_count"};
+    const auto [error, kind, choices, use, groq, ollama] = members_of(*object, names);
     if (error != nullptr && !says_nothing(*error)) {
         fail("the answer holds an error", error_text(*error));
         return;
@@ -289,30 +331,72 @@ void openai_decoder::state::chunk(const json::value& value) {
             }
         }
     }
-    if (const json::object* const source = object_of(use)) {
-        if (std::optional<token_usage> read = read_usage(*source, provider_name, model)) {
-            usage = std::move(read);
-            usage_at_end = reason.has_value();
-        }
+    count(object_of(use));
+    if (const json::object* const of_groq = object_of(groq)) {
+        count(object_in(*of_groq, "usage"));
     }
+    count(ollama == nullptr ? nullptr : object);
+}
+
+/// Counts of which a part comes first and another later are of one answer.
+void openai_decoder::state::count(const json::object* source) {
+    std::optional<token_usage> read =
+        source == nullptr ? std::nullopt : read_usage(*source, provider_name, model);
+    if (!read) {
+        return;
+    }
+    if (usage) {
+        keep_counts(*read, *usage);
+    }
+    usage = std::move(read);
+    usage_at_end = reason.has_value();
 }
 
 void openai_decoder::state::choice(const json::object& value) {
-    static constexpr std::array<std::string_view, 4> names = {
-        "index", "delta", "message", "finish_reason"
+    static constexpr std::array<std::string_view, 6> names = {
+        "index", "delta", "message", "finish_reason", "native_finish_reason", "usage"
     };
-    const auto [index, part, whole_message, end] = members_of(value, names);
+    const auto [index, part, whole_message, end, native, use] = members_of(value, names);
     if (integer_of(index).value_or(0) != 0) {
         return; // One answer was asked for; a server that sends more alternatives would mix them.
     }
+    const json::object* inner_use = nullptr;
     if (object_of(part) != nullptr) {
-        message.read(part->get_object(), false, torn);
+        inner_use = message.read(part->get_object(), false, torn);
     } else if (object_of(whole_message) != nullptr) {
-        message.read(whole_message->get_object(), true, torn);
+        inner_use = message.read(whole_message->get_object(), true, torn);
     }
     check_message();
+    if (!text_of(native).empty()) {
+        native_reason = to_utf8(text_of(native).substr(0, noise_bytes_max));
+    }
     if (!text_of(end).empty()) {
         finish_with(text_of(end));
+    }
+    count(inner_use);
+    count(object_of(use));
+}
+
+/// Gateways of model servers translate reasons that they do not know to "stop". Of an answer that
+/// says something that is as good; one that says nothing ended for its real reason.
+void openai_decoder::state::finish_as_native() {
+    if (reason != finish_reason::stop || message.begun() || native_reason.empty()) {
+        return;
+    }
+    switch (classify_finish_reason(native_reason)) {
+    case finish_class::failed:
+        fail("the native_finish_reason reports a failure", native_reason);
+        break;
+    case finish_class::length:
+        reason = finish_reason::length;
+        break;
+    case finish_class::content_filter:
+        reason = finish_reason::content_filter;
+        break;
+    case finish_class::stop:
+    case finish_class::tool_calls:
+    case finish_class::unknown:
+        break;
     }
 }
 

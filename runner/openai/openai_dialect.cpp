@@ -26,7 +26,9 @@ public:
 
     [[nodiscard]] std::unique_ptr<answer_decoder>
     make_decoder(const model_parameters& asked, model_sink& sink) const override {
-        return std::make_unique<openai_decoder>(sink, asked.model, settings_.provider_name);
+        return std::make_unique<openai_decoder>(
+            sink, asked.model, settings_.provider_name, settings_.reasoning_tags
+        );
     }
 
 private:

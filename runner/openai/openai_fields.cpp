@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 namespace agui::runner {
@@ -79,6 +80,59 @@ constexpr std::array reasons = {
     named_reason{"malformed_function_call", finish_class::failed},
 };
 
+using names = std::initializer_list<std::string_view>;
+
+// OpenAI's own names come first. The rest, with the servers that use them: Anthropic and OpenAI's
+// other API (input_tokens, output_tokens, cache_read_input_tokens, …), Bedrock and what is written
+// in JavaScript (the same in camelCase), Gemini (promptTokenCount, candidatesTokenCount, …), Ollama
+// (prompt_eval_count, eval_count), DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens).
+// Names are compared without underscores and without regard to case.
+constexpr names input_names = {
+    "prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount",
+};
+constexpr names output_names = {
+    "completiontokens", "outputtokens", "candidatestokencount", "outputtokencount", "evalcount",
+};
+constexpr names input_details = {"prompttokensdetails", "inputtokensdetails"};
+constexpr names output_details = {"completiontokensdetails", "outputtokensdetails"};
+constexpr names cached_names = {
+    "cachedtokens",         "cachereadinputtokens", "cachedinputtokens", "cachedcontenttokencount",
+    "promptcachehittokens",
+};
+constexpr names cache_write_names = {"cachecreationinputtokens", "cachewritetokens"};
+constexpr names reasoning_names = {"reasoningtokens", "thoughtstokencount"};
+
+bool is_name(std::string_view key, std::string_view plain) noexcept {
+    std::size_t at = 0;
+    for (const char c : key) {
+        if (c == '_') {
+            continue;
+        }
+        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        if (at == plain.size() || plain[at] != lower) {
+            return false;
+        }
+        ++at;
+    }
+    return at == plain.size();
+}
+
+/// The first of the names that is there with a value.
+const json::value* member_named(const json::object& object, names wanted) noexcept {
+    for (const std::string_view name : wanted) {
+        for (const auto& member : object) {
+            if (is_name(member.key(), name) && !member.value().is_null()) {
+                return &member.value();
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::optional<std::int64_t> count_named(const json::object& object, names wanted) noexcept {
+    return integer_of(member_named(object, wanted));
+}
+
 std::string bounded(std::string_view text) { return to_utf8(text.substr(0, error_text_max)); }
 
 void append_member(json::object& block, const json::object& piece, std::string_view key) {
@@ -141,17 +195,21 @@ std::string error_text(const json::value& error) {
 
 std::optional<token_usage>
 read_usage(const json::object& source, std::string_view provider, std::string_view model) {
-    const auto count = [](const json::object& from, std::string_view key) {
-        return integer_of(from.if_contains(key));
-    };
     token_usage usage;
-    usage.input_tokens = count(source, "prompt_tokens");
-    usage.output_tokens = count(source, "completion_tokens");
-    if (const json::object* const details = object_in(source, "prompt_tokens_details")) {
-        usage.cached_input_tokens = count(*details, "cached_tokens");
+    usage.input_tokens = count_named(source, input_names);
+    usage.output_tokens = count_named(source, output_names);
+    usage.cached_input_tokens = count_named(source, cached_names);
+    usage.cache_write_input_tokens = count_named(source, cache_write_names);
+    usage.reasoning_tokens = count_named(source, reasoning_names);
+    if (const json::object* const details = object_of(member_named(source, input_details))) {
+        usage.cached_input_tokens = count_named(*details, cached_names);
+    } else if (usage.input_tokens && member_named(source, {"inputtokens"}) != nullptr) {
+        // Anthropic and Bedrock do not count cached tokens among those of the input.
+        *usage.input_tokens +=
+            usage.cached_input_tokens.value_or(0) + usage.cache_write_input_tokens.value_or(0);
     }
-    if (const json::object* const details = object_in(source, "completion_tokens_details")) {
-        usage.reasoning_tokens = count(*details, "reasoning_tokens");
+    if (const json::object* const details = object_of(member_named(source, output_details))) {
+        usage.reasoning_tokens = count_named(*details, reasoning_names);
     }
     if (!usage.input_tokens && !usage.output_tokens) {
         return std::nullopt;
@@ -159,6 +217,16 @@ read_usage(const json::object& source, std::string_view provider, std::string_vi
     usage.provider = provider;
     usage.model = model;
     return usage;
+}
+
+void keep_counts(token_usage& usage, const token_usage& earlier) {
+    for (const auto count :
+         {&token_usage::input_tokens, &token_usage::output_tokens, &token_usage::reasoning_tokens,
+          &token_usage::cached_input_tokens, &token_usage::cache_write_input_tokens}) {
+        if (!(usage.*count)) {
+            usage.*count = earlier.*count;
+        }
+    }
 }
 
 void reasoning_details::add(const json::array& pieces) {

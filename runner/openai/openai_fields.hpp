@@ -37,9 +37,13 @@ enum class finish_class {
 /// The text of an error object; for the log, at most error_text_max bytes.
 [[nodiscard]] std::string error_text(const boost::json::value& error);
 
-/// nullopt if it has no counts.
+/// The counts of an answer, under any of the names that servers give them (openai_fields.cpp);
+/// nullopt if it has none.
 [[nodiscard]] std::optional<token_usage>
 read_usage(const boost::json::object& source, std::string_view provider, std::string_view model);
+
+/// Takes the counts that `usage` lacks from an earlier report of the same answer.
+void keep_counts(token_usage& usage, const token_usage& earlier);
 
 /// `reasoning_details` as it must be sent back: the streamed pieces, those of one block joined.
 class reasoning_details {

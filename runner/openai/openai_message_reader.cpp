@@ -4,11 +4,12 @@
 #include "session/base/finite_json.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <array>
 #include <cstddef>
-#include <utility>
+#include <string>
 
 namespace agui::runner {
 
@@ -23,6 +24,24 @@ constexpr std::size_t extra_bytes_max = 1U << 20U;
 const json::object* kept_object(const json::value* member) noexcept {
     const json::object* const object = object_of(member);
     return object != nullptr && session::is_finite(*member) ? object : nullptr;
+}
+
+/// The value with U+FFFD in place of what is not UTF-8, and the halves of characters joined.
+json::value in_utf8(const json::value& torn) {
+    boost::system::error_code ec;
+    return json::parse(to_utf8(json::serialize(torn)), ec);
+}
+
+/// The text of a part's member: a string, or a list of strings and of parts with text.
+std::string text_in(const json::object& part, std::string_view key) {
+    std::string text(string_in(part, key));
+    if (const json::array* const pieces = array_in(part, key)) {
+        for (const json::value& piece : *pieces) {
+            const json::object* const inner = piece.if_object();
+            text.append(inner == nullptr ? text_of(&piece) : string_in(*inner, "text"));
+        }
+    }
+    return text;
 }
 
 std::string_view describe(tool_call_assembler::status status) noexcept {
@@ -44,26 +63,26 @@ std::string_view describe(tool_call_assembler::status status) noexcept {
 } // namespace
 
 /// Some servers end a stream with the whole message: it repeats what was streamed.
-void openai_message_reader::read(const json::object& value, bool whole_message, bool torn) {
+const json::object*
+openai_message_reader::read(const json::object& value, bool whole_message, bool torn) {
     torn_ = torn;
-    static constexpr std::array<std::string_view, 8> names = {"reasoning_content", "reasoning",
-                                                              "content",           "refusal",
-                                                              "tool_calls",        "function_call",
-                                                              "reasoning_details", "extra_content"};
+    static constexpr std::array<std::string_view, 11> names = {
+        "reasoning_content", "reasoning",     "reasoning_text", "thinking",
+        "content",           "refusal",       "tool_calls",     "function_call",
+        "reasoning_details", "extra_content", "usage"
+    };
     const auto
-        [reasoning_content, reasoning_text, text, refusal, tool_calls, function_call, blocks,
-         extra] = members_of(value, names);
+        [content_name, plain_name, text_name, thinking_name, text, refusal, tool_calls,
+         function_call, blocks, extra, usage] = members_of(value, names);
     const bool repeats_text = whole_message && said_;
     const bool repeats_calls = whole_message && calls_.any();
     if (!whole_message || !thought_) {
-        reasoning(reasoning_content, reasoning_text);
-        if (const json::array* const pieces = array_of(blocks); pieces != nullptr && !torn_) {
-            details_.add(*pieces);
-        }
+        reasoning({content_name, plain_name, text_name, thinking_name});
+        details(array_of(blocks));
     }
     if (const json::object* const object = kept_object(extra);
-        object != nullptr && !torn_ && json::serialize(*object).size() <= extra_bytes_max) {
-        extra_content_ = json::value(*object, json::storage_ptr());
+        object != nullptr && json::serialize(*object).size() <= extra_bytes_max) {
+        extra_content_ = torn_ ? in_utf8(*extra) : json::value(*object, json::storage_ptr());
     }
     if (text != nullptr && !repeats_text) {
         content(*text);
@@ -89,88 +108,167 @@ void openai_message_reader::read(const json::object& value, bool whole_message, 
         // The dialect before parallel calls: the function object alone, at most one.
         tool_call({{"index", 0}, {"function", *function}}, std::nullopt);
     }
+    return object_of(usage);
 }
 
-/// Two names for the same thing; servers that send both send the same text in both. The name is
+/// Several names for the same thing; servers that send two send the same text in both. The name is
 /// kept, because the server expects its reasoning back under it.
-void openai_message_reader::reasoning(
-    const json::value* reasoning_content, const json::value* reasoning_text
-) {
-    std::string_view text = text_of(reasoning_content);
-    std::string_view name = "reasoning_content";
-    if (text.empty() && !text_of(reasoning_text).empty()) {
-        text = text_of(reasoning_text);
-        name = "reasoning";
+void openai_message_reader::reasoning(const std::array<const json::value*, 4>& members) {
+    static constexpr std::array<std::string_view, 4> names = {
+        "reasoning_content", "reasoning", "reasoning_text", "thinking"
+    };
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        if (const std::string_view text = text_of(members[i]); !text.empty()) {
+            told_plainly_ = true;
+            name_reasoning(names[i]);
+            think(text);
+            return;
+        }
     }
     // DeepSeek requires the member even if it was empty.
-    const bool there = reasoning_content != nullptr && reasoning_content->is_string();
-    if (name != reasoning_name_ && (!text.empty() || (there && reasoning_name_.empty()))) {
+    if (members[0] != nullptr && members[0]->is_string() && reasoning_name_.empty()) {
+        name_reasoning(names[0]);
+    }
+}
+
+void openai_message_reader::name_reasoning(std::string_view name) {
+    if (name != reasoning_name_) {
         reasoning_name_ = name;
         sink_.on_turn_data("reasoning", json::string(name));
     }
-    think(text);
 }
 
-/// A string, or a list of parts as Mistral's servers send: text, or thinking that contains text
-/// parts.
+/// Most servers repeat the text of the blocks under one of the plain names.
+void openai_message_reader::details(const json::array* pieces) {
+    if (pieces == nullptr) {
+        return;
+    }
+    details_.add(*pieces);
+    details_torn_ = details_torn_ || torn_;
+    for (const json::value& each : *pieces) {
+        const json::object* const piece = each.if_object();
+        if (piece == nullptr || told_plainly_) {
+            continue;
+        }
+        if (string_in(*piece, "type") == "reasoning.text") {
+            think(string_in(*piece, "text"));
+        } else if (string_in(*piece, "type") == "reasoning.summary") {
+            think(string_in(*piece, "summary"));
+        }
+    }
+}
+
+/// A string, or a list of parts as Mistral's servers send, or one part.
 void openai_message_reader::content(const json::value& value) {
     if (const json::string* const text = value.if_string()) {
         say(std::string_view(text->data(), text->size()));
-        return;
-    }
-    const json::array* const parts = value.if_array();
-    if (parts == nullptr) {
-        return;
-    }
-    for (const json::value& each : *parts) {
-        const json::object* const part = each.if_object();
-        if (part == nullptr) {
-            continue;
-        }
-        say(string_in(*part, "text"));
-        if (const json::array* const thoughts = array_in(*part, "thinking")) {
-            for (const json::value& piece : *thoughts) {
-                const json::object* const inner = piece.if_object();
-                think(inner == nullptr ? std::string_view() : string_in(*inner, "text"));
+    } else if (const json::object* const part = value.if_object()) {
+        content_part(*part);
+    } else if (const json::array* const parts = value.if_array()) {
+        for (const json::value& each : *parts) {
+            if (each.is_object()) {
+                content_part(each.get_object());
             }
         }
     }
 }
 
+void openai_message_reader::content_part(const json::object& part) {
+    const std::string_view type = string_in(part, "type");
+    if (!type.starts_with("thinking") && !type.starts_with("reasoning")) {
+        say(string_in(part, "text"));
+        return;
+    }
+    for (const std::string_view key : {"thinking", "reasoning", "summary", "content", "text"}) {
+        if (const std::string text = text_in(part, key); !text.empty()) {
+            name_reasoning("content");
+            think(text);
+            return;
+        }
+    }
+}
+
 void openai_message_reader::say(std::string_view text) {
-    said_ = said_ || !text.empty();
-    pass(text_half_, text, &model_sink::on_text);
+    if (text.empty()) {
+        return;
+    }
+    said_ = true;
+    end_half(reasoning_half_, &openai_message_reader::pass_reasoning);
+    if (torn_ || !text_half_.empty()) {
+        std::string joined;
+        text_half_.join(text, joined);
+        pass_text(joined);
+    } else {
+        pass_text(text);
+    }
 }
 
 void openai_message_reader::think(std::string_view text) {
-    thought_ = thought_ || !text.empty();
-    pass(reasoning_half_, text, &model_sink::on_reasoning);
+    if (text.empty()) {
+        return;
+    }
+    thought_ = true;
+    if (torn_ || !reasoning_half_.empty()) {
+        std::string joined;
+        reasoning_half_.join(text, joined);
+        pass_reasoning(joined);
+    } else {
+        pass_reasoning(text);
+    }
 }
 
-void openai_message_reader::pass(
-    utf8_joiner& half, std::string_view text, void (model_sink::*to)(std::string_view)
-) {
-    std::string joined;
-    if (!text.empty() && (torn_ || !half.empty())) {
-        half.join(text, joined);
-        text = joined;
+void openai_message_reader::pass_text(std::string_view text) {
+    if (text.empty()) {
+        return;
+    }
+    if (tags_.done()) {
+        sink_.on_text(text);
+        return;
+    }
+    std::string thoughts;
+    std::string said;
+    tags_.feed(text, thoughts, said);
+    pass_tagged(thoughts, said);
+}
+
+void openai_message_reader::pass_tagged(std::string_view thoughts, std::string_view text) {
+    if (!thoughts.empty()) {
+        name_reasoning(opening_tag_);
+        pass_reasoning(thoughts);
     }
     if (!text.empty()) {
-        (sink_.*to)(text);
+        sink_.on_text(text);
+    }
+}
+
+void openai_message_reader::pass_reasoning(std::string_view text) {
+    if (!text.empty()) {
+        sink_.on_reasoning(text);
     }
 }
 
 /// The rest of a split character will not come any more.
-void openai_message_reader::end_halves() {
-    for (const auto& [half, to] :
-         {std::pair{&reasoning_half_, &model_sink::on_reasoning},
-          std::pair{&text_half_, &model_sink::on_text}}) {
+void openai_message_reader::end_half(
+    utf8_joiner& half, void (openai_message_reader::*pass)(std::string_view)
+) {
+    if (!half.empty()) {
         std::string rest;
-        half->finish(rest);
-        if (!rest.empty()) {
-            (sink_.*to)(rest);
-        }
+        half.finish(rest);
+        (this->*pass)(rest);
     }
+}
+
+void openai_message_reader::end_halves() {
+    end_half(reasoning_half_, &openai_message_reader::pass_reasoning);
+    end_half(text_half_, &openai_message_reader::pass_text);
+}
+
+void openai_message_reader::end_text() {
+    end_halves();
+    std::string thoughts;
+    std::string text;
+    tags_.finish(thoughts, text);
+    pass_tagged(thoughts, text);
 }
 
 void openai_message_reader::tool_call(
@@ -180,12 +278,17 @@ void openai_message_reader::tool_call(
         return;
     }
     end_halves(); // A call ends the text before it.
+    std::string text;
+    tags_.interrupt(text);
+    pass_tagged({}, text);
     call_fragment fragment;
     fragment.index = position ? position : integer_of(value.if_contains("index"));
     fragment.torn = torn_;
     const std::string id = torn_ ? to_utf8(string_in(value, "id")) : std::string();
     fragment.id = torn_ ? std::string_view(id) : string_in(value, "id");
-    fragment.extra_content = torn_ ? nullptr : kept_object(value.if_contains("extra_content"));
+    const json::value* const extra = value.if_contains("extra_content");
+    const json::value mended = torn_ && extra != nullptr ? in_utf8(*extra) : json::value();
+    fragment.extra_content = kept_object(torn_ ? &mended : extra);
     std::string name;
     std::string serialized;
     if (const json::object* const function = object_in(value, "function")) {
@@ -212,7 +315,8 @@ void openai_message_reader::note(tool_call_assembler::status status) {
 
 void openai_message_reader::hand_over_data() {
     if (!details_.blocks().empty()) {
-        sink_.on_turn_data("reasoning_details", details_.blocks());
+        const json::value blocks(details_.blocks());
+        sink_.on_turn_data("reasoning_details", details_torn_ ? in_utf8(blocks) : blocks);
     }
     if (!extra_content_.is_null()) {
         sink_.on_turn_data("extra_content", extra_content_);

@@ -4,12 +4,15 @@
 #include "runner/base/tool_call_assembler.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/openai/openai_fields.hpp"
+#include "runner/openai/tagged_thoughts.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace agui::runner {
@@ -18,35 +21,48 @@ namespace agui::runner {
 /// reasoning and calls, in valid UTF-8. For one answer; the sink must outlive it.
 class openai_message_reader {
 public:
-    explicit openai_message_reader(model_sink& sink) : sink_(sink), calls_(sink) {}
+    /// `reasoning_tag`: as openai_settings::reasoning_tags.
+    openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
+        : sink_(sink),
+          calls_(sink),
+          tags_(reasoning_tag),
+          opening_tag_(opening_tag(reasoning_tag)) {}
     openai_message_reader(const openai_message_reader&) = delete;
     openai_message_reader& operator=(const openai_message_reader&) = delete;
 
     /// A `delta`, or with `whole_message` a `message`, which may repeat what was streamed. `torn`:
-    /// its chunk was cut in the middle of a character.
-    void read(const boost::json::object& value, bool whole_message, bool torn);
+    /// its chunk was cut in the middle of a character. Returns the usage that it holds, or null.
+    const boost::json::object*
+    read(const boost::json::object& value, bool whole_message, bool torn);
 
-    /// No more text will come: the rest of a split character is passed on.
-    void end_halves();
+    /// No more text will come: passes on what was held back of it.
+    void end_text();
     /// No more calls will come; `complete`: none was cut. `explained`: the answer was cut, which
     /// explains a call without a name.
     void end_calls(bool complete, bool explained);
     /// Passes on what the server wants sent back with the turn. Last.
     void hand_over_data();
 
+    /// True if text, reasoning or a call has come.
+    [[nodiscard]] bool begun() const noexcept { return said_ || thought_ || calls_.any(); }
     [[nodiscard]] const tool_call_assembler& calls() const noexcept { return calls_; }
     /// Why the answer cannot be used; a literal, empty: it can. Nothing of a call is passed on
     /// after that.
     [[nodiscard]] std::string_view problem() const noexcept { return problem_; }
 
 private:
-    void reasoning(
-        const boost::json::value* reasoning_content, const boost::json::value* reasoning_text
-    );
+    void reasoning(const std::array<const boost::json::value*, 4>& members);
+    void name_reasoning(std::string_view name);
+    void details(const boost::json::array* pieces);
     void content(const boost::json::value& value);
+    void content_part(const boost::json::object& part);
     void say(std::string_view text);
     void think(std::string_view text);
-    void pass(utf8_joiner& half, std::string_view text, void (model_sink::*to)(std::string_view));
+    void pass_text(std::string_view text);
+    void pass_tagged(std::string_view thoughts, std::string_view text);
+    void pass_reasoning(std::string_view text);
+    void end_half(utf8_joiner& half, void (openai_message_reader::*pass)(std::string_view));
+    void end_halves();
     void tool_call(const boost::json::object& value, std::optional<std::int64_t> position);
     void note(tool_call_assembler::status status);
 
@@ -56,10 +72,14 @@ private:
     bool torn_ = false;
     bool said_ = false;
     bool thought_ = false;
-    std::string_view reasoning_name_; ///< Of the member; a literal.
+    bool told_plainly_ = false;       ///< Reasoning has come under one of its plain names.
+    std::string_view reasoning_name_; ///< Of the member, or the tag. Outlives this object's use.
+    tagged_thoughts tags_;
+    std::string opening_tag_;
     utf8_joiner text_half_;
     utf8_joiner reasoning_half_;
     reasoning_details details_;
+    bool details_torn_ = false;        ///< Some piece was cut in the middle of a character.
     boost::json::value extra_content_; ///< Of the turn; null: none.
 };
 

@@ -178,16 +178,19 @@ void message_writer::assistant(const message& value) {
     begin_message("assistant");
     out_.append(R"(,"content":)");
     const std::string text = session::text_of(value.content);
-    if (is_blank(text) && !value.tool_calls.empty()) {
-        out_.append("null");
-    } else {
-        append_json_string(out_, text);
-    }
     tool_turn_ = tool_turn_ || !value.tool_calls.empty();
     const session::turn_origin* const origin =
         own_origin(value, settings_, request_.parameters.model);
+    const bool with_reasoning = tool_turn_ && !thinking_off_;
+    const bool written = origin != nullptr && with_reasoning &&
+                         append_thoughts_in_content(out_, *origin, reasoning_, text);
+    if (!written && is_blank(text) && !value.tool_calls.empty()) {
+        out_.append("null");
+    } else if (!written) {
+        append_json_string(out_, text);
+    }
     if (origin != nullptr) {
-        append_sent_back(out_, *origin, reasoning_, tool_turn_ && !thinking_off_);
+        append_sent_back(out_, *origin, reasoning_, with_reasoning);
     }
     if (!value.tool_calls.empty()) {
         calls(value, origin);

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_text.hpp"
+#include "runner/openai/tagged_thoughts.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -11,6 +12,16 @@ namespace agui::runner {
 namespace json = boost::json;
 using session::message;
 using session::role;
+
+namespace {
+
+/// True for the name of a member that holds reasoning. "content" and tags are none.
+bool is_reasoning_member(std::string_view name) noexcept {
+    return name == "reasoning_content" || name == "reasoning" || name == "reasoning_text" ||
+           name == "thinking";
+}
+
+} // namespace
 
 const session::turn_origin*
 own_origin(const message& value, const openai_settings& settings, std::string_view model) noexcept {
@@ -54,14 +65,38 @@ void append_sent_back(
     const std::string_view name = string_in(origin.data, "reasoning");
     if (details != nullptr) {
         out.append(R"(,"reasoning_details":)").append(json::serialize(*details));
-    } else if (with_reasoning &&
-               (name == "reasoning_content" || (name == "reasoning" && !reasoning.empty()))) {
+    } else if (with_reasoning && (name == "reasoning_content" ||
+                                  (is_reasoning_member(name) && !reasoning.empty()))) {
         out.append(",\"").append(name).append("\":");
         append_json_string(out, reasoning);
     }
     if (const json::object* const extra = object_in(origin.data, "extra_content")) {
         out.append(R"(,"extra_content":)").append(json::serialize(*extra));
     }
+}
+
+bool append_thoughts_in_content(
+    std::string& out, const session::turn_origin& origin, const std::string& reasoning,
+    const std::string& text
+) {
+    const std::string_view name = string_in(origin.data, "reasoning");
+    if (reasoning.empty() || (name != "content" && !is_reasoning_tag(name))) {
+        return false;
+    }
+    if (name != "content") {
+        append_json_string(
+            out, std::string(name) + "\n" + reasoning + "\n" + closing_tag(name) + "\n\n" + text
+        );
+        return true;
+    }
+    json::array parts{
+        {{"type", "thinking"}, {"thinking", {{{"type", "text"}, {"text", reasoning}}}}}
+    };
+    if (!text.empty()) {
+        parts.push_back({{"type", "text"}, {"text", text}});
+    }
+    out.append(json::serialize(parts));
+    return true;
 }
 
 bool append_sent_back(

@@ -30,6 +30,13 @@ void append_sent_back(
     bool with_reasoning
 );
 
+/// Appends the content of an answer that had its reasoning inside the content, as Mistral's parts
+/// or between tags. False: it had none there, and nothing was appended.
+[[nodiscard]] bool append_thoughts_in_content(
+    std::string& out, const session::turn_origin& origin, const std::string& reasoning,
+    const std::string& text
+);
+
 /// Appends the members that go back with a call of the answer; false if there are none.
 [[nodiscard]] bool append_sent_back(
     std::string& out, const session::turn_origin& origin, const session::tool_call& call

@@ -21,6 +21,8 @@ public:
     /// ignored.
     virtual bool feed(std::string_view bytes) = 0;
 
+    /// True: text, reasoning, a call or, where the body is one document, a part of it has come.
+    [[nodiscard]] virtual bool begun() const noexcept = 0;
     /// True: all that the model says has come. Usage or an end mark may follow, and is waited for
     /// only briefly.
     [[nodiscard]] virtual bool ending() const noexcept = 0;

@@ -22,7 +22,7 @@ void PrintTo(const received& value, std::ostream* out) {
          << ::testing::PrintToString(value.data) << "}";
 }
 
-class recorder final : public sse_parser::handler {
+class recorder : public sse_parser::handler {
 public:
     void on_sse(std::string_view event, std::string_view data) override {
         events.push_back({std::string(event), std::string(data)});
@@ -180,6 +180,40 @@ TEST(SseParser, DeliversAnEventAsSoonAsItsEmptyLineBeginsToEnd) {
     ASSERT_TRUE(parser.feed("data: a\r\n\r"));
 
     EXPECT_EQ(out.events.size(), 1U);
+}
+
+/// For a stream whose events are objects.
+class object_recorder : public recorder {
+public:
+    [[nodiscard]] bool is_event(std::string_view data) const override {
+        return data.starts_with('{') && data.ends_with('}');
+    }
+};
+
+TEST(SseParser, TakesEventsWithoutEmptyLinesIfTheHandlerKnowsThem) {
+    object_recorder out;
+    sse_parser parser(out);
+
+    ASSERT_TRUE(parser.feed("data: {1}\ndata: {2}\n"));
+    EXPECT_EQ(out.events, (std::vector<received>{{"", "{1}"}, {"", "{2}"}}))
+        << "the second at once";
+    ASSERT_TRUE(parser.feed("data: {3}\n\ndata: {4\ndata: 5}\ndata: [DONE]\n"));
+    parser.finish();
+
+    EXPECT_EQ(
+        out.events, (std::vector<received>{
+                        {"", "{1}"}, {"", "{2}"}, {"", "{3}"}, {"", "{4\n5}"}, {"", "[DONE]"}
+                    })
+    );
+}
+
+TEST(SseParser, JoinsTheDataLinesThatAreNoEvents) {
+    object_recorder out;
+    sse_parser parser(out);
+
+    ASSERT_TRUE(parser.feed("data: {\ndata: 1}\n\nevent: x\ndata: {2}\n\n"));
+
+    EXPECT_EQ(out.events, (std::vector<received>{{"", "{\n1}"}, {"x", "{2}"}}));
 }
 
 TEST(SseParser, RefusesALineThatNeverEnds) {

@@ -12,6 +12,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
@@ -209,6 +210,118 @@ const std::vector<answer_case>& text_cases() {
               done}
          ),
          {"text Hello"},
+         "stop"},
+        {"ReasoningText",
+         frames({delta(R"("reasoning_text":"hm")"), delta(R"("content":"a")"), finish("stop"), done}
+         ),
+         {"reasoning hm", "text a"},
+         "stop"},
+        {"Thinking",
+         frames({delta(R"("thinking":"hm")"), delta(R"("content":"a")"), finish("stop"), done}),
+         {"reasoning hm", "text a"},
+         "stop"},
+        {"ReasoningDetailsAlone",
+         frames(
+             {delta(R"("reasoning_details":[{"type":"reasoning.summary","summary":"first "}])"),
+              delta(R"("content":"","reasoning":null,"reasoning_details":)"
+                    R"([{"type":"reasoning.text","text":"then"},)"
+                    R"({"type":"reasoning.encrypted","data":"x"}])"),
+              delta(R"("content":"a")"), finish("stop"), done}
+         ),
+         {"reasoning first then", "text a"},
+         "stop"},
+        {"ReasoningDetailsBesideReasoning",
+         frames(
+             {delta(
+                  R"("reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}])"
+              ),
+              delta(R"("reasoning_details":[{"type":"reasoning.text","text":"","signature":"s"}])"),
+              delta(R"("content":"a")"), finish("stop"), done}
+         ),
+         {"reasoning hm", "text a"},
+         "stop"},
+        {"ReasoningDetailsCutInACharacter",
+         frames(
+             {delta(R"("reasoning_details":[{"type":"reasoning.text","text":"\ud83d"}])"),
+              delta(R"("reasoning_details":[{"type":"reasoning.text","text":"\ude00"}])"),
+              finish("stop"), done}
+         ),
+         {"reasoning \xF0\x9F\x98\x80"},
+         "stop"},
+        {"HalfOfReasoningBeforeTheText",
+         frames(
+             {delta(R"("reasoning":"hm\ud83d")"), delta(R"("content":"a")"), finish("stop"), done}
+         ),
+         {"reasoning hm\xEF\xBF\xBD", "text a"},
+         "stop"},
+        {"ContentPartsOfReasoning",
+         frames(
+             {delta(R"("content":[{"type":"thinking","thinking":"a"},)"
+                    R"({"type":"reasoning","text":"b"}])"),
+              delta(
+                  R"("content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"c"}]},)"
+                  R"({"type":"reasoning_text","text":"d"},{"type":"text","text":"x"}])"
+              ),
+              delta(R"("content":{"type":"text","text":"y"})"), finish("stop"), done}
+         ),
+         {"reasoning abcd", "text xy"},
+         "stop"},
+        {"NoEmptyLinesBetweenTheEvents",
+         "data: " + delta(R"("content":"a")") + "\ndata: " + delta(R"("content":"b")") +
+             "\ndata: " + finish("stop") + "\ndata: [DONE]\n",
+         {"text ab"},
+         "stop"},
+        {"AnEmptyLineAtTheEndAlone",
+         "data:" + delta(R"("content":"a")") + "\r\ndata:" + finish("stop") + "\r\n\r\n",
+         {"text a"},
+         "stop"},
+        {"ChunksOnSeveralDataLines",
+         "data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"a\"}\ndata: }]}\n\n" +
+             frames({finish("stop"), done}),
+         {"text a"},
+         "stop"},
+        {"NewlineDelimitedJson",
+         delta(R"("content":"a")") + "\n" + delta(R"("content":"}\ud83d")") + "\r\n\n" +
+             delta(R"("content":"\ude00{")") + "\n" + finish("stop") + "\n",
+         {"text a}\xF0\x9F\x98\x80{"},
+         "stop"},
+        {"NewlineDelimitedJsonWithAnEndMark",
+         delta(R"("content":"a")") + "\n[DONE]\n",
+         {"text a"},
+         "stop"},
+        {"ObjectsWithoutLineEnds",
+         delta(R"("content":"a")") + delta(R"("content":"b")") + finish("stop"),
+         {"text ab"},
+         "stop"},
+        {"NativeReasonOfAnAnswerThatSaysSomething",
+         frames(
+             {delta(R"("content":"a")"),
+              R"({"choices":[{"delta":{},"finish_reason":"stop","native_finish_reason":"error"}]})",
+              done}
+         ),
+         {"text a"},
+         "stop"},
+        {"NativeReasonOfAnEmptyAnswer",
+         frames(
+             {R"({"choices":[{"delta":{"content":""},"finish_reason":"stop",)"
+              R"("native_finish_reason":"MAX_TOKENS"}]})",
+              done}
+         ),
+         {},
+         "length"},
+        {"NativeFilterOfAnEmptyAnswer",
+         frames(
+             {R"({"choices":[{"delta":{},"finish_reason":"stop","native_finish_reason":"SAFETY"}]})",
+              done}
+         ),
+         {},
+         "content_filter"},
+        {"NativeStopOfAnEmptyAnswer",
+         frames(
+             {R"({"choices":[{"delta":{},"finish_reason":"stop","native_finish_reason":"STOP"}]})",
+              done}
+         ),
+         {},
          "stop"},
         {"NothingToSay", frames({finish("stop"), done}), {}, "stop"},
         {"Length", frames({delta(R"("content":"a")"), finish("length"), done}), {"text a"}, "length"
@@ -851,6 +964,26 @@ const std::vector<answer_case>& failure_cases() {
          {"text a"},
          "unavailable: the finish_reason reports a failure: "
          "insufficient_system_resource"},
+        {"NativeReasonOfAFailure",
+         frames(
+             {delta(R"("content":"")"),
+              R"({"choices":[{"delta":{},"finish_reason":"stop",)"
+              R"("native_finish_reason":"network_error"}]})",
+              done}
+         ),
+         {},
+         "unavailable: the native_finish_reason reports a failure: network_error"},
+        {"NewlineDelimitedJsonThatIsCut",
+         delta(R"("content":"a")") + "\n{\"choices\":[{\"del",
+         {"text a"},
+         "lost"},
+        {"OllamasOwnDialect",
+         R"({"model":"m","message":{"role":"assistant","content":"a"},"done":false})"
+         "\n"
+         R"({"model":"m","message":{"content":""},"done":true})"
+         "\n",
+         {},
+         "unavailable: the body holds no answer"},
         {"TooDeep",
          frames({R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}"}),
          {},
@@ -947,6 +1080,61 @@ TEST(OpenaiDecoder, TakesTheLastOfRepeatedUsage) {
     ASSERT_TRUE(outcome && outcome->usage);
     EXPECT_EQ(outcome->usage->output_tokens, 3);
     EXPECT_EQ(outcome->usage->input_tokens, 1);
+}
+
+TEST(OpenaiDecoder, ReadsUsageWhereverServersPutIt) {
+    const std::string counts = R"({"prompt_tokens":19,"completion_tokens":13})";
+    const std::vector<std::string> bodies = {
+        frames({R"({"choices":[{"delta":{},"finish_reason":"stop","usage":)" + counts + "}]}"}),
+        frames({R"({"choices":[{"delta":{"content":"a","usage":)" + counts + "}}]}", done}),
+        frames(
+            {delta(R"("content":"a")"), R"({"choices":[],"x_groq":{"usage":)" + counts + "}}",
+             finish("stop")}
+        ),
+        frames({R"({"usage":)" + counts + "}", delta(R"("content":"a")"), finish("stop")}),
+        R"({"choices":[{"message":{"content":"a","usage":)" + counts +
+            R"(},"finish_reason":"stop"}]})",
+        frames({R"({"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],)"
+                R"("prompt_eval_count":19,"eval_count":13})"}),
+        frames(
+            {delta(R"("content":"a")"), R"({"usage":{"input_tokens":19}})", finish("stop"),
+             R"({"usage":{"output_tokens":13}})"}
+        ),
+    };
+    for (const std::string& body : bodies) {
+        SCOPED_TRACE(body);
+        const model_outcome outcome = decode(body);
+        ASSERT_TRUE(outcome && outcome->usage);
+        EXPECT_EQ(outcome->usage->input_tokens, 19);
+        EXPECT_EQ(outcome->usage->output_tokens, 13);
+    }
+}
+
+TEST(OpenaiDecoder, ReadsUsageUnderAnyOfItsNames) {
+    const std::vector<std::string> usages = {
+        R"({"prompt_tokens":19,"completion_tokens":13,"prompt_tokens_details":{"cached_tokens":4},)"
+        R"("completion_tokens_details":{"reasoning_tokens":5}})",
+        R"({"input_tokens":19,"output_tokens":13,"input_tokens_details":{"cached_tokens":4},)"
+        R"("output_tokens_details":{"reasoning_tokens":5}})",
+        R"({"inputTokens":15,"outputTokens":13,"cacheReadInputTokens":4,"reasoningTokens":5})",
+        R"({"input_tokens":12,"cache_read_input_tokens":4,"cache_creation_input_tokens":3,)"
+        R"("output_tokens":13,"reasoning_tokens":5})",
+        R"({"prompt_tokens":19,"completion_tokens":13,"prompt_cache_hit_tokens":4,)"
+        R"("completion_tokens_details":{"reasoning_tokens":5}})",
+        R"({"promptTokenCount":19,"candidatesTokenCount":13,"cachedContentTokenCount":4,)"
+        R"("thoughtsTokenCount":5})",
+        R"({"promptTokens":19.0,"completionTokens":13.0,"cachedTokens":4,"reasoningTokens":5})",
+    };
+    for (const std::string& usage : usages) {
+        SCOPED_TRACE(usage);
+        const model_outcome outcome =
+            decode(frames({finish("stop"), R"({"choices":[],"usage":)" + usage + "}"}));
+        ASSERT_TRUE(outcome && outcome->usage);
+        EXPECT_EQ(outcome->usage->input_tokens, 19);
+        EXPECT_EQ(outcome->usage->output_tokens, 13);
+        EXPECT_EQ(outcome->usage->cached_input_tokens, 4);
+        EXPECT_EQ(outcome->usage->reasoning_tokens, 5);
+    }
 }
 
 TEST(OpenaiDecoder, ReportsNoUsageWhereThereIsNone) {
@@ -1099,6 +1287,78 @@ TEST(OpenaiDecoder, TellsUnderWhichNameTheReasoningCame) {
     EXPECT_TRUE(data_of(frames({delta(R"("content":"a")"), finish("stop"), done})).turn.empty());
 }
 
+TEST(OpenaiDecoder, KeepsEachNameOfReasoning) {
+    const std::vector<std::pair<std::string, std::string>> names = {
+        {R"("reasoning_text":"hm")", "reasoning_text"},
+        {R"("thinking":"hm")", "thinking"},
+        {R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}])", "content"},
+    };
+    for (const auto& [members, name] : names) {
+        EXPECT_EQ(
+            data_of(frames({delta(members), finish("stop")})).turn,
+            (boost::json::object{{"reasoning", name}})
+        );
+    }
+    EXPECT_FALSE(
+        data_of(frames({delta(R"("reasoning_details":[{"type":"reasoning.text","text":"hm"}])")}))
+            .turn.contains("reasoning")
+    );
+}
+
+TEST(OpenaiDecoder, TakesThoughtsOutOfTheText) {
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p", "<think>");
+    (void)decoder.feed(frames(
+        {delta(R"("content":" <th")"), delta(R"("content":"ink>\nhm \ud83d")"),
+         delta(R"("content":"\ude00\n</think>\n\nHel")"), delta(R"("content":"lo")"),
+         R"({"choices":[{"delta":null,"message":{"content":"<think>\nhm</think>Hello"},"finish_reason":"stop"}]})",
+         done}
+    ));
+
+    EXPECT_TRUE(decoder.finish());
+    EXPECT_EQ(
+        sink.lines, (std::vector<std::string>{"reasoning hm \xF0\x9F\x98\x80", "text Hello"})
+    );
+}
+
+TEST(OpenaiDecoder, TakesThoughtsWithoutAnOpeningTagOutOfTheText) {
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p", "</think>");
+    (void)decoder.feed(frames(
+        {delta(R"("content":"hm")"),
+         call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"})"),
+         delta(R"("content":"</think>")"), finish("tool_calls"), done}
+    ));
+
+    EXPECT_TRUE(decoder.finish());
+    EXPECT_EQ(
+        sink.lines,
+        (std::vector<std::string>{"reasoning hm", "call 0 a f", "arguments 0 {\"x\":1}"})
+    );
+}
+
+TEST(OpenaiDecoder, KnowsWhenTheModelHasBegunToSpeak) {
+    const auto begun = [](const std::string& body) {
+        recording_model_sink sink;
+        openai_decoder decoder(sink, "m", "p");
+        (void)decoder.feed(body);
+        return decoder.begun();
+    };
+
+    for (const std::string& body :
+         {std::string(": keep-alive\n\n"), frames({"ping"}),
+          frames({delta(R"("role":"assistant","content":"","reasoning":null,"tool_calls":[])")}),
+          frames({R"({"choices":[],"usage":{"prompt_tokens":1}})"}), std::string("\n\n")}) {
+        EXPECT_FALSE(begun(body)) << body;
+    }
+    for (const std::string& body :
+         {frames({delta(R"("content":"a")")}), frames({delta(R"("thinking":"a")")}),
+          frames({delta(R"("reasoning_details":[{"type":"reasoning.text","text":"a"}])")}),
+          frames({call(R"("index":0,"id":"a")")}), std::string("\n{\"choices\"")}) {
+        EXPECT_TRUE(begun(body)) << body;
+    }
+}
+
 TEST(OpenaiDecoder, JoinsThePiecesOfReasoningDetails) {
     const auto piece = [](const std::string& members) {
         return delta(R"("reasoning_details":[{)" + members + "}]");
@@ -1151,6 +1411,29 @@ TEST(OpenaiDecoder, KeepsTheExtraContentOfTheTurnAndOfItsCalls) {
         boost::json::serialize(sink.turn), R"({"extra_content":{"google":{"thought":true}}})"
     );
     EXPECT_EQ(boost::json::serialize(sink.calls), R"({"0":{"extra_content":{"s":1}}})");
+}
+
+TEST(OpenaiDecoder, KeepsWhatWasCutInACharacter) {
+    const data_sink sink = data_of(frames(
+        {delta(R"("reasoning_details":[{"type":"reasoning.text","text":"a\ud83d"}])"),
+         delta(R"("reasoning_details":[{"type":"reasoning.text","text":"\ude00b","signature":"s"}])"
+         ),
+         delta(R"("extra_content":{"s\ud83d":"\ud83d"})"),
+         call(
+             R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"s":"\ude00"})"
+         ),
+         finish("tool_calls"), done}
+    ));
+
+    EXPECT_EQ(
+        boost::json::serialize(sink.turn),
+        "{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"a\xF0\x9F\x98\x80"
+        "b\",\"signature\":\"s\"}],"
+        "\"extra_content\":{\"s\xEF\xBF\xBD\":\"\xEF\xBF\xBD\"}}"
+    );
+    EXPECT_EQ(
+        boost::json::serialize(sink.calls), "{\"0\":{\"extra_content\":{\"s\":\"\xEF\xBF\xBD\"}}}"
+    );
 }
 
 TEST(OpenaiDecoder, KeepsNothingThatCannotBeWrittenAgain) {

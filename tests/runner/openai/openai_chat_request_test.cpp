@@ -553,6 +553,45 @@ TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
     );
 }
 
+TEST_F(OpenaiChatRequest, SendsReasoningBackUnderEachOfItsNames) {
+    settings.name = "main";
+    for (const std::string name : {"reasoning_text", "thinking"}) {
+        messages = tool_round({{"reasoning", name}});
+        EXPECT_NE(
+            messages_text().find(R"("content":null,")" + name + R"(":"Hm.","tool_calls")"),
+            std::string::npos
+        );
+    }
+}
+
+TEST_F(OpenaiChatRequest, SendsReasoningBackInsideTheContentItCameIn) {
+    settings.name = "main";
+    const auto content_of = [this](const std::string& name, const std::string& text) {
+        messages = tool_round({{"reasoning", name}});
+        messages[1].content = text;
+        const std::string all = messages_text();
+        const std::size_t begin = all.find(R"("content":)");
+        return all.substr(begin, all.find(R"(,"tool_calls")") - begin);
+    };
+
+    EXPECT_EQ(content_of("<think>", "Look."), R"("content":"<think>\nHm.\n</think>\n\nLook.")");
+    EXPECT_EQ(content_of("[THINK]", ""), R"("content":"[THINK]\nHm.\n[/THINK]\n\n")");
+    EXPECT_EQ(
+        content_of("content", "Look."),
+        R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]},)"
+        R"({"type":"text","text":"Look."}])"
+    );
+    EXPECT_EQ(
+        content_of("content", ""),
+        R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}])"
+    );
+
+    messages[1].tool_calls.clear(); // No turn with calls: nothing goes back.
+    messages[1].content = "Look.";
+    messages.pop_back();
+    EXPECT_EQ(messages_text(), R"([{"role":"assistant","content":"Look."}])");
+}
+
 TEST_F(OpenaiChatRequest, SendsNothingBackToAnotherProviderOrModel) {
     const std::string plain =
         R"([{"role":"assistant","content":null,"tool_calls":)" + call_text + "}]}" + result_text;
@@ -700,9 +739,10 @@ TEST_F(OpenaiChatRequest, SendsAnotherModelsIdsInACommonForm) {
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
     settings.name = "main";
-    messages = tool_round({{"reasoning", "content"}});
-
-    EXPECT_EQ(messages_text().find("Hm."), std::string::npos);
+    for (const std::string_view name : {"role", "think", "x\":1,\"y", ""}) {
+        messages = tool_round({{"reasoning", name}});
+        EXPECT_EQ(messages_text().find("Hm."), std::string::npos) << name;
+    }
 }
 
 TEST_F(OpenaiChatRequest, DeepseekDoesNotThinkAboutAnotherModelsCalls) {

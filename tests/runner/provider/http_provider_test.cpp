@@ -596,6 +596,7 @@ public:
             }
             return !ended_;
         }
+        [[nodiscard]] bool begun() const noexcept override { return chunks_ > 0; }
         [[nodiscard]] bool ending() const noexcept override { return ended_; }
         [[nodiscard]] bool complete() const noexcept override { return ended_; }
         [[nodiscard]] bool failed() const noexcept override { return false; }
