@@ -130,7 +130,7 @@ struct model_failure {
     /// attempts and, its start, for the log at debug level. Empty: nothing.
     std::string upstream = {};
     /// After this time the server may be asked again; nullopt: it does not say.
-    std::optional<std::chrono::seconds> retry_after = {};
+    std::optional<std::chrono::milliseconds> retry_after = {};
     /// The server's id of the request, by which its support finds it. Empty: it sent none.
     std::string request_id = {};
 };

@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/system/result.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ public:
     [[nodiscard]] virtual std::string_view header(std::string_view name) const noexcept = 0;
     /// The next bytes of the body, valid until the caller next suspends; an empty view at its end.
     [[nodiscard]] virtual boost::asio::awaitable<transport_result<std::string_view>> read() = 0;
+    /// Until a read is not followed by was_idle(), the reads may take `time` in all, in place of
+    /// the idle time.
+    virtual void wait_first(std::chrono::milliseconds time) noexcept { (void)time; }
     /// To be called if the last read brought only a sign of life: the idle time then goes on as if
     /// nothing had come.
     virtual void was_idle() noexcept {}

@@ -66,8 +66,8 @@ http_exchange::why(transport_failure::kind kind, const error_code& ec, bool by_u
     if (timed_out_) {
         return {
             .what = transport_failure::kind::timeout,
-            .detail = body_begun_ ? "nothing came within the idle timeout"
-                                  : "no connection or no answer within the timeout"
+            .detail = reader_.header_done() ? "nothing came within the idle timeout"
+                                            : "no connection or no answer within the timeout"
         };
     }
     return {.what = kind, .detail = ec.message()};
@@ -289,7 +289,7 @@ bool http_exchange::begin_read() {
 
 void http_exchange::arm_read() {
     if (!writing_) {
-        arm(body_begun_ ? idle_deadline_ : first_byte_deadline_);
+        arm(reader_.header_done() ? idle_deadline_ : first_byte_deadline_);
     }
 }
 

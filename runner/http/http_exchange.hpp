@@ -46,6 +46,7 @@ public:
         return reader_.field(name);
     }
     [[nodiscard]] boost::asio::awaitable<transport_result<std::string_view>> read() override;
+    void wait_first(std::chrono::milliseconds time) noexcept override;
     void was_idle() noexcept override;
 
 private:
@@ -95,14 +96,13 @@ private:
     std::optional<transport_failure> failure_; ///< Why nothing more can be read.
     time_point idle_since_;
     time_point idle_deadline_;
-    /// The rest of the idle time, if the last bytes did not restart it.
+    /// The rest of the idle time, if the last bytes did not restart it; or that of wait_first().
     std::chrono::steady_clock::duration idle_left_{0};
     bool idle_goes_on_ = false;
     /// The deadline belongs to the write; a read waits at the same time.
     bool writing_ = false;
     bool cut_short_ = false; ///< The request was not written to its end.
     bool received_ = false;
-    bool body_begun_ = false;
     bool timed_out_ = false;
     bool stale_ = false;
     bool ended_ = false;

@@ -51,7 +51,6 @@ asio::awaitable<transport_result<std::string_view>> http_exchange::read() {
                 complete();
             }
             if (step.body > 0) {
-                body_begun_ = true;
                 co_return std::string_view(first, step.body);
             }
             if (ended_) {
@@ -158,7 +157,6 @@ transport_result<std::string_view> http_exchange::read_shared() {
     if (reader_.done()) {
         complete();
     }
-    body_begun_ = body_begun_ || step.body > 0;
     return std::string_view(shared.data(), step.body);
 }
 
@@ -170,6 +168,11 @@ void http_exchange::begin_idle() {
     idle_goes_on_ = false;
     idle_since_ = deadline_sweep::clock::now();
     idle_deadline_ = idle_since_ + idle_left_;
+}
+
+void http_exchange::wait_first(std::chrono::milliseconds time) noexcept {
+    idle_goes_on_ = true;
+    idle_left_ = time;
 }
 
 void http_exchange::was_idle() noexcept {

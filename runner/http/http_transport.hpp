@@ -18,8 +18,8 @@ struct http_endpoint {
     /// Sent with each request, keys included; of several with the same name, the first.
     std::vector<std::pair<std::string, std::string>> headers;
     std::chrono::milliseconds connect_timeout{10'000};
-    std::chrono::milliseconds first_byte_timeout{60'000};
-    std::chrono::milliseconds idle_timeout{60'000};
+    std::chrono::milliseconds first_byte_timeout{60'000}; ///< Until the header of the answer.
+    std::chrono::milliseconds idle_timeout{60'000};       ///< Of each read of its body.
     std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
     /// False: a new connection for each request, so that no request is ever sent twice.
     bool reuse_connections = true;

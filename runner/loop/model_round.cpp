@@ -35,7 +35,7 @@ bool asks_for_patience(const model_failure& failed) noexcept {
 }
 
 // stop_source::run() needs a value.
-boost::asio::awaitable<bool> wait_for(std::chrono::seconds time) {
+boost::asio::awaitable<bool> wait_for(std::chrono::milliseconds time) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
     co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     co_return true;

@@ -2,19 +2,17 @@
 
 #include "runner/base/secret_cutter.hpp"
 #include "runner/base/timeout.hpp"
+#include "runner/provider/retry_after.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <charconv>
 #include <chrono>
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -59,18 +57,6 @@ model_failure from_transport(const transport_failure& error, bool begun) {
 model_failure::kind kind_of_status(int status) noexcept {
     const bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
     return refused ? model_failure::kind::rejected : model_failure::kind::unavailable;
-}
-
-/// The Retry-After header (RFC 9110, 10.2.3), if it is a number of seconds. Model servers send no
-/// dates.
-std::optional<std::chrono::seconds> retry_after_of(const transport_response& response) {
-    const std::string_view text = response.header("retry-after");
-    std::uint32_t seconds = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return std::chrono::seconds(seconds);
 }
 
 /// The server's id of a request: OpenAI and those who are like it, Anthropic, Bedrock, Azure's
@@ -218,6 +204,9 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
     model_outcome outcome = decoder.finish();
     const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
     if (end.failed && (cancelled || !outcome)) {
+        if (end.failed->what == transport_failure::kind::timeout && !decoder.begun()) {
+            end.failed->detail = "the model said nothing within the time for its first content";
+        }
         co_return completed(from_transport(*end.failed, begun), *response);
     }
     // If the body broke off after the model's last word, nothing of the answer is missing.
@@ -232,6 +221,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
 asio::awaitable<body_end> http_provider::read_events(
     transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
 ) {
+    response.wait_first(settings_.first_content);
     while (!decoder.ending()) {
         if (!sink.has_room()) {
             // Meanwhile the server's bytes wait in the socket. The idle time counts only in a read.
@@ -250,7 +240,8 @@ asio::awaitable<body_end> http_provider::read_events(
         if (!feed_batch(decoder, sink, *bytes)) {
             co_return body_end();
         }
-        if (decoder.chunks() == chunks && !decoder.whole()) {
+        // Until the model says something, nothing else is more than a sign of life.
+        if (!decoder.begun() || (decoder.chunks() == chunks && !decoder.whole())) {
             response.was_idle();
         }
     }
@@ -276,7 +267,10 @@ asio::awaitable<model_failure> http_provider::read_refusal(transport_response& r
     model_failure refused;
     refused.what = kind_of_status(response.status());
     refused.detail = "the server answered with an error status";
-    refused.retry_after = retry_after_of(response);
+    refused.retry_after = retry_after(
+        response.header("retry-after-ms"), response.header("retry-after"),
+        std::chrono::system_clock::now()
+    );
     refused.upstream = co_await read_error_body(response);
     co_return completed(std::move(refused), response);
 }

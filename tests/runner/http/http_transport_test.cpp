@@ -735,7 +735,7 @@ TEST_F(HttpTransport, GivesUpWaitingForTheFirstByte) {
     EXPECT_EQ(server.accepted(), 1);
 }
 
-TEST_F(HttpTransport, CountsTheBodysFirstByteAsTheFirstByte) {
+TEST_F(HttpTransport, AfterTheHeaderTheIdleTimeCounts) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
         co_await peer.send(chunked_header);
@@ -743,7 +743,7 @@ TEST_F(HttpTransport, CountsTheBodysFirstByteAsTheFirstByte) {
     });
     http_endpoint endpoint;
     endpoint.base_url = server.url();
-    endpoint.first_byte_timeout = milliseconds(20);
+    endpoint.idle_timeout = milliseconds(20);
     const auto transport = make(endpoint);
 
     const client_answer answer = ask_once(*transport);
