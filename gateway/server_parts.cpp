@@ -56,6 +56,7 @@ std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
     settings.file_sources = model.file_sources;
     settings.merge_roles = model.merge_roles;
     settings.variant = model.variant;
+    settings.reasoning_tags = model.reasoning_tags;
     return runner::make_openai_dialect(std::move(settings));
 }
 
@@ -260,6 +261,7 @@ make_provider(const config& all, const model_config& model, const server_options
     runner::http_provider_settings settings;
     settings.name = model.name;
     settings.secrets = secrets_of(model, all.tools);
+    settings.first_content = model.first_content;
     auto dialect = make_dialect(model);
     auto client = make_client(model, *dialect, options);
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));

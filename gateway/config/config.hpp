@@ -182,8 +182,10 @@ struct model_config {
     bool file_sources = false;
     bool merge_roles = false; ///< Adjacent user messages are sent as one.
     runner::openai_variant variant = runner::openai_variant::openai;
+    std::string reasoning_tags; ///< Around thoughts in the text; see runner::openai_settings.
     std::chrono::seconds connect{10};
     std::chrono::seconds first_byte{60};
+    std::chrono::seconds first_content{600};
     std::chrono::seconds idle{60};
 };
 

@@ -1,6 +1,7 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
+#include "runner/openai/tagged_thoughts.hpp"
 
 namespace agui::gateway {
 
@@ -71,8 +72,17 @@ void read_model(config_reader& table, model_config& model) {
          {"gemini", variant::gemini},
          {"mistral", variant::mistral}}
     );
+    if (table.read("reasoning_tags", model.reasoning_tags) &&
+        !runner::is_reasoning_tag(model.reasoning_tags)) {
+        table.problem(
+            "reasoning_tags",
+            "must be a tag as \"<think>\", or \"</think>\" where the prompt holds "
+            "the opening one"
+        );
+    }
     table.read_seconds("connect_seconds", model.connect, 1, 3600);
     table.read_seconds("first_byte_seconds", model.first_byte, 1, day);
+    table.read_seconds("first_content_seconds", model.first_content, 1, day);
     table.read_seconds("idle_seconds", model.idle, 1, day);
 }
 

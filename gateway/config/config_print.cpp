@@ -355,8 +355,10 @@ toml::table model_table(const model_config& model) {
         {"file_sources", model.file_sources},
         {"merge_roles", model.merge_roles},
         {"variant", variant_name(model.variant)},
+        {"reasoning_tags", model.reasoning_tags},
         {"connect_seconds", seconds(model.connect)},
         {"first_byte_seconds", seconds(model.first_byte)},
+        {"first_content_seconds", seconds(model.first_content)},
         {"idle_seconds", seconds(model.idle)},
     };
     table.insert(

@@ -286,6 +286,25 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     }
 }
 
+TEST(Config, ReadsHowAModelAnswers) {
+    const model_config plain = load(minimal).value().models.at(0);
+    EXPECT_EQ(plain.first_content, std::chrono::seconds(600));
+    EXPECT_EQ(plain.reasoning_tags, "");
+
+    const config all =
+        load(std::string(minimal) + "first_content_seconds = 5\nreasoning_tags = \"</think>\"\n")
+            .value();
+    EXPECT_EQ(all.models.at(0).first_content, std::chrono::seconds(5));
+    EXPECT_EQ(all.models.at(0).reasoning_tags, "</think>");
+    EXPECT_NE(print_config(all).find("first_content_seconds = 5"), std::string::npos);
+    EXPECT_NE(print_config(all).find("reasoning_tags = '</think>'"), std::string::npos);
+    EXPECT_EQ(
+        problem_of(std::string(minimal) + "reasoning_tags = \"think\"\n"),
+        "config:6:18: models.main.reasoning_tags: must be a tag as \"<think>\", or \"</think>\" "
+        "where the prompt holds the opening one"
+    );
+}
+
 TEST(Config, ReadsHowToReachPostgres) {
     ::setenv("AGUI_TEST_DB_PASSWORD", "sk-canary", 1);
     const config all =
