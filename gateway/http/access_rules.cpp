@@ -131,6 +131,11 @@ http_reply preflight_reply(
         if (!wanted.empty() && is_header_list(wanted)) {
             reply.headers.emplace_back("Access-Control-Allow-Headers", wanted);
         }
+        // A page of the internet that uses a gateway on a private network (WICG, Private Network
+        // Access).
+        if (request.header("access-control-request-private-network") == "true") {
+            reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
+        }
         reply.headers.emplace_back("Access-Control-Max-Age", "600");
     }
     return reply;

@@ -43,7 +43,8 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
             return std::nullopt;
         }
     }
-    if (!pattern.empty() || !path.empty()) {
+    // Clients append paths to a base URL that ends with a slash, or add one.
+    if (!pattern.empty() || !(path.empty() || path == "/")) {
         return std::nullopt;
     }
     return parameters;

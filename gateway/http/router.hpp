@@ -11,7 +11,8 @@
 namespace agui::gateway {
 
 /// One row of the server's table of routes. A pattern is a path below base_path whose segments are
-/// literal or `{name}`; `/*` at its end matches any rest.
+/// literal or `{name}`; `/*` at its end matches any rest. A path with a slash more at its end is the
+/// same.
 struct route {
     std::string_view method;
     std::string_view pattern;

@@ -3,7 +3,9 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "gateway/runs/chat_stream.hpp"
+#include "gateway/runs/event_log.hpp"
 #include "gateway/runs/run_stream.hpp"
+#include "gateway/runs/stream_form.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 
 #include <charconv>
@@ -50,6 +52,15 @@ result<std::optional<translator::chat_mode>> read_form(const query_parameters& q
     return std::optional(*chosen);
 }
 
+// True if the run has ended and the reader has all of its events.
+bool has_all(event_log& log, translator::projection form, std::uint64_t after) {
+    event_log::cursor place;
+    place.projection = form;
+    place.after = after;
+    std::string rest;
+    return log.read(place, sse_form(), 1, rest) && rest.empty();
+}
+
 asio::awaitable<handler_reply>
 read_again(run_service& runs, memory_budget* budget, http_request& request) {
     const auto query = parse_query(request.query);
@@ -81,6 +92,17 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
     if (!found) {
         co_return to_reply(found.error());
     }
+    if (version == nullptr) {
+        stream.projection = found->projection;
+    }
+    const auto shown = *form ? translator::projection::v1_1 : stream.projection;
+    if (has_all(*found->log, shown, *cursor)) {
+        // An EventSource reconnects after every stream; 204 tells it to stop (WHATWG HTML, 9.2.3).
+        http_reply nothing_more;
+        nothing_more.status = 204;
+        nothing_more.content_type.clear();
+        co_return nothing_more;
+    }
     if (*form) {
         chat_stream_request chat;
         chat.log = std::move(found->log);
@@ -90,9 +112,6 @@ read_again(run_service& runs, memory_budget* budget, http_request& request) {
         chat.after = *cursor;
         chat.budget = budget;
         co_return stream_reply{std::make_unique<chat_stream>(chat)};
-    }
-    if (version == nullptr) {
-        stream.projection = found->projection;
     }
     stream.log = std::move(found->log);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};

@@ -86,6 +86,25 @@ TEST_F(Pages, CredentialsAreNotAllowedOtherwise) {
     EXPECT_EQ(ask(preflight("https://app.example")).header("access-control-allow-credentials"), "");
 }
 
+TEST_F(Pages, AListedOriginMayUseAPrivateNetworkIfItAsks) {
+    settings.server.cors_origins = {"https://app.example"};
+    start();
+    const auto asks = [](const std::string& origin, const std::string& wanted) {
+        std::string request = preflight(origin);
+        return request.insert(
+            request.size() - 2, "Access-Control-Request-Private-Network: " + wanted + "\r\n"
+        );
+    };
+
+    const std::string name = "access-control-allow-private-network";
+    EXPECT_EQ(ask(asks("https://app.example", "true")).header(name), "true");
+    EXPECT_EQ(ask(asks("https://app.example", "false")).header(name), "");
+    EXPECT_EQ(ask(preflight("https://app.example")).header(name), "");
+    const raw_reply refused = ask(asks("https://evil.example", "true"));
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_EQ(refused.header(name), "");
+}
+
 TEST_F(Pages, HaveAPolicyThatCanBeSet) {
     settings.server.csp = "default-src 'self' https://cdn.example";
     start();

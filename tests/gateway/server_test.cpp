@@ -176,7 +176,6 @@ TEST_F(ServerTest, KnowsItsPathsAndMethods) {
 
     EXPECT_EQ(error_code(ask(get("/nowhere"))), "not_found");
     EXPECT_EQ(ask(post("/nowhere", "{}")).status, 404);
-    EXPECT_EQ(ask(get("/agui/")).status, 404);
     EXPECT_EQ(ask(get("/%zz")).status, 404);
     EXPECT_EQ(error_code(ask(post("/agui/agents/nobody", run_body("t", "r")))), "not_found");
     EXPECT_EQ(ask(post("/agui/agents/default", run_body("t", "r"))).status, 200);
@@ -251,6 +250,40 @@ TEST_F(ServerTest, LooksAtAccept) {
             .status,
         200
     );
+}
+
+TEST_F(ServerTest, ATrailingSlashIsTheSamePath) {
+    start();
+    EXPECT_EQ(ask(post("/agui/", run_body("t", "r"))).status, 200);
+    EXPECT_EQ(ask(get("/agui/threads/t/messages/")).status, 200);
+    EXPECT_EQ(ask(get("/agui/threads/")).status, ask(get("/agui/threads")).status);
+    EXPECT_EQ(ask(get("/healthz/")).status, 200);
+    EXPECT_EQ(ask(get("/agui/")).status, 405);
+    EXPECT_EQ(ask(post("/agui//", run_body("t", "r2"))).status, 404);
+    EXPECT_EQ(ask(get("/agui/threads//messages")).status, 404);
+}
+
+TEST_F(ServerTest, ReadsTextsThatWereCutInTwo) {
+    start();
+    const std::string body = R"({"threadId":"t","runId":"r","state":{"a":"\ud83d"},"tools":[],)"
+                             R"("context":[{"description":"d","value":"cut \ude00"}],)"
+                             R"("forwardedProps":{"a":"\udbff"},"messages":)"
+                             R"([{"id":"m1","role":"user","content":"cut \ud83d"}]})";
+    EXPECT_EQ(ask(post("/agui", body)).status, 200);
+    EXPECT_THAT(
+        ask(get("/agui/threads/t/messages")).body,
+        ::testing::HasSubstr("\"content\":\"cut \xEF\xBF\xBD\"")
+    );
+    EXPECT_THAT(
+        ask(get("/agui/threads/t/state")).body, ::testing::HasSubstr("{\"a\":\"\xEF\xBF\xBD\"}")
+    );
+    // The same run again: a repeat, not another run.
+    EXPECT_EQ(ask(post("/agui", body)).status, 200);
+    EXPECT_EQ(
+        ask(post("/agui/cancel", R"({"threadId":"t","runId":"\ud83d"})")).body,
+        R"({"cancelled":false})"
+    );
+    EXPECT_EQ(error_code(ask(post("/agui", "{\"threadId\":\"\xFF\"}"))), "invalid_json");
 }
 
 TEST_F(ServerTest, LimitsBodies) {

@@ -43,6 +43,9 @@ TEST_P(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
     EXPECT_EQ(
         ask_at(b(), get(events_path("r", "?after=1"))).body, whole.substr(whole.find("id: 2"))
     );
+    const std::string end = "?after=" + std::to_string(events_in(whole).size());
+    EXPECT_EQ(ask_at(b(), get(events_path("r", end))).status, 204);
+    EXPECT_EQ(ask_at(b(), get(events_path("r", end + "&form=chat-stream"))).status, 204);
     std::vector<std::string> expected = events_in(whole);
     expected.erase(expected.begin()); // RUN_STARTED, which open() has read.
     EXPECT_EQ(events_in(rest), expected);

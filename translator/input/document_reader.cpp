@@ -1,5 +1,6 @@
 #include "translator/input/document_reader.hpp"
 
+#include "runner/base/json_unicode.hpp"
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"
 #include "translator/agui/text_writer.hpp"
@@ -25,6 +26,8 @@ using text_view = boost::json::string_view;
 
 // The canonical text uses 32-bit positions, and numbers may be five times as long in it.
 constexpr std::size_t text_bytes_max = std::numeric_limits<std::uint32_t>::max() / 8;
+// RFC 8259, 8.1: a parser may ignore it.
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 // Documents up to this size may use the reserve of the budget.
 constexpr std::size_t small_text_bytes = 64U << 10U;
 // The budget is changed in steps of this size.
@@ -339,27 +342,45 @@ private:
     std::string detail_;
 };
 
+result<document> read_once(std::string_view text, const document_rules& rules, memory_use use) {
+    json::parse_options options;
+    options.max_depth = rules.max_depth;
+    json::basic_parser<builder> parser(options, rules, use);
+    error_code ec;
+    const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
+    if (!ec && read < text.size()) {
+        ec = json::error::extra_data;
+    }
+    if (ec) {
+        return parser.handler().refusal(ec);
+    }
+    return parser.handler().take();
+}
+
 } // namespace
 
 result<document> read_document(std::string_view text, const document_rules& rules) {
     if (text.size() > text_bytes_max) {
         return failure{errc::invalid_json, "the body is too large to be read"};
     }
-    json::parse_options options;
-    options.max_depth = rules.max_depth;
+    if (text.starts_with(byte_order_mark)) {
+        text.remove_prefix(byte_order_mark.size());
+    }
     const memory_use use =
         text.size() <= small_text_bytes ? memory_use::small : memory_use::ordinary;
-    json::basic_parser<builder> parser(options, rules, use);
-    error_code ec;
     try {
-        const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
-        if (!ec && read < text.size()) {
-            ec = json::error::extra_data;
+        result<document> read = read_once(text, rules, use);
+        if (read) {
+            return read;
         }
-        if (ec) {
-            return parser.handler().refusal(ec);
+        // A page that cuts a text in two sends half a surrogate pair with each later request.
+        memory_share held(rules.budget, use, share_step);
+        if (rules.budget != nullptr && !held.grow_to(text.size())) {
+            throw memory_refused();
         }
-        return parser.handler().take();
+        std::string whole(text);
+        return runner::replace_unpaired_surrogates(whole) ? read_once(whole, rules, use)
+                                                          : std::move(read);
     } catch (const memory_refused&) {
         return failure{errc::overloaded, "the server has not enough memory for this request"};
     }

@@ -235,6 +235,45 @@ std::string zeros(std::string_view member, std::size_t count) {
     return body + "]}";
 }
 
+TEST(DocumentReader, SkipsAByteOrderMark) {
+    EXPECT_EQ(canonical("\xEF\xBB\xBF{\"a\":1}"), R"({"a":1})");
+    EXPECT_EQ(canonical("\xEF\xBB\xBF\xEF\xBB\xBF{}"), canonical("\xEF\xBB{}"));
+    EXPECT_EQ(canonical("\xEF\xBB\xBF"), canonical(""));
+}
+
+TEST(DocumentReader, ReadsAnUnpairedSurrogateAsUnknown) {
+    const std::string unknown = "\xEF\xBF\xBD";
+    EXPECT_EQ(canonical(R"({"a":"cut \ud83d"})"), R"({"a":"cut )" + unknown + R"("})");
+    EXPECT_EQ(
+        canonical(R"(["\ude00",{"\ud83d":1}])"), "[\"" + unknown + R"(",{")" + unknown + R"(":1}])"
+    );
+    EXPECT_EQ(canonical(R"(["\ud83d\ude00\ud83d"])"), "[\"\xF0\x9F\x98\x80" + unknown + "\"]");
+    EXPECT_EQ(canonical(R"({"a":"cut \ud83d"})"), canonical(R"({"a":"cut \ufffd"})"));
+    EXPECT_EQ(canonical(R"(["\\ud83d"])"), R"(["\\ud83d"])");
+    // What is wrong besides stays wrong.
+    EXPECT_THAT(canonical(R"({"a":"\ud83d")"), HasSubstr("not valid JSON"));
+    EXPECT_THAT(canonical("[\"\\ud83d\xFF\"]"), HasSubstr("not valid JSON"));
+    EXPECT_EQ(path_of(R"({"a":"\ud83d","b":{"x":1,"x":2}})"), "b.x");
+}
+
+TEST(DocumentReader, CountsTheMemoryOfTheSecondReading) {
+    const std::string rest = std::string(100'000, 'x') + "\"]";
+    const auto fits = [](const std::string& text, std::size_t bytes) {
+        memory_budget budget(bytes);
+        document_rules rules;
+        rules.budget = &budget;
+        const bool made = read_document(text, rules).has_value();
+        EXPECT_EQ(budget.used(), 0U);
+        return made;
+    };
+    std::size_t enough = 32U << 10U;
+    while (!fits(R"(["\ufffd)" + rest, enough)) {
+        enough += 32U << 10U;
+    }
+    EXPECT_FALSE(fits(R"(["\ud83d)" + rest, enough));
+    EXPECT_TRUE(fits(R"(["\ud83d)" + rest, enough + 2 * rest.size()));
+}
+
 TEST(DocumentReader, TakesOfABudgetAndGivesBack) {
     constexpr std::array<std::string_view, 1> built{"state"};
     const std::string unknown = zeros("extra", 500'000); // 1 MB of text.

@@ -183,7 +183,9 @@ TEST(RunInputMessages, TakesBothSpellingsOfAToolAnswer) {
     EXPECT_EQ(older.name, "f");
 }
 
-TEST(RunInputMessages, TakesAFailedAnswerWithoutContent) {
+TEST(RunInputMessages, TakesAnAnswerWithoutContentAsAnEmptyOne) {
+    EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1"})")), "");
+    EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1","content":null})")), "");
     EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1","error":"bad"})")), "");
 }
 
@@ -438,10 +440,6 @@ INSTANTIATE_TEST_SUITE_P(
             "messages[1].toolCallId"
         },
         refusal{
-            "NoToolContent", AGUI_MESSAGE(R"({"role":"tool","toolCallId":"c"})"),
-            "messages[1].content"
-        },
-        refusal{
             "NumericToolContent", AGUI_MESSAGE(R"({"role":"tool","toolCallId":"c","content":1})"),
             "messages[1].content"
         },
@@ -562,9 +560,8 @@ TEST(RunInput, RefusesWhatIsNoJson) {
     const std::string deep = request(R"("state":)" + std::string(70, '[') + std::string(70, ']'));
     for (const std::string& body :
          {std::string(), std::string("{"), std::string("{} x"), request("\"state\":\"\xC3\x28\""),
-          request("\"state\":\"\xED\xA0\x80\""), request(R"("state":"\ud800")"),
-          request(R"("state":"\udc00x")"), request(R"("state":NaN)"), request("\"state\":\"\n\""),
-          request(R"("state":{"a":1,})"), deep}) {
+          request("\"state\":\"\xED\xA0\x80\""), request(R"("state":NaN)"),
+          request("\"state\":\"\n\""), request(R"("state":{"a":1,})"), deep}) {
         SCOPED_TRACE(body.substr(0, 60));
         const auto input = read_run_input(body, {});
 
