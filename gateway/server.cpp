@@ -191,18 +191,17 @@ std::vector<route> server::impl::make_routes() {
         make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
-        {.method = "POST", .pattern = "/agui", .handler = run, .streams = true, .json = true},
+        {.method = "POST", .pattern = "/agui", .handler = run, .json = true},
         {.method = "POST",
          .pattern = "/agui/agents/{agentId}",
          .handler = run,
-         .streams = true,
+
          .json = true},
-        {.method = "POST", .pattern = "/chat/stream", .handler = chat, .streams = true, .json = true
-        },
+        {.method = "POST", .pattern = "/chat/stream", .handler = chat, .json = true},
         {.method = "POST",
          .pattern = "/chat/agents/{agentId}/stream",
          .handler = chat,
-         .streams = true,
+
          .json = true},
         {.method = "POST",
          .pattern = "/agui/cancel",
@@ -212,12 +211,13 @@ std::vector<route> server::impl::make_routes() {
         {.method = "POST",
          .pattern = "/agui/history",
          .handler = make_history_route(runs, parser),
-         .streams = true,
+
          .json = true},
-        {.method = "GET",
-         .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
-         .handler = make_events_route(runs, &memory),
-         .streams = true},
+        {
+            .method = "GET",
+            .pattern = "/agui/threads/{threadId}/runs/{runId}/events",
+            .handler = make_events_route(runs, &memory),
+        },
         {.method = "GET",
          .pattern = "/healthz",
          .handler = make_health_route(),

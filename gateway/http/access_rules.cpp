@@ -55,19 +55,6 @@ bool is_header_list(std::string_view text) noexcept {
            });
 }
 
-/// True if the parameters of a media range say q=0, in any spelling.
-bool refused_by_weight(std::string_view parameters) {
-    bool refused = false;
-    for_each_element(parameters, ';', [&refused](std::string_view parameter) {
-        if (parameter.size() > 2 && to_lower(parameter[0]) == 'q' && parameter[1] == '=') {
-            const std::string_view weight = parameter.substr(2);
-            refused = weight.front() == '0' &&
-                      weight.find_first_of("123456789") == std::string_view::npos;
-        }
-    });
-    return refused;
-}
-
 } // namespace
 
 bool host_allowed(std::string_view host, const std::vector<std::string>& allowed) {
@@ -161,25 +148,6 @@ bool is_json(const http_request& request) {
         );
     }
     return count == 1 && json && request.header("content-encoding").empty();
-}
-
-bool accepts_event_stream(const http_request& request) {
-    bool named = false;
-    bool accepted = false;
-    for (const auto& [name, value] : request.headers) {
-        if (name != "accept") {
-            continue;
-        }
-        for_each_element(value, ',', [&](std::string_view range) {
-            named = true;
-            const std::size_t end = std::min(range.find(';'), range.size());
-            const std::string_view type = trim(range.substr(0, end));
-            const bool covers = equal_ignoring_case(type, "text/event-stream") ||
-                                equal_ignoring_case(type, "text/*") || type == "*/*";
-            accepted = accepted || (covers && !refused_by_weight(range.substr(end)));
-        });
-    }
-    return accepted || !named;
 }
 
 } // namespace agui::gateway

@@ -44,8 +44,4 @@ cors_headers(const http_request& request, const access_settings& access);
 /// charset=utf-8, and no Content-Encoding.
 [[nodiscard]] bool is_json(const http_request& request);
 
-/// False if the Accept header names types, but neither text/event-stream nor a range that covers
-/// it.
-[[nodiscard]] bool accepts_event_stream(const http_request& request);
-
 } // namespace agui::gateway

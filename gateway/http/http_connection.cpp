@@ -259,9 +259,6 @@ bool http_connection::admit(const router::found& match, http_request& request) {
 }
 
 asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {
-    if (target.streams && !accepts_event_stream(request)) {
-        co_return to_reply(http_errc::not_acceptable, "This path answers with text/event-stream.");
-    }
     try {
         co_return co_await call(target, request);
     } catch (const std::exception& error) {

@@ -70,8 +70,6 @@ named_answer answer_to(http_errc code) noexcept {
         return {"not_found", {404}};
     case http_errc::method_not_allowed:
         return {"method_not_allowed", {405}};
-    case http_errc::not_acceptable:
-        return {"not_acceptable", {406}};
     case http_errc::request_timeout:
         return {"request_timeout", {408}};
     case http_errc::body_too_large:
@@ -152,8 +150,6 @@ std::string_view reason_phrase(int status) noexcept {
         return "Not Found";
     case 405:
         return "Method Not Allowed";
-    case 406:
-        return "Not Acceptable";
     case 408:
         return "Request Timeout";
     case 409:

@@ -15,7 +15,6 @@ enum class http_errc {
     forbidden,              ///< 403
     not_found,              ///< 404
     method_not_allowed,     ///< 405. The caller adds the header Allow.
-    not_acceptable,         ///< 406
     request_timeout,        ///< 408
     body_too_large,         ///< 413
     unsupported_media_type, ///< 415

@@ -11,15 +11,14 @@
 namespace agui::gateway {
 
 /// One row of the server's table of routes. A pattern is a path below base_path whose segments are
-/// literal or `{name}`; `/*` at its end matches any rest. A path with a slash more at its end is the
-/// same.
+/// literal or `{name}`; `/*` at its end matches any rest. A path with a slash more at its end is
+/// the same.
 struct route {
     std::string_view method;
     std::string_view pattern;
     http_handler handler;
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
-    bool streams = false;  ///< Answers with an event stream, so Accept is checked.
     bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
     /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
     bool large_reply = false;

@@ -266,7 +266,6 @@ describe('bad input', () => {
         ['a form post', { body: input(), headers: { 'Content-Type': 'text/plain' } }, 415, 'unsupported_media_type', undefined],
         ['a foreign Host', { body: input(), headers: { Host: 'attacker.example' } }, 421, 'wrong_host', undefined],
         ['an unknown major version', { body: input({ protocolVersion: '2.0' }) }, 422, 'unsupported_protocol_version', undefined],
-        ['an Accept that excludes event streams', { body: input(), headers: { Accept: 'text/html' } }, 406, 'not_acceptable', undefined],
         ['an unknown path', { path: '/nowhere', body: '{}' }, 404, 'not_found', undefined],
         ['an unknown agent', { path: '/agui/agents/nobody', body: input() }, 404, 'not_found', undefined],
         ['a GET of /agui', { method: 'GET', path: '/agui' }, 405, 'method_not_allowed', undefined],
