@@ -10,6 +10,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <functional>
@@ -65,14 +66,19 @@ result<void> read_number(
 }
 
 result<std::size_t> read_limit(const query_parameters& query) {
-    std::uint64_t limit = page_default;
-    if (auto read = read_number(query, "limit", page_max, limit); !read) {
-        return read.error();
+    const std::string* text = query.find("limit");
+    if (text == nullptr) {
+        return page_default;
     }
-    if (limit == 0) {
-        return failure{errc::invalid_input, "must be at least 1", "limit"};
+    std::size_t limit = 0;
+    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), limit);
+    const bool is_number =
+        problem != std::errc::invalid_argument && end == text->data() + text->size();
+    if (!is_number || (limit == 0 && problem == std::errc{})) {
+        return failure{errc::invalid_input, "must be a whole number of at least 1", "limit"};
     }
-    return limit;
+    // A page may hold less than was asked for.
+    return problem == std::errc{} ? std::min(limit, page_max) : page_max;
 }
 
 json::object to_json(const session::thread_summary& thread) {
@@ -147,6 +153,9 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
 
 asio::awaitable<handler_reply> show_thread(session::store& store, http_request& request) {
     auto found = co_await store.summary(key_of(request));
+    if (found && !found->has_value()) {
+        found->emplace().key = key_of(request); // A client may ask before the first run.
+    }
     const auto thread = known(std::move(found));
     co_return thread ? json_reply(to_json(*thread)) : to_reply(thread.error());
 }

@@ -92,19 +92,21 @@ describe('the code of README.md, "From your app"', () => {
 
     /// The page as it is after a (re)load: the module anew, with the browser's objects that it uses. leave() drops
     /// the connections that were made before the next page was opened.
-    async function page({ name }) {
+    async function page({ name }, search = `?thread=${threadId}`) {
         const code = readme.match(/## From your app\n[^#]*?```js\n(.*?)```/s)[1];
         const replaced = code
             .replace('"@ag-ui/client"', JSON.stringify(packages[name]))
             .replace('"http://127.0.0.1:8080/agui"', JSON.stringify(gateway.url));
         assert.ok(replaced.includes(packages[name]) && replaced.includes(gateway.url), 'README.md names another package or address');
         const shown = { messages: [], onMessages: () => {} };
+        const address = { search };
         const leave = new AbortController();
         globalThis.fetch = (url, init) => {
             const signals = [init?.signal, leave.signal].filter((signal) => signal);
             return plainFetch(url, { ...init, signal: AbortSignal.any(signals) });
         };
-        globalThis.location = { search: `?thread=${threadId}` };
+        globalThis.location = address;
+        globalThis.history = { replaceState: (state, title, url) => { address.search = url; } };
         globalThis.document = { body: { style: {} } };
         globalThis.render = (messages) => {
             shown.messages = structuredClone(messages);
@@ -114,7 +116,7 @@ describe('the code of README.md, "From your app"', () => {
         // Each page keeps its own fetch, so that a page that was left sends no more requests.
         fs.writeFileSync(file, `const fetch = globalThis.fetch;\n${replaced}`);
         const module = await import(pathToFileURL(file));
-        return { ...module, shown, body: globalThis.document.body, leave: () => leave.abort() };
+        return { ...module, shown, address, body: globalThis.document.body, leave: () => leave.abort() };
     }
 
     /// Resolves once the page shows a message like that.
@@ -211,6 +213,18 @@ describe('the code of README.md, "From your app"', () => {
             await first.send('more');
             assert.equal(first.body.style.background, undefined);
             never.open();
+        });
+
+        it(`chooses a thread where the address names none, and keeps it (${client.name})`, async () => {
+            model.script(key, [{ content: 'Hello.' }]);
+            const first = await page(client, '');
+            await first.load();
+            assert.deepEqual(first.shown.messages, []);
+            await first.send(`${key} hello`);
+            const second = await page(client, first.address.search);
+            await second.load();
+            assert.equal(second.address.search, first.address.search);
+            assert.deepEqual(second.shown.messages.map(({ content }) => content), [`${key} hello`, 'Hello.']);
         });
 
         it(`executes the call that waits for an answer when it is loaded (${client.name})`, async () => {

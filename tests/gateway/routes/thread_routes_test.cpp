@@ -71,7 +71,7 @@ TEST_F(ThreadRoutes, ShowsChangesAndDeletesAThread) {
 
     EXPECT_EQ(remove("/agui/threads/t").status, 204);
     EXPECT_EQ(remove("/agui/threads/t").status, 404);
-    EXPECT_EQ(ask(get("/agui/threads/t")).status, 404);
+    EXPECT_EQ(json_of("/agui/threads/t").at("lastRunAt"), 0);
     EXPECT_THAT(ask(post("/agui", run_body("t", "r"))).body, HasSubstr("RUN_FINISHED"))
         << "the thread begins anew";
 }
@@ -109,7 +109,9 @@ TEST_F(ThreadRoutes, ListsByPages) {
     EXPECT_EQ(json_of("/agui/threads?archived=true").at("threads").as_array().size(), 1U);
     EXPECT_EQ(json_of("/agui/threads?agentId=other").at("threads").as_array().size(), 0U);
     EXPECT_EQ(ask(get("/agui/threads?limit=0")).status, 422);
-    EXPECT_EQ(ask(get("/agui/threads?limit=1000")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?limit=x")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?limit=")).status, 422);
+    EXPECT_EQ(ask(get("/agui/threads?limit=-1")).status, 422);
     EXPECT_EQ(ask(get("/agui/threads?cursor=x")).status, 422);
     EXPECT_EQ(ask(get("/agui/threads?archived=maybe")).status, 422);
 }
@@ -186,9 +188,32 @@ TEST_F(ThreadRoutes, ShowsWhatAConversationIs) {
     EXPECT_EQ(ask(get("/agui/threads/t/messages?branch=9")).status, 404);
 }
 
-TEST_F(ThreadRoutes, AnUnknownThreadIsNotThere) {
+TEST_F(ThreadRoutes, ALimitAboveTheLargestIsCut) {
     start();
-    for (const char* part : {"", "/events", "/state", "/pending", "/branches"}) {
+    for (const std::string id : {"a", "b"}) {
+        ask(post("/agui", run_body(id, "r")));
+    }
+    for (const char* limit : {"200", "201", "1000", "99999999999999999999"}) {
+        SCOPED_TRACE(limit);
+        const std::string query = "?limit=" + std::string(limit);
+        EXPECT_EQ(json_of("/agui/threads" + query).at("threads").as_array().size(), 2U);
+        EXPECT_EQ(ask(get("/agui/threads/a/events" + query)).status, 200);
+    }
+}
+
+TEST_F(ThreadRoutes, AThreadThatDoesNotExistYetIsEmpty) {
+    start();
+    const boost::json::value thread = json_of("/agui/threads/none");
+    EXPECT_EQ(thread.at("threadId"), "none");
+    EXPECT_EQ(thread.at("title"), "");
+    EXPECT_EQ(thread.at("archived"), false);
+    EXPECT_EQ(thread.at("createdAt"), 0);
+    EXPECT_EQ(json_of("/agui/threads").at("threads").as_array().size(), 0U);
+}
+
+TEST_F(ThreadRoutes, DocumentsOfAnUnknownThreadAreNotThere) {
+    start();
+    for (const char* part : {"/events", "/state", "/pending", "/branches"}) {
         EXPECT_EQ(ask(get("/agui/threads/none" + std::string(part))).status, 404) << part;
     }
 }
@@ -221,7 +246,7 @@ TEST_F(ThreadRoutes, HistoryOfAnUnknownThreadIsEmpty) {
     EXPECT_THAT(history.body, HasSubstr(R"("messages":[])"));
     EXPECT_THAT(history.body, Not(HasSubstr("STATE_SNAPSHOT")));
     EXPECT_THAT(history.body, HasSubstr("RUN_FINISHED"));
-    EXPECT_EQ(ask(get("/agui/threads/none")).status, 404);
+    EXPECT_EQ(json_of("/agui/threads").at("threads").as_array().size(), 0U);
 }
 
 TEST_F(ThreadRoutes, HistoryGoesOnWithTheRunUnderWay) {
