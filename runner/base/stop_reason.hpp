@@ -37,7 +37,7 @@ enum class stop_class { success, stopped, failed };
 
 [[nodiscard]] stop_class class_of(stop_reason reason) noexcept;
 
-/// The reason of CUSTOM `run.stopped` or the code of RUN_ERROR; empty for successes.
+/// The reason of CUSTOM `agui-gateway.run.stopped` or the code of RUN_ERROR; empty for successes.
 [[nodiscard]] std::string_view error_code(stop_reason reason) noexcept;
 
 /// The reason with that error_code(). Empty: completed; unknown: error.

@@ -340,7 +340,7 @@ for (const client of clients) {
             await (await model.request(key, 1)).closed;
 
             const replay = await postRun(gateway, agent.sent[0]);
-            assert.deepEqual(replay.of('CUSTOM').map((event) => [event.name, event.value]), [['run.stopped', { reason: 'user_stop' }]]);
+            assert.deepEqual(replay.of('CUSTOM').map((event) => [event.name, event.value]), [['agui-gateway.run.stopped', { reason: 'user_stop' }]]);
             assert.equal(model.requests(key).length, 1);
             agent.add(user('are you there?'));
             expectOutcome(await agent.run());

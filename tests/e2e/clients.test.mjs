@@ -283,7 +283,7 @@ describe('behaviours of the clients', () => {
 
         const stopped = (await running).expectFinished();
         assert.deepEqual(stopped.of('TOOL_CALL_RESULT').map((event) => event.toolCallId), [stopped.calls[0].id]);
-        assert.ok(stopped.types.indexOf('TOOL_CALL_RESULT') < stopped.types.lastIndexOf('CUSTOM'), 'before run.stopped');
+        assert.ok(stopped.types.indexOf('TOOL_CALL_RESULT') < stopped.types.lastIndexOf('CUSTOM'), 'before agui-gateway.run.stopped');
         assert.equal(model.requests(key).length, 1);
     });
 

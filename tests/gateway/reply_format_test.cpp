@@ -186,11 +186,11 @@ TEST_F(ReplyFormat, OtherSegmentsAreCustomEvents) {
     start();
 
     EXPECT_THAT(
-        shown(run("r")),
-        ElementsAre(
-            "RUN_STARTED", "TEXT_MESSAGE_CONTENT See ",
-            R"(chat.segment {"type":"image","url":"x"})", "TEXT_MESSAGE_CONTENT it", "RUN_FINISHED"
-        )
+        shown(run("r")), ElementsAre(
+                             "RUN_STARTED", "TEXT_MESSAGE_CONTENT See ",
+                             R"(agui-gateway.chat.segment {"type":"image","url":"x"})",
+                             "TEXT_MESSAGE_CONTENT it", "RUN_FINISHED"
+                         )
     );
     EXPECT_THAT(stored(), HasSubstr("See it"));
     EXPECT_THAT(stored(), Not(HasSubstr("image")));
@@ -217,7 +217,10 @@ TEST_F(ReplyFormat, AReplyCutByItsLengthShowsNothing) {
 
     EXPECT_THAT(
         shown(run("r")),
-        ElementsAre("RUN_STARTED", R"(run.stopped {"reason":"max_output_tokens"})", "RUN_FINISHED")
+        ElementsAre(
+            "RUN_STARTED", R"(agui-gateway.run.stopped {"reason":"max_output_tokens"})",
+            "RUN_FINISHED"
+        )
     );
     EXPECT_THAT(warnings(), ElementsAre(HasSubstr("a model's reply is not the JSON")));
 }
@@ -312,7 +315,9 @@ TEST_F(ReplyFormat, AStopInTheReplyShowsNothing) {
     const std::string seen = ask(get("/agui/threads/t/runs/r/events")).body;
     EXPECT_THAT(
         shown(seen),
-        ElementsAre("RUN_STARTED", R"(run.stopped {"reason":"user_stop"})", "RUN_FINISHED")
+        ElementsAre(
+            "RUN_STARTED", R"(agui-gateway.run.stopped {"reason":"user_stop"})", "RUN_FINISHED"
+        )
     );
     EXPECT_THAT(stored(), Not(HasSubstr("He greets")));
     EXPECT_THAT(warnings(), IsEmpty());

@@ -1,5 +1,6 @@
 #include "translator/agui/agui_translator.hpp"
 
+#include "translator/agui/custom_names.hpp"
 #include "translator/agui/snapshot_limit.hpp"
 #include "translator/agui/usage_json.hpp"
 #include "translator/agui/wire_content.hpp"
@@ -225,7 +226,7 @@ void agui_translator::on(const runner::turn_ended&) { close_all(); }
 void agui_translator::on(const runner::call_executing& event) {
     close_all();
     send_custom(
-        "tool.started", object({{"toolCallId", event.call_id}, {"toolCallName", event.name}})
+        custom_tool_started, object({{"toolCallId", event.call_id}, {"toolCallName", event.name}})
     );
 }
 
@@ -235,7 +236,7 @@ void agui_translator::on(const runner::call_result& event) {
     // order. Results then come in the order in which the tools finish.
     close_all();
     if (event.failed) {
-        send_custom("tool.failed", object({{"toolCallId", event.call_id}}));
+        send_custom(custom_tool_failed, object({{"toolCallId", event.call_id}}));
     }
     const session::content nothing;
     const boost::json::value content = limited(event.content != nullptr ? *event.content : nothing);
@@ -298,7 +299,7 @@ void agui_translator::on(const runner::reply_segment& event) {
     value.append(",\"segment\":");
     append_json(value, boost::json::value(*event.segment));
     value.push_back('}');
-    send_custom("chat.segment", value);
+    send_custom(custom_chat_segment, value);
 }
 
 // ---- Opening and closing -----------------------------------------------------------------------
@@ -396,7 +397,7 @@ void agui_translator::finish_success(const runner::run_end& end, std::string_vie
 }
 
 void agui_translator::finish_stopped(const runner::run_end& end, std::string_view usage) {
-    send_custom("run.stopped", object({{"reason", runner::error_code(end.reason)}}));
+    send_custom(custom_run_stopped, object({{"reason", runner::error_code(end.reason)}}));
 
     begin_finished(writer_);
     writer_.raw_member("outcome", R"({"type":"cancelled"})");

@@ -58,20 +58,21 @@ struct run_opening {
 /// START and one END and is never reopened, because a page acts on TOOL_CALL_END. Neither text nor
 /// reasoning nor another call closes it: call_ended, turn_ended and a result do. Reasoning:
 /// REASONING_START, REASONING_MESSAGE_START (role "reasoning"), …, both ends, before a text or a
-/// call begins. Segment of a reply: CUSTOM `chat.segment` {"messageId","segment"}; closes nothing.
-/// No empty deltas, no nulls of ours.
+/// call begins. Segment of a reply: CUSTOM `agui-gateway.chat.segment` {"messageId","segment"};
+/// closes nothing. No empty deltas, no nulls of ours.
 ///
-/// Server calls, of which AG-UI says nothing but the result: CUSTOM `tool.started`
-/// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `tool.failed`
+/// Server calls, of which AG-UI says nothing but the result: CUSTOM `agui-gateway.tool.started`
+/// {"toolCallId","toolCallName"} when one is handed to its tool, CUSTOM `agui-gateway.tool.failed`
 /// {"toolCallId"} before the result of one that failed.
 ///
 /// Size: no event exceeds event_bytes_max (snapshot_limit.hpp), and no delta 64 KB.
 ///
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
-/// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `run.stopped` {"reason"}, then
-/// RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for user_stop, superseded
-/// and max_output_tokens, and RUN_ERROR with the reason as code for the others, and for all of them
-/// if an external call is open. A failure gives RUN_ERROR. Each terminal has `usage` (S12).
+/// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `agui-gateway.run.stopped`
+/// {"reason"}, then RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for
+/// user_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code for the
+/// others, and for all of them if an external call is open. A failure gives RUN_ERROR. Each
+/// terminal has `usage` (S12).
 class agui_translator {
 public:
     agui_translator(wire_sink& out, translator_settings settings);

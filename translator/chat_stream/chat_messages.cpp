@@ -1,6 +1,7 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include "runner/base/stop_reason.hpp"
+#include "translator/agui/custom_names.hpp"
 #include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/event_writer.hpp"
@@ -321,11 +322,11 @@ void chat_messages::take_custom(const boost::json::object& fields) {
         return;
     }
     const std::string_view call_id = string_member(*value, "toolCallId");
-    if (name == "tool.started") {
+    if (is_custom(name, custom_tool_started)) {
         begin_execution(call_id, string_member(*value, "toolCallName"));
-    } else if (name == "tool.failed") {
+    } else if (is_custom(name, custom_tool_failed)) {
         failed_calls_.emplace(call_id);
-    } else if (name == "run.stopped") {
+    } else if (is_custom(name, custom_run_stopped)) {
         // Also if the user has stopped it: a client that sees `finished` runs the tools that it was
         // asked for.
         const std::string_view reason = string_member(*value, "reason");

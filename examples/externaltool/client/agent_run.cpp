@@ -63,7 +63,7 @@ void take_event(agent_run& into, const json::object& event) {
         }
     } else if (type == "TEXT_MESSAGE_CONTENT") {
         into.text += text_at(event, "delta");
-    } else if (type == "CUSTOM" && text_at(event, "name") == "run.stopped") {
+    } else if (type == "CUSTOM" && text_at(event, "name") == "agui-gateway.run.stopped") {
         const auto* value = event.if_contains("value");
         into.stop_reason =
             value != nullptr && value->is_object() ? text_at(value->get_object(), "reason") : "";

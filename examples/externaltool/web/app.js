@@ -231,7 +231,7 @@ function takeEvent(run, event, sequence, data) {
       break;
     }
     case 'CUSTOM':
-      if (event.name === 'run.stopped') run.stopReason = event.value?.reason ?? '';
+      if (event.name === 'agui-gateway.run.stopped') run.stopReason = event.value?.reason ?? '';
       break;
     case 'RUN_FINISHED':
       endRun(run, event.outcome);

@@ -110,7 +110,7 @@ TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
     std::vector<std::string> events = begun;
     events.emplace_back(R"({"type":"TEXT_MESSAGE_END","messageId":"m"})");
     events.emplace_back(
-        R"({"type":"CUSTOM","timestamp":5000,"name":"tool.failed","value":{"toolCallId":"c"}})"
+        R"({"type":"CUSTOM","timestamp":5000,"name":"agui-gateway.tool.failed","value":{"toolCallId":"c"}})"
     );
     events.emplace_back(
         R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"msg_1","toolCallId":"c","role":"tool",)"

@@ -70,7 +70,7 @@ TEST_F(AguiTranslator, ASegmentOfAReplyIsACustomEventThatClosesNothing) {
     ASSERT_GT(events.size(), 4U);
     EXPECT_EQ(
         events[3],
-        R"({"type":"CUSTOM","timestamp":7,"name":"chat.segment","value":{"messageId":"m1",)"
+        R"({"type":"CUSTOM","timestamp":7,"name":"agui-gateway.chat.segment","value":{"messageId":"m1",)"
         R"("segment":{"type":"image","url":"a\"b","size":null}}})"
     );
     EXPECT_THAT(events[4], HasSubstr("TEXT_MESSAGE_CONTENT"));
@@ -448,11 +448,11 @@ TEST_F(AguiTranslator, TellsWhenAToolBeginsAndWhenItHasFailed) {
     );
     EXPECT_EQ(
         stream_.lines()[3],
-        R"({"type":"CUSTOM","timestamp":7,"name":"tool.started","value":{"toolCallId":"c1","toolCallName":"f"}})"
+        R"({"type":"CUSTOM","timestamp":7,"name":"agui-gateway.tool.started","value":{"toolCallId":"c1","toolCallName":"f"}})"
     );
     EXPECT_EQ(
         stream_.lines()[4],
-        R"({"type":"CUSTOM","timestamp":7,"name":"tool.failed","value":{"toolCallId":"c1"}})"
+        R"({"type":"CUSTOM","timestamp":7,"name":"agui-gateway.tool.failed","value":{"toolCallId":"c1"}})"
     );
 }
 
@@ -636,7 +636,7 @@ struct expected_end {
     bool external_open;
     std::string_view v1_1; ///< What follows the timestamp; the same for 1.0.
     std::string_view undeclared;
-    std::string_view stopped; ///< The reason in CUSTOM run.stopped; empty: none.
+    std::string_view stopped; ///< The reason in CUSTOM agui-gateway.run.stopped; empty: none.
 };
 
 constexpr std::string_view finished = R"("threadId":"t","runId":"r"})";
@@ -754,7 +754,7 @@ TEST_P(AguiTranslatorEnd, ClosesEverythingAndTellsEachPeerInItsOwnTerms) {
             } else {
                 EXPECT_EQ(
                     before,
-                    R"({"type":"CUSTOM","timestamp":7,"name":"run.stopped","value":{"reason":")" +
+                    R"({"type":"CUSTOM","timestamp":7,"name":"agui-gateway.run.stopped","value":{"reason":")" +
                         std::string(GetParam().stopped) + "\"}}"
                 );
             }

@@ -251,7 +251,9 @@ TEST(ChatMessages, TextThatContinuesAfterACallIsAContentOfItsOwn) {
 
 TEST(ChatMessages, ToolsThatRunAtOnceHaveMessagesOfTheirOwn) {
     const auto started = [](const std::string& id) {
-        return custom("tool.started", R"({"toolCallId":")" + id + R"(","toolCallName":"f"})");
+        return custom(
+            "agui-gateway.tool.started", R"({"toolCallId":")" + id + R"(","toolCallName":"f"})"
+        );
     };
     const auto ended = [](const std::string& id) {
         return call("RESULT", id, R"(,"messageId":"x","role":"tool","content":"done")");
@@ -283,7 +285,7 @@ TEST(ChatMessages, AFailedToolHasItsErrorAsValue) {
     EXPECT_THAT(
         frames(
             chat_mode::incremental,
-            {custom("tool.failed", R"({"toolCallId":"c"})"),
+            {custom("agui-gateway.tool.failed", R"({"toolCallId":"c"})"),
              R"({"type":"TOOL_CALL_RESULT","timestamp":7,"messageId":"x","toolCallId":"c","role":"tool","content":"no \"such\" file"})"
             }
         ),
@@ -342,7 +344,7 @@ TEST(ChatMessages, AFailedRunEndsWithAnError) {
 TEST(ChatMessages, AStopIsAnErrorToo) {
     const lines got = frames(
         chat_mode::incremental,
-        {custom("run.stopped", R"({"reason":"user_stop"})"),
+        {custom("agui-gateway.run.stopped", R"({"reason":"user_stop"})"),
          R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"cancelled"}})"
         }
     );
@@ -354,9 +356,10 @@ TEST(ChatMessages, AStopIsAnErrorToo) {
 
 TEST(ChatMessages, WhatIsLeftOpenIsCompleteAtTheEnd) {
     const lines got = frames(
-        chat_mode::full, {custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})"),
-                          call("START", "d", R"(,"toolCallName":"g")"), arguments("d", "{}"),
-                          text_start("a", 2), text("a", "x"), run_finished}
+        chat_mode::full,
+        {custom("agui-gateway.tool.started", R"({"toolCallId":"c","toolCallName":"f"})"),
+         call("START", "d", R"(,"toolCallName":"g")"), arguments("d", "{}"), text_start("a", 2),
+         text("a", "x"), run_finished}
     );
 
     EXPECT_THAT(got.back(), HasSubstr("finished"));
@@ -473,8 +476,9 @@ TEST(ChatMessages, WhatSaysNothingToAChatChangesNothing) {
              R"({"type":"STATE_SNAPSHOT","timestamp":2,"snapshot":{}})",
              R"({"type":"STEP_STARTED","timestamp":2,"stepName":"x"})",
              R"({"type":"REASONING_START","timestamp":2,"messageId":"r"})",
-             custom("chat.segment", R"({"messageId":"a","segment":{}})"),
-             custom("tool.started", "7"), arguments("unknown", "x"), call("END", "unknown")}
+             custom("agui-gateway.chat.segment", R"({"messageId":"a","segment":{}})"),
+             custom("agui-gateway.tool.started", "7"), arguments("unknown", "x"),
+             call("END", "unknown")}
         ),
         IsEmpty()
     );
@@ -508,7 +512,8 @@ TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
     const std::string result = call("RESULT", "c", R"(,"messageId":"x","content":"done")");
     const lines got = frames(
         chat_mode::incremental,
-        {custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})"), result, result}
+        {custom("agui-gateway.tool.started", R"({"toolCallId":"c","toolCallName":"f"})"), result,
+         result}
     );
 
     ASSERT_EQ(got.size(), 3U);
