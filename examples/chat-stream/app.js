@@ -150,6 +150,7 @@ async function finish(turn, read) {
             turn.ended = true;
             remember();
             busy.failure = list.messages.findLast((message) => message.type === 'error')?.value;
+            busy.stopped ||= list.stopReason !== undefined; // Perhaps on another page.
             return list;
         } catch (error) {
             if (!(error instanceof ConnectionLost) || busy.stopped) {
@@ -228,7 +229,7 @@ async function occupy(job) {
     setBusy(true);
     try {
         await job();
-        if (busy.stopped || busy.failure?.code === 'user_stop') setStatus('idle', 'Stopped');
+        if (busy.stopped) setStatus('idle', 'Stopped');
         else if (busy.failure) setStatus('error', 'Failed');
         else setStatus('idle', 'Done');
     } catch (error) {

@@ -60,6 +60,7 @@ export class MessageList {
         this.#byId.clear();
         this.messages = [];
         this.msgStatus = 'generating';
+        this.stopReason = undefined; // The last frame of an answer that the user has stopped says one.
     }
 
     get finished() {
@@ -70,6 +71,7 @@ export class MessageList {
         this.sessionId = frame.sessionId;
         this.messageId = frame.messageId;
         this.msgStatus = frame.msgStatus;
+        this.stopReason = frame.stopReason;
         for (const message of frame.messages) this.#takeMessage(message);
     }
 
@@ -102,8 +104,8 @@ export function displayStatus(message, msgStatus) {
 
 /// The calls that this client has to execute and answer: [{ toolCallId, toolName, arguments, pending }]. None while
 /// the answer is being generated, and none if it has failed or was stopped: nobody waits for those.
-export function pendingCalls({ messages, msgStatus }) {
-    if (msgStatus !== 'finished' || messages.some((message) => message.type === 'error')) return [];
+export function pendingCalls({ messages, msgStatus, stopReason }) {
+    if (msgStatus !== 'finished' || stopReason || messages.some((message) => message.type === 'error')) return [];
     return messages.filter((message) => message.type === 'tool_call_request' && message.value?.pending === true)
         .map((message) => message.value);
 }
@@ -128,7 +130,7 @@ export async function readAgain({ sessionId, messageId, responseMode }, options 
     return follow(request, options, () => openEvents(request, '', options));
 }
 
-/// Stops the answer. Its stream then ends by itself, with an `error` message that says so.
+/// Stops the answer. Its stream then ends by itself, with a `stopReason` in its last frame.
 export async function cancel({ sessionId, messageId }, { base = '', headers, signal } = {}) {
     const response = await fetch(`${base}agui/cancel`, {
         method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, signal,

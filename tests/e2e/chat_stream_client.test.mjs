@@ -137,8 +137,13 @@ describe('the pending calls', () => {
         assert.deepEqual(pendingCalls(fold('full', [frame(calls)])), []);
     });
     it('are none after an error', () => {
-        const failed = message(3, 'error', { code: 'user_stop', message: 'Stopped' }, 'generated');
+        const failed = message(3, 'error', { code: 'model_timeout', message: 'No answer' }, 'generated');
         assert.deepEqual(pendingCalls(fold('full', [frame([...calls, failed], 'finished')])), []);
+    });
+    it('are none after a stop', () => {
+        const list = fold('full', [{ ...frame(calls, 'finished'), stopReason: 'user_stop' }]);
+        assert.equal(list.stopReason, 'user_stop');
+        assert.deepEqual(pendingCalls(list), []);
     });
 });
 

@@ -585,8 +585,8 @@ TEST_P(ChatStreamLive, AStopIsTold) {
     );
 
     const std::string rest = rest_of(*own);
-    EXPECT_THAT(rest, HasSubstr(R"("type":"error","value":{"code":"user_stop")"));
-    EXPECT_THAT(rest, HasSubstr(R"("msgStatus":"finished")"));
+    EXPECT_THAT(rest, HasSubstr(R"("msgStatus":"finished","stopReason":"user_stop")"));
+    EXPECT_THAT(rest, Not(HasSubstr(R"("type":"error")")));
 }
 
 TEST_P(ChatStreamLive, AMessageThatAnotherRunHasAnsweredShowsTheAnswer) {

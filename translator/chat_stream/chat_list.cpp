@@ -13,11 +13,13 @@ namespace {
 
 // In incremental mode thinking is sent whole each time, because a client replaces it. It is sent
 // when it has grown by this part of itself, so that all its frames together are about five times
-// its size.
+// its size, or when this time has passed, so that a reader sees a long thought go on.
 constexpr std::size_t thinking_growth = 4;
+constexpr std::int64_t thinking_pause_ms = 1000;
 
 // `generating","messages":[` and `]}`
 constexpr std::size_t status_bytes = 26;
+constexpr std::string_view stop_reason_member = R"(","stopReason":")";
 // What a content has besides its text and the messageId; and any message besides its value.
 constexpr std::size_t content_bytes_around = 88;
 constexpr std::size_t message_bytes_around = 136;
@@ -86,7 +88,8 @@ void chat_list::add_text(message& one, std::string_view text) {
     bytes_ += text.size();
     const bool waits = one.what == kind::thinking && mode_ == chat_mode::incremental &&
                        one.reported > 0 &&
-                       one.value.size() < one.reported + one.reported / thinking_growth;
+                       one.value.size() < one.reported + one.reported / thinking_growth &&
+                       time_ - one.reported_at < thinking_pause_ms;
     if (!waits) {
         touch(one);
     }
@@ -125,8 +128,9 @@ void chat_list::complete(message& one) {
     touch(one);
 }
 
-void chat_list::finish() noexcept {
+void chat_list::finish(std::string_view stop_reason) {
     finished_ = true;
+    stop_reason_ = escaped(stop_reason);
     changed_ = true;
 }
 
@@ -176,7 +180,11 @@ void chat_list::write_message(std::size_t index, std::string& out) const {
 }
 
 void chat_list::write_frame(std::string& out) {
-    out.append(head_).append(finished_ ? "finished" : "generating").append(R"(","messages":[)");
+    out.append(head_).append(finished_ ? "finished" : "generating");
+    if (!stop_reason_.empty()) {
+        out.append(stop_reason_member).append(stop_reason_);
+    }
+    out.append(R"(","messages":[)");
     const bool all = mode_ == chat_mode::full;
     bool first = true;
     for (std::size_t i = all ? 0 : first_changed_; i < messages_.size(); ++i) {
@@ -212,6 +220,7 @@ void chat_list::skip_frame() {
             std::string().swap(one.value);
         } else {
             one.reported = one.value.size();
+            one.reported_at = one.timestamp;
         }
     }
     first_changed_ = none;
@@ -220,7 +229,9 @@ void chat_list::skip_frame() {
 
 std::size_t chat_list::frame_bytes() const noexcept {
     const std::size_t texts = bytes_ - messages_.size() * sizeof(message);
-    return head_.size() + status_bytes + texts +
+    const std::size_t stop =
+        stop_reason_.empty() ? 0 : stop_reason_member.size() + stop_reason_.size();
+    return head_.size() + status_bytes + stop + texts +
            messages_.size() * (message_bytes_around + id_.size());
 }
 

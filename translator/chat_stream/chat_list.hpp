@@ -22,13 +22,14 @@ hash_of(std::string_view text, std::uint64_t before = empty_hash) noexcept;
 
 /// The messages of a chat, and the frames that report their changes:
 ///
-///     {"sessionId":…,"messageId":…,"msgStatus":"generating"|"finished","messages":[
+///     {"sessionId":…,"messageId":…,"msgStatus":"generating"|"finished","stopReason":…,"messages":[
 ///         {"type":…,"value":…,"timestamp":…,"id":"<messageId>-<index>",
 ///          "status":"generating"|"generated"}]}
 ///
-/// Knows JSON, and nothing of the events that the messages are made from. Texts are kept as they
-/// stand in JSON, without quotes; in incremental mode, what will not be sent again is not kept. A
-/// message is valid until the next append(). Used by one thread at a time.
+/// Only the last frame of a chat that was stopped has a stopReason. Knows JSON, and nothing of the
+/// events that the messages are made from. Texts are kept as they stand in JSON, without quotes; in
+/// incremental mode, what will not be sent again is not kept. A message is valid until the next
+/// append(). Used by one thread at a time.
 class chat_list {
 public:
     enum class kind : std::uint8_t {
@@ -55,6 +56,7 @@ public:
         std::string name;         ///< Of a tool_call_request or tool_execution_start: the tool's.
         std::string arguments;    ///< Of a tool_call_request: the text so far.
         std::size_t reported = 0; ///< Of thinking, incremental: the bytes in the last frame.
+        std::int64_t reported_at = 0;    ///< The time of that frame.
         std::uint64_t hash = empty_hash; ///< Of a content or thinking: of all its text.
     };
 
@@ -80,8 +82,8 @@ public:
     /// A call that has its result: nothing of it will change, so little of it is kept.
     void set_answered(message& call);
     void complete(message& one);
-    /// The next frame is the last one.
-    void finish() noexcept;
+    /// The next frame is the last one. An empty `stop_reason` means that the chat was not stopped.
+    void finish(std::string_view stop_reason = {});
     /// There is something to report, even without messages.
     void touch() noexcept { changed_ = true; }
 
@@ -109,6 +111,7 @@ private:
     const chat_mode mode_;
     std::string head_; ///< What every frame begins with.
     std::string id_;   ///< The messageId.
+    std::string stop_reason_;
     std::vector<message> messages_;
     std::size_t first_changed_ = none; ///< No message before it has changed.
     std::int64_t time_ = 0;

@@ -145,7 +145,7 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "RUN_FINISHED") {
         complete_all();
         mark_pending(*fields);
-        list_.finish();
+        list_.finish(stopped_);
     }
 }
 
@@ -327,10 +327,13 @@ void chat_messages::take_custom(const boost::json::object& fields) {
     } else if (is_custom(name, custom_tool_failed)) {
         failed_calls_.emplace(call_id);
     } else if (is_custom(name, custom_run_stopped)) {
-        // Also if the user has stopped it: a client that sees `finished` runs the tools that it was
-        // asked for.
         const std::string_view reason = string_member(*value, "reason");
-        add_error(reason, runner::describe(runner::stop_reason_of(reason)));
+        const runner::stop_reason why = runner::stop_reason_of(reason);
+        if (why == runner::stop_reason::cancelled) {
+            stopped_ = reason; // The user knows, so it is no error.
+        } else {
+            add_error(reason, runner::describe(why));
+        }
     }
 }
 

@@ -85,6 +85,7 @@ private:
     std::string last_key_;
     std::map<std::string, kind, std::less<>> texts_; ///< The keys of all contents and thinkings.
     std::set<std::string, std::less<>> failed_calls_;
+    std::string stopped_; ///< The stop reason of a run that its user stopped.
 };
 
 } // namespace agui::translator

@@ -3,6 +3,7 @@
 #include "translator/input/document_reader.hpp"
 #include "translator/input/input_fields.hpp"
 #include "translator/input/input_forwarded.hpp"
+#include "translator/input/input_parts.hpp"
 #include "translator/input/input_tools.hpp"
 
 #include <algorithm>
@@ -31,8 +32,45 @@ constexpr std::array<std::string_view, 6> uncounted_members{
     "sessionId", "session_id", "messageId", "message_id", "responseMode", "response_mode",
 };
 
-result<session::message>
-read_tool_result(const value& given, const std::string& path, const input_limits& limits) {
+/// A text, or parts as those of an AG-UI message; nullopt: the member is absent.
+result<std::optional<session::content>> read_content(
+    const object& of, std::string_view name, std::string_view path, const input_limits& limits,
+    std::vector<std::string>& notes
+) {
+    const value* given = find_member(of, name);
+    const std::string where = joined(path, name);
+    if (given == nullptr) {
+        return std::optional<session::content>();
+    }
+    if (const auto* text = given->if_string()) {
+        return std::optional<session::content>(std::string(*text));
+    }
+    const auto* parts = given->if_array();
+    if (parts == nullptr) {
+        return invalid_input(where, "must be a string or an array of parts");
+    }
+    if (parts->size() > limits.max_parts_per_message) {
+        return invalid_input(
+            where,
+            "must not have more than " + std::to_string(limits.max_parts_per_message) + " elements"
+        );
+    }
+    auto read = read_parts(*parts, where, notes);
+    if (!read) {
+        return read.error();
+    }
+    return std::optional<session::content>(std::move(*read));
+}
+
+bool is_empty(const session::content& what) {
+    const auto* text = std::get_if<std::string>(&what);
+    return text != nullptr ? text->empty() : std::get<boost::json::array>(what).empty();
+}
+
+result<session::message> read_tool_result(
+    const value& given, const std::string& path, const input_limits& limits,
+    std::vector<std::string>& notes
+) {
     const auto fields = read_object(given, path);
     if (!fields) {
         return fields.error();
@@ -56,12 +94,10 @@ read_tool_result(const value& given, const std::string& path, const input_limits
         return error.error();
     }
     out.error = std::move(*error);
-    auto content = read_text(**fields, "content", path);
+    // JSON.stringify drops the undefined result of a tool: an empty answer.
+    auto content = read_content(**fields, "content", path, limits, notes);
     if (!content) {
         return content.error();
-    }
-    if (!*content && !out.error) {
-        return invalid_input(joined(path, "content"), "is required and must be a string");
     }
     out.content = std::move(*content).value_or(std::string());
     return out;
@@ -72,14 +108,15 @@ result<void> read_tool_results(const value& given, const input_limits& limits, r
     if (!array) {
         return array.error();
     }
-    if ((*array)->empty() || (*array)->size() >= limits.max_messages) {
+    if ((*array)->size() >= limits.max_messages) {
         return invalid_input(
             "toolResults",
-            "must have from 1 to " + std::to_string(limits.max_messages - 1) + " elements"
+            "must have at most " + std::to_string(limits.max_messages - 1) + " elements"
         );
     }
     for (std::size_t index = 0; index < (*array)->size(); ++index) {
-        auto read = read_tool_result((**array)[index], indexed("toolResults", index), limits);
+        auto read =
+            read_tool_result((**array)[index], indexed("toolResults", index), limits, out.notes);
         if (!read) {
             return read.error();
         }
@@ -89,24 +126,24 @@ result<void> read_tool_results(const value& given, const input_limits& limits, r
 }
 
 result<void> read_messages(const object& body, const input_limits& limits, run_input& out) {
-    const value* results = find_member(body, "toolResults");
-    if (results != nullptr) {
-        if (out.thread_id.empty()) {
-            return invalid_input("sessionId", "is required with toolResults");
-        }
+    if (const value* results = find_member(body, "toolResults")) {
         if (auto done = read_tool_results(*results, limits, out); !done) {
             return done;
         }
     }
-    auto message = read_text(body, "message", "");
+    const bool answers = !out.messages.empty();
+    if (answers && out.thread_id.empty()) {
+        return invalid_input("sessionId", "is required with toolResults");
+    }
+    auto message = read_content(body, "message", "", limits, out.notes);
     if (!message) {
         return message.error();
     }
-    if (!*message && results != nullptr) {
+    if (!*message && answers) {
         return {};
     }
-    if (!*message || (*message)->empty()) {
-        return invalid_input("message", "is required and must be a string that is not empty");
+    if (!*message || is_empty(**message)) {
+        return invalid_input("message", "is required and must not be empty");
     }
     session::message said;
     said.role = session::role::user;

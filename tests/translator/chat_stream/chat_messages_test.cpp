@@ -19,6 +19,8 @@ using test::frames;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 using lines = std::vector<std::string>;
 
@@ -164,6 +166,28 @@ TEST(ChatMessages, ThinkingIsSentWholeButNotForEachToken) {
     EXPECT_THAT(got.back(), HasSubstr("word word "));
     EXPECT_THAT(got.back(), HasSubstr("generated"));
     EXPECT_LT(sent, 8U * 2000U * 5U);
+}
+
+TEST(ChatMessages, ThinkingIsSentAtLeastOnceASecond) {
+    const auto word = [](int time) {
+        return thinking(
+            "CONTENT", R"(,"timestamp":)" + std::to_string(time) + R"(,"delta":"word ")"
+        );
+    };
+    lines events = {run_started, thinking("START", R"(,"role":"reasoning","timestamp":1000)")};
+    for (int i = 0; i < 100; ++i) {
+        events.push_back(word(1000));
+    }
+    const std::size_t before = frames(chat_mode::incremental, events).size();
+
+    events.push_back(word(1999));
+    EXPECT_EQ(frames(chat_mode::incremental, events).size(), before);
+    events.push_back(word(2000));
+    const lines got = frames(chat_mode::incremental, events);
+    ASSERT_EQ(got.size(), before + 1);
+    EXPECT_THAT(got.back(), HasSubstr(R"("timestamp":2000)"));
+    events.push_back(word(2999));
+    EXPECT_EQ(frames(chat_mode::incremental, events).size(), before + 1);
 }
 
 TEST(ChatMessages, ACallIsRequestedAndThenHasItsArguments) {
@@ -341,17 +365,48 @@ TEST(ChatMessages, AFailedRunEndsWithAnError) {
     );
 }
 
-TEST(ChatMessages, AStopIsAnErrorToo) {
+const std::string run_cancelled =
+    R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"cancelled"}})";
+
+TEST(ChatMessages, AStopByTheUserIsNoError) {
+    for (const chat_mode mode : {chat_mode::incremental, chat_mode::full}) {
+        const lines got = frames(
+            mode, {call("START", "c", R"(,"toolCallName":"f")"),
+                   custom("agui-gateway.run.stopped", R"({"reason":"user_stop"})"), run_cancelled}
+        );
+        EXPECT_THAT(got.back(), StartsWith(R"(finished","stopReason":"user_stop","messages":[)"));
+        for (const std::string& frame : got) {
+            EXPECT_THAT(frame, Not(HasSubstr(R"("type":"error")")));
+            EXPECT_THAT(frame, Not(HasSubstr("pending")));
+        }
+    }
+}
+
+TEST(ChatMessages, AnyOtherStopIsAnError) {
     const lines got = frames(
         chat_mode::incremental,
-        {custom("agui-gateway.run.stopped", R"({"reason":"user_stop"})"),
-         R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"cancelled"}})"
-        }
+        {custom("agui-gateway.run.stopped", R"({"reason":"tool_loop_detected"})"), run_cancelled}
     );
 
     ASSERT_EQ(got.size(), 2U);
-    EXPECT_THAT(got[0], HasSubstr(R"("type":"error","value":{"code":"user_stop","message":")"));
+    EXPECT_THAT(got[0], HasSubstr(R"("type":"error","value":{"code":"tool_loop_detected",)"));
     EXPECT_EQ(got[1], last(""));
+}
+
+TEST(ChatMessages, ALogOfAnEarlierVersionIsRead) {
+    const lines stopped = frames(
+        chat_mode::full, {custom("run.stopped", R"({"reason":"user_stop"})"), run_cancelled}
+    );
+    EXPECT_THAT(stopped.back(), HasSubstr(R"("stopReason":"user_stop")"));
+
+    const lines tools = frames(
+        chat_mode::full,
+        {custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})"),
+         custom("tool.failed", R"({"toolCallId":"c"})"),
+         R"({"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","content":"no"})"}
+    );
+    EXPECT_THAT(tools.back(), HasSubstr(R"("type":"tool_execution_start")"));
+    EXPECT_THAT(tools.back(), HasSubstr(R"("error":"no")"));
 }
 
 TEST(ChatMessages, WhatIsLeftOpenIsCompleteAtTheEnd) {

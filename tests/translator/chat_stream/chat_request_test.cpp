@@ -92,6 +92,46 @@ TEST(ChatRequest, ResultsOfToolsComeBeforeTheMessage) {
     );
 }
 
+TEST(ChatRequest, NoResultsAreLikeAbsentOnes) {
+    const chat_request request = read(R"({"message":"Hi","toolResults":[]})");
+    ASSERT_EQ(request.input.messages.size(), 1U);
+    EXPECT_EQ(request.input.messages[0].role, session::role::user);
+    EXPECT_EQ(refused(R"({"sessionId":"s","toolResults":[]})").path, "message");
+}
+
+TEST(ChatRequest, AResultWithoutContentIsEmpty) {
+    for (const std::string content : {"", R"(,"content":null)", R"(,"content":"")"}) {
+        const chat_request request =
+            read(R"({"sessionId":"s","toolResults":[{"toolCallId":"c")" + content + "}]}");
+        ASSERT_EQ(request.input.messages.size(), 1U);
+        EXPECT_EQ(request.input.messages[0].content, session::content(std::string()));
+    }
+}
+
+TEST(ChatRequest, ContentMayBeParts) {
+    const std::string parts = R"([{"type":"text","text":"a"},{"type":"image","source":)"
+                              R"({"type":"data","value":"AAAA","mimeType":"image/png"}}])";
+    const chat_request request = read(
+        R"({"sessionId":"s","message":)" + parts +
+        R"(,"toolResults":[{"toolCallId":"c","content":)" + parts + "}]}"
+    );
+    ASSERT_EQ(request.input.messages.size(), 2U);
+    for (const session::message& each : request.input.messages) {
+        const auto* read_parts = std::get_if<boost::json::array>(&each.content);
+        ASSERT_NE(read_parts, nullptr);
+        EXPECT_EQ(read_parts->size(), 2U);
+    }
+    EXPECT_EQ(refused(R"({"message":[{"type":"text"}]})").path, "message[0].text");
+    EXPECT_EQ(refused(R"({"message":{"a":1}})").path, "message");
+    EXPECT_EQ(
+        refused(R"({"sessionId":"s","toolResults":[{"toolCallId":"c","content":[1]}]})").path,
+        "toolResults[0].content[0]"
+    );
+    input_limits limits;
+    limits.max_parts_per_message = 1;
+    EXPECT_EQ(refused(R"({"message":)" + parts + "}", limits).path, "message");
+}
+
 TEST(ChatRequest, ARepeatMayHaveOtherIdsAndAnotherMode) {
     const auto canonical = [](const std::string& members) {
         return read(R"({"message":"Hi")" + members + "}").input.canonical;
@@ -122,14 +162,12 @@ TEST(ChatRequest, NamesWhatIsWrong) {
         {R"({"message":"x","tools":{}})", "tools"},
         {R"({"toolResults":[{"toolCallId":"c","content":""}]})", "sessionId"},
         {R"({"sessionId":"s","toolResults":{}})", "toolResults"},
-        {R"({"sessionId":"s","toolResults":[]})", "toolResults"},
         {R"({"sessionId":"s","toolResults":[1]})", "toolResults[0]"},
         {R"({"sessionId":"s","toolResults":[{"content":""}]})", "toolResults[0].toolCallId"},
         {R"({"sessionId":"s","toolResults":[{"toolCallId":"","content":""}]})",
          "toolResults[0].toolCallId"},
         {R"({"sessionId":"s","toolResults":[{"toolCallId":"a\n","content":""}]})",
          "toolResults[0].toolCallId"},
-        {R"({"sessionId":"s","toolResults":[{"toolCallId":"c"}]})", "toolResults[0].content"},
         {R"({"sessionId":"s","toolResults":[{"toolCallId":"c","content":{}}]})",
          "toolResults[0].content"},
         {R"({"sessionId":"s","toolResults":[{"toolCallId":"c","content":"","error":1}]})",
