@@ -90,6 +90,7 @@ start_chat(std::shared_ptr<const chat_services> services, http_request& request)
     pass_workspace_root(*what, services->passed_headers, std::move(read->workspace_root));
     move_into(*what, std::move(read->run));
     what->only_new = true;
+    what->known_model = true;
     what->body_bytes = body_bytes;
     auto accepted = co_await services->runs.accept(std::move(*what));
     if (!accepted) {

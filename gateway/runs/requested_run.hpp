@@ -26,6 +26,8 @@ struct requested_run {
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
     /// The input holds what is new and nothing else, whatever the configuration says of clients.
     bool only_new = false;
+    /// A model that requests cannot choose is an error; otherwise the agent's own answers.
+    bool known_model = false;
     /// Headers that tools may be passed; names in lower case.
     std::vector<std::pair<std::string, std::string>> headers;
     std::string idempotency_key; ///< From the header Idempotency-Key; empty: none.

@@ -3,13 +3,14 @@
 #include "gateway/runs/input_digest.hpp"
 #include "gateway/runs/live_run.hpp"
 #include "gateway/runs/repeated_run.hpp"
+#include "gateway/runs/request_warnings.hpp"
 #include "gateway/runs/run_replay.hpp"
+#include "gateway/runs/run_setup.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,23 +19,6 @@
 namespace agui::gateway {
 
 namespace {
-
-// At most one warning per request, however much was left out of it.
-void log_notes(logger& log, const translator::run_input& input) {
-    const std::initializer_list<log_field> where = {
-        {"thread", input.thread_id}, {"run", input.run_id}
-    };
-    if (!input.notes.empty()) {
-        std::string text = "left out of the request: " + input.notes.front();
-        if (input.notes.size() > 1) {
-            text += " (and " + std::to_string(input.notes.size() - 1) + " more)";
-        }
-        log.log(log_level::warning, text, where);
-    }
-    if (input.unknown_members > 0) {
-        log.log(log_level::debug, "unknown members of the request were ignored", where);
-    }
-}
 
 struct repeated_run {
     known_run run;
@@ -157,7 +141,13 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     if (agent == nullptr) {
         co_return failure{errc::not_found, "there is no agent with this name", {}, {}};
     }
-    log_notes(core->services.log, what.input);
+    const std::optional<std::string>& model = what.input.forwarded.model;
+    if (what.known_model && model && !can_use_model(*agent, *model)) {
+        co_return failure{
+            errc::invalid_input, "is no configured model that requests may choose", "model", {}
+        };
+    }
+    warn_of_ignored_parts(core->services.log, core->told, what.input, *agent);
     accepted_run accepted;
     accepted.to_begin = std::make_unique<accepted_run::admitted>();
     accepted_run::admitted& request = *accepted.to_begin;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/base/warned_names.hpp"
 #include "gateway/runs/conversation_key.hpp"
 #include "gateway/runs/ephemeral_store.hpp"
 #include "gateway/runs/live_run.hpp"
@@ -42,6 +43,7 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     run_registry registry;
     run_queue queue;
     orphan_threads orphans;
+    warned_names told; ///< Names in requests that were warned of.
     const std::shared_ptr<ephemeral_store> ephemeral;
 };
 

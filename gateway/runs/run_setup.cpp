@@ -57,17 +57,22 @@ bool says_state(const json_text& state, const session::history_policy& policy) {
 }
 
 // Finds the model by its name in the configuration, or by the model server's name for it, which
-// clients may know. It is asked first; an agent with fallbacks falls back to its own models.
+// clients may know.
+auto find_model(const agent_entry& agent, std::string_view name) {
+    const auto found = agent.models.find(name);
+    return found != agent.models.end()
+               ? found
+               : std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
+                     return one.second.second.model == name;
+                 });
+}
+
+// The model is asked first; an agent with fallbacks falls back to its own models.
 void choose_model(
     chosen_agent& chosen, const agent_entry& agent, const std::string& name, logger& log,
     const std::string& run_id
 ) {
-    auto found = agent.models.find(name);
-    if (found == agent.models.end()) {
-        found = std::find_if(agent.models.begin(), agent.models.end(), [&](const auto& one) {
-            return one.second.second.model == name;
-        });
-    }
+    const auto found = find_model(agent, name);
     if (found == agent.models.end()) {
         log.log(
             log_level::debug, "a model that is not configured was asked for", {{"run", run_id}}
@@ -281,6 +286,12 @@ std::vector<session::message> messages_to_queue(
         std::erase_if(found, [&](const session::message& each) { return known.contains(each.id); });
     }
     return found;
+}
+
+bool can_use_model(const agent_entry& agent, std::string_view name) {
+    const auto found = find_model(agent, name);
+    return found != agent.models.end() &&
+           (agent.overridable.contains("model") || found->second.first == agent.model);
 }
 
 chosen_agent agent_of(

@@ -46,6 +46,10 @@ struct chosen_agent {
     std::vector<runner::model_choice> fallbacks; ///< As runner::run_request::fallbacks.
 };
 
+/// True if a request that asks for this model is answered by it: the agent lets requests choose it,
+/// or it is the agent's own.
+[[nodiscard]] bool can_use_model(const agent_entry& agent, std::string_view name);
+
 /// The agent for this request: with the model that the request names (if it may, and that model is
 /// configured), the parameters that it may set, its instructions with the values of this user turn,
 /// and the thread's `context` and state, where it is given them. `thread` holds the request's

@@ -314,6 +314,18 @@ TEST_P(ChatStream, AnAgentHasItsOwnPath) {
     EXPECT_EQ(ask(post("/chat/agents/none/stream", hello)).status, 404);
 }
 
+TEST_P(ChatStream, AModelThatCannotBeChosenIsRefused) {
+    start();
+    const auto with_model = [](const std::string& model) {
+        return chat(R"({"message":"hello","model":")" + model + "\"}");
+    };
+    const std::string own = settings.agents.at(0).models.at(0);
+
+    EXPECT_EQ(error_of(ask(with_model("unknown"))), "422 invalid_input model");
+    EXPECT_EQ(ask(with_model(own)).status, 200);
+    EXPECT_EQ(ask(with_model("")).status, 200);
+}
+
 TEST_P(ChatStream, TheRulesOfAccessApply) {
     settings.auth.emplace();
     settings.auth->kind = gateway::auth_config::mode::bearer;

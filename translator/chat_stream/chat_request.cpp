@@ -269,7 +269,7 @@ read_chat_request(std::string_view body, const input_limits& limits, memory_budg
         return root.error();
     }
     out.workspace_root = std::move(*root);
-    out.input.unknown_members = read->skipped;
+    out.input.unknown_members = std::move(read->skipped);
     out.input.canonical = std::move(read->canonical);
     return out;
 }

@@ -1,6 +1,7 @@
 #include "translator/input/document_reader.hpp"
 
 #include "runner/base/json_unicode.hpp"
+#include "runner/base/utf8.hpp"
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"
 #include "translator/agui/text_writer.hpp"
@@ -32,6 +33,9 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t small_text_bytes = 64U << 10U;
 // The budget is changed in steps of this size.
 constexpr std::size_t share_step = 16U << 10U;
+// Unknown members are named in the log; a client may send any number of them.
+constexpr std::size_t skipped_max = 8;
+constexpr std::size_t skipped_bytes_max = 64;
 // A path holds member names, which can be as long as the client likes.
 constexpr std::size_t path_bytes_max = 256;
 
@@ -184,8 +188,9 @@ public:
     document take() {
         // The value is constructed in place: an assignment would copy it out of its storage.
         json_text kept(kept_.is_empty() ? std::string("null") : kept_.take());
-        return is_root_built_ ? document{stack_.release(), text_.take(), std::move(kept), skipped_}
-                              : document{json::value(), text_.take(), std::move(kept), skipped_};
+        return is_root_built_
+                   ? document{stack_.release(), text_.take(), std::move(kept), std::move(skipped_)}
+                   : document{json::value(), text_.take(), std::move(kept), std::move(skipped_)};
     }
 
     [[nodiscard]] failure refusal(error_code ec) const {
@@ -244,7 +249,9 @@ private:
                 keeps_text_ = !rules_.as_text.empty() && name == rules_.as_text;
             }
             is_built_ = !keeps_text_ && (builds_all_ || holds(rules_.built, name));
-            skipped_ += is_built_ || keeps_text_ ? 0U : 1U;
+            if (!is_built_ && !keeps_text_ && skipped_.size() < skipped_max) {
+                skipped_.emplace_back(runner::utf8_head(name, skipped_bytes_max));
+            }
             may_hold_secrets_ = holds(rules_.with_secrets, name);
             if (holds(rules_.uncounted, name)) {
                 drop_at_ = 1;
@@ -332,7 +339,7 @@ private:
     json::value_stack stack_;
     std::vector<std::size_t> counts_; // Of the open objects and arrays that are built.
     std::size_t open_ = 0;
-    std::size_t skipped_ = 0;
+    std::vector<std::string> skipped_;
     std::size_t drop_at_ = 0; // Depth of the object whose current member is dropped from the text.
     bool is_built_ = false;   // The next value is built.
     bool was_built_ = false;  // The value of is_built_ to restore after the dropped member.

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::translator {
 
@@ -43,7 +44,9 @@ struct document {
     /// The part kept as text, as append_json() would write it: members in the order given. Null
     /// also if the member is absent.
     json_text text;
-    std::size_t skipped = 0; ///< How many of its members were neither built nor kept as text.
+    /// The names of its members that were neither built nor kept as text: the first eight, each cut
+    /// to 64 bytes.
+    std::vector<std::string> skipped;
 };
 
 /// Reads JSON in one pass. A part that is not built takes its length once more (in `canonical`);

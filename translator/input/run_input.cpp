@@ -236,7 +236,7 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
     if (const value* bag = find_member(*fields, "forwardedProps")) {
         out.forwarded = read_forwarded(*bag, limits.prompt_props, out.notes);
     }
-    out.unknown_members = read->skipped;
+    out.unknown_members = std::move(read->skipped);
     out.canonical = std::move(read->canonical);
     return out;
 }

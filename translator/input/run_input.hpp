@@ -90,7 +90,8 @@ struct run_input {
     std::string canonical;
     /// What was dropped from the request, and where; without content.
     std::vector<std::string> notes;
-    std::size_t unknown_members = 0; ///< How many members of the request were ignored as unknown.
+    /// The members of the request that were ignored as unknown, as document::skipped.
+    std::vector<std::string> unknown_members;
 };
 
 /// Reads a request body. It is lenient towards what clients really send: a null member counts as

@@ -53,7 +53,7 @@ TEST(ChatRequest, TakesAllThatTheSeedNames) {
     EXPECT_EQ(request.workspace_root, "/home/ann");
     EXPECT_EQ(request.input.forwarded.model, "fast");
     EXPECT_TRUE(request.input.forwarded.prompt_values.contains("workspaceRoot"));
-    EXPECT_EQ(request.input.unknown_members, 1U);
+    EXPECT_EQ(request.input.unknown_members, std::vector<std::string>{"other"});
 }
 
 TEST(ChatRequest, TheWorkspaceRootIsForPromptsThatListIt) {

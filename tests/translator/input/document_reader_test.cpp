@@ -118,7 +118,7 @@ TEST(DocumentReader, BuildsOnlyWhatIsWantedAndChecksTheRest) {
     ASSERT_TRUE(made.has_value());
     EXPECT_EQ(boost::json::serialize(made->value), R"({"a":[1,{"b":[]}],"c":{}})");
     EXPECT_EQ(made->canonical, R"({"a":[1,{"b":[]}],"c":{},"x":[1,{"y":2}],"z":"s"})");
-    EXPECT_EQ(made->skipped, 2U);
+    EXPECT_EQ(made->skipped.size(), 2U);
     EXPECT_FALSE(read_document(R"({"x":{"y":1,"y":1}})", rules).has_value());
     EXPECT_FALSE(read_document(R"({"x":[1e400]})", rules).has_value());
     EXPECT_FALSE(read_document("{\"x\":\"\xC3\x28\"}", rules).has_value());
@@ -168,7 +168,7 @@ TEST(DocumentReader, KeepsOneMemberAsTextAndBuildsTheOthers) {
     ASSERT_TRUE(made);
     EXPECT_EQ(made->text.view(), R"({"z":[1,{"state":2}],"a":"x"})");
     EXPECT_EQ(boost::json::serialize(made->value), R"({"wanted":{"state":[3]}})");
-    EXPECT_EQ(made->skipped, 1U);
+    EXPECT_EQ(made->skipped.size(), 1U);
 
     const auto without = read_document(R"({"wanted":{"state":[3]}})", rules);
     ASSERT_TRUE(without);

@@ -139,11 +139,23 @@ TEST(RunInput, TakesSnakeCaseAtTheTopLevel) {
     EXPECT_EQ(input.forwarded.model, "m");
 }
 
-TEST(RunInput, IgnoresAndCountsUnknownMembers) {
+TEST(RunInput, IgnoresUnknownMembersAndKeepsTheirNames) {
     const run_input input = read_with(R"("secretMember":"secretValue","another":1)");
 
-    EXPECT_EQ(input.unknown_members, 2U);
+    EXPECT_EQ(input.unknown_members, (std::vector<std::string>{"secretMember", "another"}));
     EXPECT_THAT(input.notes, IsEmpty());
+}
+
+TEST(RunInput, KeepsTheNamesOfAFewUnknownMembers) {
+    const std::string long_name = std::string(63, 'x') + "\xC3\xA9";
+    std::string many = "\"" + long_name + "\":1";
+    for (int i = 0; i < 20; ++i) {
+        many += ",\"m" + std::to_string(i) + "\":1";
+    }
+    const run_input input = read_with(many);
+
+    ASSERT_EQ(input.unknown_members.size(), 8U);
+    EXPECT_EQ(input.unknown_members[0], std::string(63, 'x'));
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
