@@ -58,7 +58,7 @@ public:
         std::size_t left_out = 0; ///< How many tools cannot be offered.
     };
     /// The tools on all pages of the server's list, whether it declares tools or not. The list ends
-    /// with a page that cannot be had, or whose cursor was there before.
+    /// at a page that the server does not give, or at a cursor that it has given before.
     [[nodiscard]] boost::asio::awaitable<mcp_result<tool_list>> list_tools();
 
     /// Calls a tool. If it is cancelled (terminal), it tells the server and returns `cancelled` at

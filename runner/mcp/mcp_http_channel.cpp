@@ -82,7 +82,7 @@ mcp_failure protocol_failure(std::string detail) {
 
 enum class body_kind { undecided, document, stream, other };
 
-/// What a body is that begins like this.
+/// The kind of a body with this beginning.
 body_kind kind_of(std::string_view begun) noexcept {
     // White space, and the bytes of a byte order mark.
     begun.remove_prefix(std::min(begun.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), begun.size()));

@@ -10,7 +10,7 @@ namespace agui::runner {
 
 /// One JSON-RPC message, or batch: room for an image of several megabytes as base64.
 inline constexpr std::size_t mcp_message_bytes_max = 16U << 20U;
-/// White space before the first character of an answer, which tells what the answer is.
+/// The most white space before an answer's first character, which tells its kind.
 inline constexpr std::size_t mcp_body_start_max = 1024;
 /// How deep a message may be nested. Some schemas need about half of it.
 inline constexpr std::size_t mcp_message_depth_max = 128;

@@ -42,7 +42,7 @@ struct mcp_messages {
 [[nodiscard]] std::optional<std::int64_t> read_mcp_id(const boost::json::value& id);
 
 /// Reads one message, or a batch of them. What is no message is counted, but is no error: a server
-/// may print anything. U+FFFD replaces what is not well-formed Unicode.
+/// may print anything. Text that is not well-formed Unicode gets U+FFFD.
 [[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
 
 [[nodiscard]] std::string

@@ -507,6 +507,29 @@ TEST_F(HttpTransport, TakesTheCloseForTheEndOfABodyWithoutLength) {
     EXPECT_EQ(answer.body, "hello");
 }
 
+TEST_F(HttpTransport, ReadsWhatSmallServersSend) {
+    http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
+        co_await peer.read_request();
+        co_await peer.send(
+            peer.number == 0 ? "HTTP/1.0 200\nContent-Type: application/x-odd\n\nhello"
+                             : "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nagain"
+        );
+        if (peer.number > 0) {
+            co_await peer.wait_for_close();
+        }
+    });
+    const auto transport = make(server);
+
+    const client_answer answer = ask_once(*transport);
+
+    EXPECT_EQ(answer.failure, std::nullopt);
+    EXPECT_EQ(answer.type, "application/x-odd");
+    EXPECT_EQ(answer.body, "hello");
+    EXPECT_EQ(ask_once(*transport).body, "again");
+    EXPECT_EQ(ask_once(*transport).body, "again");
+    EXPECT_EQ(server.accepted(), 3); // A connection with an odd head is not used again.
+}
+
 TEST_F(HttpTransport, RefusesWhatIsNotHttp) {
     http_test_server server(context(), [&](server_connection& peer) -> asio::awaitable<void> {
         co_await peer.read_request();
