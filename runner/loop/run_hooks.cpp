@@ -43,18 +43,6 @@ plugin_turn turn_of(const run_request& request) {
     return {request.key.thread_id, request.run_id, request.agent.id, request.key.principal};
 }
 
-boost::asio::awaitable<tool_outcome>
-call_held(std::shared_ptr<const tool_function> function, tool_invocation call) {
-    co_return co_await (*function)(std::move(call));
-}
-
-// A tool may outlive the run that holds its function: each call keeps it.
-tool_function holding(const tool_function& function) {
-    return [held = std::make_shared<const tool_function>(function)](tool_invocation call) {
-        return call_held(held, std::move(call));
-    };
-}
-
 bool has_tool(const std::vector<tool_definition>& tools, std::string_view name) noexcept {
     return std::ranges::find(tools, name, &tool_definition::name) != tools.end();
 }
@@ -109,7 +97,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
     functions_.clear(); // A tool is offered with each request anew, or withdrawn.
     for (const auto& [name, function] : draft_->functions()) {
         if (has_tool(draft_->tools, name)) {
-            functions_.insert_or_assign(name, holding(function));
+            functions_.insert_or_assign(name, std::make_shared<const tool_function>(function));
         }
     }
     co_return ended;
@@ -305,9 +293,9 @@ bool run_hooks::changed_tool(std::string_view name) const noexcept {
     return taken_out || function_of(name) != nullptr;
 }
 
-const tool_function* run_hooks::function_of(std::string_view name) const noexcept {
+std::shared_ptr<const tool_function> run_hooks::function_of(std::string_view name) const noexcept {
     const auto found = functions_.find(name);
-    return found == functions_.end() ? nullptr : &found->second;
+    return found == functions_.end() ? nullptr : found->second;
 }
 
 } // namespace agui::runner

@@ -64,9 +64,9 @@ public:
     /// appends.
     [[nodiscard]] boost::asio::awaitable<following> follow();
 
-    /// Null: no plugin has brought a tool of that name to the last request. Valid until the next
-    /// before_request().
-    [[nodiscard]] const tool_function* function_of(std::string_view name) const noexcept;
+    /// Null: no plugin has brought a tool of that name to the last request.
+    [[nodiscard]] std::shared_ptr<const tool_function> function_of(std::string_view name
+    ) const noexcept;
 
     /// In the last request, a tool of that name is one that a plugin has brought (function_of()),
     /// or plugins have taken it out: a model that calls it all the same is told that there is none.
@@ -87,7 +87,7 @@ private:
     std::shared_ptr<request_draft> draft_;
     model_parameters given_; ///< draft_->parameters before the plugins.
     session::call_statuses calls_;
-    std::map<std::string, tool_function, std::less<>> functions_;
+    std::map<std::string, std::shared_ptr<const tool_function>, std::less<>> functions_;
     session::message answer_;                       ///< That was appended last.
     std::set<std::string, std::less<>> stored_ids_; ///< With it and since.
     model_answer last_;

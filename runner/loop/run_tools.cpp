@@ -25,8 +25,11 @@ session::call_owner run_tools::owner_of(std::string_view name) const noexcept {
                                           : session::call_owner::server;
 }
 
-const registered_tool* run_tools::tool_of(std::string_view name) const noexcept {
-    return server_names_.contains(name) ? server_->find_tool(name) : nullptr;
+std::shared_ptr<const registered_tool> run_tools::tool_of(std::string_view name) const noexcept {
+    if (!server_names_.contains(name)) {
+        return nullptr;
+    }
+    return {server_, server_->find_tool(name)}; // A part of the set, which it holds.
 }
 
 } // namespace agui::runner

@@ -156,18 +156,20 @@ bool tool_round::is_of_plugins(const std::string& name) const noexcept {
     return run_.hooks != nullptr && run_.hooks->changed_tool(name);
 }
 
-const registered_tool* tool_round::tool_of(const std::string& name) const {
+std::shared_ptr<const registered_tool> tool_round::tool_of(const std::string& name) const {
     return is_of_plugins(name) ? nullptr : run_.tools.tool_of(name);
 }
 
-const tool_function* tool_round::executor_of(const std::string& name) const {
+std::shared_ptr<const tool_function> tool_round::executor_of(const std::string& name) const {
     if (is_of_plugins(name)) {
         return run_.hooks->function_of(name);
     }
     const auto& executors = run_.request.agent.executors;
-    const auto found =
-        executors == nullptr ? tool_executors::const_iterator() : executors->find(name);
-    return executors == nullptr || found == executors->end() ? nullptr : &found->second;
+    if (executors == nullptr) {
+        return nullptr;
+    }
+    const auto found = executors->find(name);
+    return {executors, found == executors->end() ? nullptr : &found->second};
 }
 
 tool_invocation tool_round::invocation(const session::tool_call& call) const {

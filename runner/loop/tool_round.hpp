@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,8 +37,8 @@ private:
     [[nodiscard]] session::message result_message(tool_batch::finished& one);
     /// What plugins have done to the tools of the request counts first.
     [[nodiscard]] bool is_of_plugins(const std::string& name) const noexcept;
-    [[nodiscard]] const registered_tool* tool_of(const std::string& name) const;
-    [[nodiscard]] const tool_function* executor_of(const std::string& name) const;
+    [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(const std::string& name) const;
+    [[nodiscard]] std::shared_ptr<const tool_function> executor_of(const std::string& name) const;
     [[nodiscard]] tool_invocation invocation(const session::tool_call& call) const;
 
     const run_parts run_;

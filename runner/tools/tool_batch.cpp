@@ -35,6 +35,40 @@ std::optional<boost::json::object> object_of(const std::string& text) {
     return std::move(parsed->get_object());
 }
 
+// Bounded by the depth that parse_arguments() accepts.
+void drop_nulls(boost::json::value& value) {
+    if (auto* const list = value.if_array()) {
+        for (boost::json::value& each : *list) {
+            drop_nulls(each);
+        }
+    } else if (auto* const object = value.if_object()) {
+        for (auto at = object->begin(); at != object->end();) {
+            if (at->value().is_null()) {
+                at = object->stable_erase(at);
+            } else {
+                drop_nulls(at->value());
+                ++at;
+            }
+        }
+    }
+}
+
+// Models write null for what they leave out: where a schema allows an absence but no null, it is
+// one. Changes the arguments only if they fit afterwards.
+std::optional<std::string>
+violation_of(const argument_schema& schema, boost::json::object& arguments) {
+    std::optional<std::string> violation = schema.violation(arguments);
+    if (violation) {
+        boost::json::value without = arguments;
+        drop_nulls(without);
+        if (!schema.violation(without.as_object())) {
+            arguments = std::move(without.as_object());
+            violation.reset();
+        }
+    }
+    return violation;
+}
+
 // What may be stored and shown of an outcome.
 tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     auto* text = std::get_if<std::string>(&outcome.content);
@@ -65,15 +99,19 @@ bool may_be_shown(const session::content& shown, std::size_t max_bytes) {
     return all.size() <= max_bytes && is_utf8(all);
 }
 
-/// An exception's text comes from the tool's author.
-std::string describe(const std::exception_ptr& thrown) {
+/// An exception's text comes from the tool's author, who may mean it for the model.
+tool_outcome outcome_of(const std::exception_ptr& thrown) {
+    tool_outcome outcome = error_result("The tool failed.");
     try {
         std::rethrow_exception(thrown);
+    } catch (const tool_error& error) {
+        outcome = {tool_outcome::kind::error, std::string(error.what()), "said by the tool"};
     } catch (const std::exception& error) {
-        return error.what();
+        outcome.log_detail = error.what();
     } catch (...) { // No exception leaves this function.
-        return "not a std::exception";
+        outcome.log_detail = "not a std::exception";
     }
+    return outcome;
 }
 
 void emit_cancellation(boost::asio::cancellation_signal& signal) noexcept {
@@ -98,11 +136,12 @@ tool_batch::tool_batch(
       log_(log) {}
 
 void tool_batch::add(
-    const registered_tool* tool, tool_invocation call, const tool_function* executor
+    std::shared_ptr<const registered_tool> tool, tool_invocation call,
+    std::shared_ptr<const tool_function> executor
 ) {
     task& added = tasks_.emplace_back();
-    added.tool = tool;
-    added.executor = executor;
+    added.tool = std::move(tool);
+    added.executor = std::move(executor);
     added.call = std::move(call);
 }
 
@@ -123,9 +162,9 @@ void tool_batch::start_more() {
         }
         if (current.tool != nullptr) {
             watch(current);
-            execute(current, current.tool->function);
+            execute(current, {current.tool, &current.tool->function});
         } else {
-            execute(current, *std::exchange(current.executor, nullptr));
+            execute(current, std::exchange(current.executor, nullptr));
         }
     }
 }
@@ -142,7 +181,7 @@ bool tool_batch::prepare(task& current) {
         return false;
     }
     if (current.tool != nullptr && current.tool->schema != nullptr) {
-        if (auto violation = current.tool->schema->violation(*arguments)) {
+        if (auto violation = violation_of(*current.tool->schema, *arguments)) {
             finish(
                 current, {tool_outcome::kind::error, *std::move(violation),
                           "The arguments do not fit the tool's schema."}
@@ -157,27 +196,27 @@ bool tool_batch::prepare(task& current) {
     return true;
 }
 
-void tool_batch::execute(task& current, const tool_function& function) {
+void tool_batch::execute(task& current, std::shared_ptr<const tool_function> function) {
     // The function is called inside the spawned coroutine, so an exception is the tool's failure
-    // whether the function is a coroutine or only returns one.
+    // whether the function is a coroutine or only returns one. The coroutine holds the function:
+    // what a lambda has captured lives in it, and the tool may run on after everything else.
     boost::asio::co_spawn(
         executor_,
-        [](const tool_function* called,
+        [](std::shared_ptr<const tool_function> called,
            tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
             co_return co_await (*called)(std::move(call));
-        }(&function, current.call),
+        }(std::move(function), current.call),
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
             [self = shared_from_this(),
              &current](const std::exception_ptr& thrown, tool_outcome outcome) {
                 if (thrown) {
-                    outcome = error_result("The tool failed.");
-                    outcome.log_detail = describe(thrown);
+                    outcome = outcome_of(thrown);
                 }
                 const bool unavailable = outcome.what == tool_outcome::kind::unavailable;
                 if (unavailable && current.executor != nullptr && !current.ended &&
                     self->may_start()) {
-                    self->execute(current, *std::exchange(current.executor, nullptr));
+                    self->execute(current, std::exchange(current.executor, nullptr));
                     return;
                 }
                 if (unavailable) {

@@ -44,9 +44,10 @@ public:
     /// Adds a call. `executor` (may be null) executes it if there is no tool (null), or if the tool
     /// says that it is unavailable; with neither, the call gets an error result. Arguments are
     /// parsed here: text that is not a JSON object, or does not fit the tool's schema, gives an
-    /// error result without a call of the tool. Both must live until cancel() or done().
+    /// error result without a call of the tool. A call holds its function until it returns.
     void
-    add(const registered_tool* tool, tool_invocation call, const tool_function* executor = nullptr);
+    add(std::shared_ptr<const registered_tool> tool, tool_invocation call,
+        std::shared_ptr<const tool_function> executor = nullptr);
     void start();
 
     /// Completes when take_finished() has something, or wake() was called.
@@ -63,8 +64,8 @@ public:
 
 private:
     struct task {
-        const registered_tool* tool = nullptr;
-        const tool_function* executor = nullptr; ///< Null once it was asked.
+        std::shared_ptr<const registered_tool> tool;
+        std::shared_ptr<const tool_function> executor; ///< Null once it was asked.
         tool_invocation call;
         boost::asio::cancellation_signal cancellation;
         std::optional<boost::asio::steady_timer> timeout;
@@ -75,7 +76,7 @@ private:
     [[nodiscard]] bool may_start() const noexcept;
     void start_more();
     [[nodiscard]] bool prepare(task& current);
-    void execute(task& current, const tool_function& function);
+    void execute(task& current, std::shared_ptr<const tool_function> function);
     void watch(task& current);
     void finish(task& ended, tool_outcome outcome, log_level level = log_level::warning);
     void take(task& from, std::vector<finished>& to);

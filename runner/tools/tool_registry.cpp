@@ -36,6 +36,12 @@ void report(logger* log, const std::string& name, const registered_tool& tool) {
 
 } // namespace
 
+tool_registry::tool_registry(std::vector<server_tool> tools) : tool_registry() {
+    for (server_tool& each : tools) {
+        add(std::move(each));
+    }
+}
+
 tool_registry::tool_registry(const tool_registry& other) {
     const std::lock_guard lock(other.mutex_);
     tools_ = other.tools_;
@@ -71,6 +77,10 @@ void tool_registry::add(tool_definition definition, tool_function function, tool
     grown->added_.push_back(std::move(definition));
     grown->collect();
     tools_ = std::move(grown);
+}
+
+void tool_registry::add(server_tool tool) {
+    add(std::move(tool.definition), std::move(tool.function), tool.options);
 }
 
 std::vector<std::string>

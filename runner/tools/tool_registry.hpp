@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,16 @@ struct tool_outcome {
     std::optional<session::content> shown = {};
 };
 
-/// A server tool. Runs on the run's executor; an exception becomes an error result whose text says
-/// only that the tool failed. Cancelled (terminal) when the run is stopped, and then not waited
-/// for. Handlers that it connects to its cancellation slot must not throw (Asio's rule).
+/// Thrown by a tool that wants the model to be told of an error: its text is the result.
+class tool_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A server tool. Runs on the run's executor; an exception other than tool_error becomes an error
+/// result whose text says only that the tool failed. Cancelled (terminal) when the run is stopped,
+/// and then not waited for: each call holds its function until it returns. Handlers that it
+/// connects to its cancellation slot must not throw (Asio's rule).
 using tool_function = std::function<boost::asio::awaitable<tool_outcome>(tool_invocation)>;
 
 /// What holds for each call of a tool.
@@ -110,6 +118,8 @@ struct server_tool {
 class tool_registry {
 public:
     tool_registry() : tools_(std::make_shared<tool_set>()) {}
+    /// add() for each.
+    explicit tool_registry(std::vector<server_tool> tools);
     tool_registry(const tool_registry& other);
     tool_registry& operator=(const tool_registry& other);
     ~tool_registry() = default;
@@ -121,6 +131,7 @@ public:
     /// Throws std::invalid_argument for a second tool of the same name. Copies the set: for
     /// occasional changes. Copies of the registry do not see it.
     void add(tool_definition definition, tool_function function, tool_options options = {});
+    void add(server_tool tool);
 
     /// Replaces all tools of a group, such as those of one MCP server; without tools, the group is
     /// gone. The groups come after what add() added, in the order of their names, so that the order

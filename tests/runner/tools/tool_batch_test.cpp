@@ -6,9 +6,15 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +62,12 @@ protected:
         return std::make_shared<tool_batch>(context().get_executor(), stop, 8, max_bytes, log);
     }
 
+    /// A copy that the call holds.
+    template <class T>
+    static std::shared_ptr<const T> held(const T* value) {
+        return value == nullptr ? nullptr : std::make_shared<const T>(*value);
+    }
+
     void go() {
         context().restart();
         context().poll();
@@ -74,7 +86,7 @@ protected:
 
     list ended(const registered_tool* tool, const tool_function* executor = nullptr) {
         const auto batch = make();
-        batch->add(tool, call("c1"), executor);
+        batch->add(held(tool), call("c1"), held(executor));
         batch->start();
         go();
         return texts(batch->take_finished());
@@ -91,9 +103,9 @@ TEST_F(ToolBatch, ResultsComeInTheOrderOfTheCalls) {
     const registered_tool b{gated("b")};
     const registered_tool c{gated("c")};
     const auto batch = make();
-    batch->add(&a, call("1"));
-    batch->add(&b, call("2"));
-    batch->add(&c, call("3"));
+    batch->add(held(&a), call("1"));
+    batch->add(held(&b), call("2"));
+    batch->add(held(&c), call("3"));
     batch->start();
     go();
     EXPECT_EQ(started, (list{"a", "b", "c"}));
@@ -115,8 +127,8 @@ TEST_F(ToolBatch, TheRestDoesNotWaitForWhatIsMissing) {
     const registered_tool a{gated("a")};
     const registered_tool b{gated("b")};
     const auto batch = make();
-    batch->add(&a, call("1"));
-    batch->add(&b, call("2"));
+    batch->add(held(&a), call("1"));
+    batch->add(held(&b), call("2"));
     batch->start();
     go();
     gates["b"]->cancel();
@@ -139,7 +151,7 @@ TEST_F(ToolBatch, ATextThatIsTooLongIsCutBetweenCharacters) {
     };
     for (const auto& [limit, text] : cases) {
         const auto batch = make(limit);
-        batch->add(&tool, call("1"));
+        batch->add(held(&tool), call("1"));
         batch->start();
         go();
         EXPECT_EQ(texts(batch->take_finished()), list{"1 " + text}) << limit;
@@ -168,7 +180,7 @@ TEST_F(ToolBatch, WhatCannotBeShownIsLeftOut) {
             }
         };
         const auto batch = make();
-        batch->add(&tool, call("1"));
+        batch->add(held(&tool), call("1"));
         batch->start();
         go();
         const auto ended = batch->take_finished();
@@ -183,8 +195,8 @@ TEST_F(ToolBatch, ATimeoutEndsTheCallAndCancelsTheTool) {
     slow.options.timeout = std::chrono::milliseconds(1);
     const registered_tool other{gated("other")};
     const auto batch = make();
-    batch->add(&slow, call("1"));
-    batch->add(&other, call("2"));
+    batch->add(held(&slow), call("1"));
+    batch->add(held(&other), call("2"));
     batch->start();
     run(batch->wait());
 
@@ -211,7 +223,7 @@ TEST_F(ToolBatch, AToolThatIgnoresItsTimeoutIsNotWaitedFor) {
     }};
     stubborn.options.timeout = std::chrono::milliseconds(1);
     const auto batch = make();
-    batch->add(&stubborn, call("1"));
+    batch->add(held(&stubborn), call("1"));
     batch->start();
     run(batch->wait());
 
@@ -226,7 +238,7 @@ TEST_F(ToolBatch, ABatchThatIsCancelledWaitsForNoTimeout) {
     registered_tool slow{gated("slow")};
     slow.options.timeout = std::chrono::hours(1);
     const auto batch = make();
-    batch->add(&slow, call("1"));
+    batch->add(held(&slow), call("1"));
     batch->start();
     go();
     batch->cancel();
@@ -269,6 +281,77 @@ TEST_F(ToolBatch, AToolThatWasStartedIsNotReplaced) {
     EXPECT_EQ(ended(&failed, &executor), list{"c1 error failed {}"});
     EXPECT_EQ(ended(&thrown, &executor), list{"c1 error The tool failed."});
     EXPECT_EQ(started, list{"failed "});
+}
+
+// Whatever held them: a registry that is gone, or has another tool of that name.
+TEST_F(ToolBatch, ACallHoldsItsFunctionUntilItReturns) {
+    const auto release = std::make_shared<timer>(context(), timer::time_point::max());
+    list returned;
+    const auto outliving = [&](std::string name) -> tool_function {
+        return [&returned, release, name](tool_invocation) -> asio::awaitable<tool_outcome> {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            co_await release->async_wait(asio::as_tuple(asio::use_awaitable));
+            returned.push_back(name);
+            co_return tool_outcome{tool_outcome::kind::result, name};
+        };
+    };
+    {
+        auto tool = std::make_shared<registered_tool>();
+        tool->function = outliving("a tool whose name needs memory");
+        const auto batch = make();
+        batch->add(tool, call("1"));
+        batch->add(
+            nullptr, call("2"),
+            std::make_shared<tool_function>(outliving("an executor whose name needs memory"))
+        );
+        batch->start();
+        go();
+        batch->cancel();
+    }
+    release->cancel();
+    go();
+
+    EXPECT_EQ(returned.size(), 2U);
+}
+
+TEST_F(ToolBatch, AToolMayTellTheModelOfAnError) {
+    const registered_tool told{[](tool_invocation) -> asio::awaitable<tool_outcome> {
+        throw tool_error("There is no such city.");
+        co_return tool_outcome{};
+    }};
+
+    EXPECT_EQ(ended(&told), list{"c1 error There is no such city."});
+    EXPECT_EQ(log.lines().size(), 1U);
+    EXPECT_EQ(log.lines().at(0).find("city"), std::string::npos) << "it may hold content";
+}
+
+// Models write null for what they leave out; a schema rarely allows it.
+TEST_F(ToolBatch, ANullThatTheSchemaDoesNotAllowIsAbsent) {
+    const auto told = [this](std::string_view schema, const std::string& arguments) {
+        registered_tool tool{[](tool_invocation made) -> asio::awaitable<tool_outcome> {
+            co_return tool_outcome{
+                tool_outcome::kind::result, boost::json::serialize(made.arguments)
+            };
+        }};
+        tool.schema = compile_argument_schema(boost::json::parse(schema)).value();
+        const auto batch = make();
+        tool_invocation made = call("1");
+        made.arguments_text = arguments;
+        batch->add(held(&tool), made);
+        batch->start();
+        go();
+        return texts(batch->take_finished()).at(0);
+    };
+    const std::string text = R"({"type":"object","properties":{"a":{"type":"string"},)"
+                             R"("b":{"type":"object","properties":{"c":{"type":"number"}}}})";
+
+    EXPECT_EQ(
+        told(text + "}", R"({"a":null,"b":{"c":null,"d":[{"e":null}]}})"), R"(1 {"b":{"d":[{}]}})"
+    );
+    EXPECT_EQ(told(text + "}", R"({"a":"x","f":null})"), R"(1 {"a":"x","f":null})") << "it fits";
+    EXPECT_THAT(
+        told(text + R"(,"required":["a"]})", R"({"a":null})"), ::testing::StartsWith("1 error")
+    );
 }
 
 } // namespace
