@@ -50,7 +50,6 @@ std::shared_ptr<runner::http_client> make_client(
 // A scripted model speaks OpenAI's dialect, too.
 std::unique_ptr<runner::model_dialect> make_dialect(const model_config& model) {
     runner::openai_settings settings;
-    settings.name = model.name;
     settings.extra_body = model.extra_body;
     settings.media_urls = model.media_urls;
     settings.file_sources = model.file_sources;

@@ -46,6 +46,8 @@ struct model_parameters {
 /// One model call. References are valid until ask() has returned.
 struct model_request {
     model_parameters parameters;
+    /// model_provider::name() of the one that is asked: what it said is given back to it alone.
+    std::string_view provider = {};
     std::string_view instructions; ///< System text; empty: none.
     /// From session::model_history(). The provider empties it once it has written the request, so
     /// that a long history takes no memory while the model answers.

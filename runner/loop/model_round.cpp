@@ -184,6 +184,7 @@ void model_round::resolve_tool_choice(model_request& request) const {
 model_request model_round::plain_request(std::size_t index, bool first) const {
     model_request request;
     request.parameters = parameters(index);
+    request.provider = provider(index).name();
     // A forced choice would be obeyed again after each result, endlessly.
     if (!first || !run_.request.new_user_turn) {
         request.parameters.tool_choice.reset();

@@ -32,7 +32,6 @@ enum class openai_variant {
 
 /// The configured part of the OpenAI Chat Completions dialect.
 struct openai_settings {
-    std::string name; ///< model_provider::name(): what it said is given back to it alone.
     std::string provider_name = "openai";            ///< The provider's name in usage.
     boost::json::object extra_body;                  ///< Merged into the body last.
     std::vector<std::string> media_urls = {"https"}; ///< URL schemes passed on in media parts.

@@ -179,8 +179,7 @@ void message_writer::assistant(const message& value) {
     out_.append(R"(,"content":)");
     const std::string text = session::text_of(value.content);
     tool_turn_ = tool_turn_ || !value.tool_calls.empty();
-    const session::turn_origin* const origin =
-        own_origin(value, settings_, request_.parameters.model);
+    const session::turn_origin* const origin = own_origin(value, request_);
     const bool with_reasoning = tool_turn_ && !thinking_off_;
     const bool written = origin != nullptr && with_reasoning &&
                          append_thoughts_in_content(out_, *origin, reasoning_, text);
@@ -250,7 +249,7 @@ bool needs_thinking_off(const model_request& request, const openai_settings& set
         return false;
     }
     const ordered_messages ordered(messages_of(request), order_of(settings));
-    return lacks_reasoning(ordered.list(), settings, request.parameters.model);
+    return lacks_reasoning(ordered.list(), request);
 }
 
 void append_messages(

@@ -23,18 +23,14 @@ bool is_reasoning_member(std::string_view name) noexcept {
 
 } // namespace
 
-const session::turn_origin*
-own_origin(const message& value, const openai_settings& settings, std::string_view model) noexcept {
+const session::turn_origin* own_origin(const message& value, const model_request& asked) noexcept {
     const session::turn_origin* const origin = value.origin.get();
-    const bool ours = origin != nullptr && !settings.name.empty() &&
-                      origin->provider == settings.name && origin->model == model;
+    const bool ours = origin != nullptr && !asked.provider.empty() &&
+                      origin->provider == asked.provider && origin->model == asked.parameters.model;
     return ours ? origin : nullptr;
 }
 
-bool lacks_reasoning(
-    const std::vector<const message*>& messages, const openai_settings& settings,
-    std::string_view model
-) {
+bool lacks_reasoning(const std::vector<const message*>& messages, const model_request& asked) {
     bool tool_turn = false;
     for (const message* const each : messages) {
         if (each->role == role::user) {
@@ -44,7 +40,7 @@ bool lacks_reasoning(
             continue;
         }
         tool_turn = tool_turn || !each->tool_calls.empty();
-        const session::turn_origin* const origin = own_origin(*each, settings, model);
+        const session::turn_origin* const origin = own_origin(*each, asked);
         const bool has_reasoning =
             origin != nullptr && string_in(origin->data, "reasoning") == "reasoning_content";
         if (tool_turn && !has_reasoning) {
@@ -65,8 +61,8 @@ void append_sent_back(
     const std::string_view name = string_in(origin.data, "reasoning");
     if (details != nullptr) {
         out.append(R"(,"reasoning_details":)").append(json::serialize(*details));
-    } else if (with_reasoning && (name == "reasoning_content" ||
-                                  (is_reasoning_member(name) && !reasoning.empty()))) {
+    } else if (with_reasoning &&
+               (name == "reasoning_content" || (is_reasoning_member(name) && !reasoning.empty()))) {
         out.append(",\"").append(name).append("\":");
         append_json_string(out, reasoning);
     }

@@ -13,15 +13,12 @@ namespace agui::runner {
 
 /// Null if the answer is not from this provider and model, or nothing was noted about it. Lives as
 /// long as the message.
-[[nodiscard]] const session::turn_origin* own_origin(
-    const session::message& value, const openai_settings& settings, std::string_view model
-) noexcept;
+[[nodiscard]] const session::turn_origin*
+own_origin(const session::message& value, const model_request& asked) noexcept;
 
 /// True if an answer after a user turn's first call has no `reasoning_content` to be sent back.
-[[nodiscard]] bool lacks_reasoning(
-    const std::vector<const session::message*>& messages, const openai_settings& settings,
-    std::string_view model
-);
+[[nodiscard]] bool
+lacks_reasoning(const std::vector<const session::message*>& messages, const model_request& asked);
 
 /// Appends the members that go back with an answer. `reasoning` is the text of its thoughts; it is
 /// sent if `with_reasoning`, where the server has no blocks of its own for it.

@@ -529,7 +529,7 @@ const std::string call_text =
 const std::string result_text = R"(,{"role":"tool","tool_call_id":"c1","content":"done"}])";
 
 TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
-    settings.name = "main";
+    request.provider = "main";
     messages = tool_round({{"reasoning", "reasoning_content"}});
     EXPECT_EQ(
         messages_text(),
@@ -554,7 +554,7 @@ TEST_F(OpenaiChatRequest, SendsBackWhatTheProviderWants) {
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackUnderEachOfItsNames) {
-    settings.name = "main";
+    request.provider = "main";
     for (const std::string name : {"reasoning_text", "thinking"}) {
         messages = tool_round({{"reasoning", name}});
         EXPECT_NE(
@@ -565,7 +565,7 @@ TEST_F(OpenaiChatRequest, SendsReasoningBackUnderEachOfItsNames) {
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackInsideTheContentItCameIn) {
-    settings.name = "main";
+    request.provider = "main";
     const auto content_of = [this](const std::string& name, const std::string& text) {
         messages = tool_round({{"reasoning", name}});
         messages[1].content = text;
@@ -598,9 +598,9 @@ TEST_F(OpenaiChatRequest, SendsNothingBackToAnotherProviderOrModel) {
     messages = tool_round({{"reasoning", "reasoning_content"}});
 
     EXPECT_EQ(messages_text(), plain); // A provider without a name.
-    settings.name = "other";
+    request.provider = "other";
     EXPECT_EQ(messages_text(), plain);
-    settings.name = "main";
+    request.provider = "main";
     auto origin = std::make_shared<session::turn_origin>(*messages[1].origin);
     origin->model = "another";
     messages[1].origin = origin;
@@ -608,7 +608,7 @@ TEST_F(OpenaiChatRequest, SendsNothingBackToAnotherProviderOrModel) {
 }
 
 TEST_F(OpenaiChatRequest, SendsPlainReasoningBackFromTheFirstCallOfAUserTurnOn) {
-    settings.name = "main";
+    request.provider = "main";
     const auto talk = [this](const std::string& text) {
         std::vector<message> round = tool_round({{"reasoning", "reasoning_content"}});
         round[0].content = "thought of " + text;
@@ -656,7 +656,7 @@ TEST_F(OpenaiChatRequest, SendsUserMessagesInARowAsOneWhereAsked) {
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackAlsoWhereUserMessagesAreMerged) {
-    settings.name = "main";
+    request.provider = "main";
     messages = tool_round({{"reasoning", "reasoning_content"}});
     messages.insert(messages.begin(), text_message(role::user, "Hi"));
     const std::string as_they_are = messages_text();
@@ -717,7 +717,7 @@ TEST_F(OpenaiChatRequest, GivesMistralIdsOfNineLettersAndDigits) {
 }
 
 TEST_F(OpenaiChatRequest, SendsAnotherModelsIdsInACommonForm) {
-    settings.name = "main";
+    request.provider = "main";
     const std::string id = "functions.f:0";
     messages = interrupted_round(id);
     const json::value others = json::parse(messages_text());
@@ -738,7 +738,7 @@ TEST_F(OpenaiChatRequest, SendsAnotherModelsIdsInACommonForm) {
 }
 
 TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
-    settings.name = "main";
+    request.provider = "main";
     for (const std::string_view name : {"role", "think", "x\":1,\"y", ""}) {
         messages = tool_round({{"reasoning", name}});
         EXPECT_EQ(messages_text().find("Hm."), std::string::npos) << name;
@@ -746,7 +746,7 @@ TEST_F(OpenaiChatRequest, SendsReasoningBackUnderKnownNamesOnly) {
 }
 
 TEST_F(OpenaiChatRequest, DeepseekDoesNotThinkAboutAnotherModelsCalls) {
-    settings.name = "main";
+    request.provider = "main";
     settings.variant = openai_variant::deepseek;
     settings.extra_body = {{"thinking", {{"type", "enabled"}}}, {"top_p", 1}};
     request.parameters.reasoning_effort = "high";
@@ -784,7 +784,7 @@ TEST_F(OpenaiChatRequest, DeepseekDoesNotThinkAboutAnotherModelsCalls) {
 TEST_F(OpenaiChatRequest, GeminiGetsAPlaceholderForAMissingSignature) {
     constexpr std::string_view placeholder =
         R"("extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}})";
-    settings.name = "main";
+    request.provider = "main";
     messages = tool_round({});
     for (message& each : messages) {
         each.origin.reset();
