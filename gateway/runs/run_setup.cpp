@@ -150,7 +150,7 @@ unix_ms time_of_turn(const session::thread_record& thread) {
         thread.head < thread.branches.size() ? thread.branches[thread.head].tip : session::no_node;
     while (at < thread.nodes.size()) {
         const session::stored_message& node = thread.nodes[at];
-        if (node.message.role == session::role::user) {
+        if (session::begins_user_turn(node.message)) {
             return node.created_at;
         }
         at = node.parent;

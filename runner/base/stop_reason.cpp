@@ -10,6 +10,7 @@ stop_class class_of(stop_reason reason) noexcept {
     case stop_reason::nothing_new:
         return stop_class::success;
     case stop_reason::cancelled:
+    case stop_reason::aborted:
     case stop_reason::superseded:
     case stop_reason::run_timeout:
     case stop_reason::max_rounds:
@@ -39,6 +40,8 @@ std::string_view error_code(stop_reason reason) noexcept {
         return "";
     case stop_reason::cancelled:
         return "user_stop";
+    case stop_reason::aborted:
+        return "plugin_stop";
     case stop_reason::superseded:
         return "superseded";
     case stop_reason::run_timeout:
@@ -92,6 +95,8 @@ std::string_view describe(stop_reason reason) noexcept {
         return "The request held nothing new.";
     case stop_reason::cancelled:
         return "The run was stopped by its user.";
+    case stop_reason::aborted:
+        return "The run was stopped by a plugin.";
     case stop_reason::superseded:
         return "The run gave way to a newer message.";
     case stop_reason::run_timeout:

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ enum class stop_reason {
     nothing_new,     ///< The request held nothing to continue with.
     // Stopped on purpose (P9).
     cancelled,  ///< By the user: `user_stop`.
+    aborted,    ///< By a plugin (turn_aborted): `plugin_stop`.
     superseded, ///< A new user message took over the thread.
     run_timeout,
     max_rounds, ///< `max_rounds_exceeded`
@@ -46,6 +48,25 @@ enum class stop_class { success, stopped, failed };
 /// A sentence for people. It is fixed: it holds nothing that a model server has said.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 
+/// What a user turn has used: everything since the user's message, over all its runs. A hand-off
+/// makes one turn of many runs, and no limit may be evaded that way.
+struct turn_use {
+    std::uint32_t rounds = 0;  ///< Answers of the model that held calls; requests by plugins.
+    std::uint32_t calls = 0;   ///< Executed or not.
+    std::uint64_t tokens = 0;  ///< Input included.
+    std::string last_provider; ///< Of the last answer that names it; empty: none does.
+};
+
+/// What is known of an end besides its reason. For a log, and for a program that calls the loop
+/// itself; no client is shown it (P12).
+struct end_details {
+    int status = 0;         ///< The model server's HTTP status; 0: none.
+    std::string request_id; ///< The model server's id of the request; empty: none.
+    std::string detail;     ///< What happened, or which limit was reached. May be empty.
+    std::string upstream;   ///< What the model server said, keys cut out. May be empty.
+    std::vector<std::string> hook_errors; ///< What plugins have thrown, in order.
+};
+
 /// The end of a run, from which its terminal event is made.
 struct run_end {
     stop_reason reason = stop_reason::completed;
@@ -54,6 +75,8 @@ struct run_end {
     std::vector<std::string> pending_call_ids;
     /// True: a stopped or failed run leaves an external call unanswered.
     bool external_call_open = false;
+    end_details about = {};
+    turn_use used = {}; ///< By the user turn so far, this run included.
 };
 
 } // namespace agui::runner

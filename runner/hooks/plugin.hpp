@@ -32,8 +32,8 @@ struct plugin_turn {
     std::map<std::string, std::any, std::less<>> values = {};
 };
 
-/// Thrown by a hook, ends the turn as a stop by the user does. Whatever a hook throws once the run
-/// was stopped counts as the same; anything else is an error and fails the run.
+/// Thrown by a hook, ends the turn as a stop by the user does, but as stop_reason::aborted. What a
+/// hook throws once the run was stopped is that stop; anything else is an error and fails the run.
 class turn_aborted : public std::exception {
 public:
     [[nodiscard]] const char* what() const noexcept override { return "aborted by a plugin"; }

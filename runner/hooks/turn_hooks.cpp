@@ -108,7 +108,7 @@ turn_hooks::verdict turn_hooks::judge(const std::exception_ptr& thrown) {
     try {
         std::rethrow_exception(thrown);
     } catch (const turn_aborted&) {
-        return stop_reason::cancelled;
+        return stop_reason::aborted;
     } catch (...) { // Of any type: see note_error().
         note_error(thrown);
         return stop_reason::error;

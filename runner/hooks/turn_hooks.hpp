@@ -20,7 +20,7 @@
 namespace agui::runner {
 
 /// Calls the hooks of one turn: their order, what runs side by side, errors, aborts and clean-ups.
-/// Each function returns why the turn ends: `cancelled` (or the reason of the stop) for an abort,
+/// Each function returns why the turn ends: `aborted` (or the reason of the stop) for an abort,
 /// `error` if a hook has thrown; nullopt: it goes on. Lives on the run's executor.
 class turn_hooks {
 public:

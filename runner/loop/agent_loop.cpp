@@ -33,8 +33,9 @@ public:
           tools_(services.tools, request_.agent.tool_patterns, std::move(request_.external_tools)),
           conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
         const session::thread_record& thread = conversation_.thread();
-        earlier_ = use_of_turn(thread, conversation_.tip());
-        model_round_.prefer(earlier_.last_provider);
+        used_ =
+            request_.used ? *std::move(request_.used) : use_of_turn(thread, conversation_.tip());
+        model_round_.prefer(used_.last_provider);
         if (request_.agent.limits.loop_threshold > 1) {
             detector_.emplace(request_.agent.limits.loop_threshold);
             for (const session::tool_call& call :
@@ -55,6 +56,8 @@ public:
         run_end end;
         end.reason = reason;
         end.usage = model_round_.take_usage();
+        end.about = take_details();
+        end.used = take_use();
         session::changes change;
         if (model_round_.turn()) {
             change = to_change(conversation_, take_answer(model_round_.turn(), request_.run_id));
@@ -87,7 +90,37 @@ public:
         co_await sink_.finish(std::move(change), std::move(end));
     }
 
+    /// What has happened, for end_details. The first one counts.
+    void note(std::string_view detail) {
+        if (detail_.empty()) {
+            detail_ = detail;
+        }
+    }
+
 private:
+    end_details take_details() {
+        end_details about;
+        if (const model_failure* const failed = model_round_.failure()) {
+            note(failed->detail);
+            about.status = failed->status;
+            about.request_id = failed->request_id;
+            about.upstream = failed->upstream;
+        }
+        if (hooks_) {
+            about.hook_errors = hooks_->turn().errors();
+        }
+        about.detail = std::move(detail_);
+        return about;
+    }
+
+    turn_use take_use() {
+        used_.tokens += model_round_.tokens();
+        if (!model_round_.last_provider().empty()) {
+            used_.last_provider = model_round_.last_provider();
+        }
+        return std::move(used_);
+    }
+
     boost::asio::awaitable<stop_reason> run_steps() {
         check_failpoint("loop.begun");
         if (stop_.requested()) {
@@ -148,10 +181,13 @@ private:
         return hooks_ ? ask_hooked() : model_round_.ask(answers_ == 0);
     }
 
-    std::optional<stop_reason> check_tokens() const {
+    std::optional<stop_reason> check_tokens() {
         const std::uint64_t most = request_.agent.limits.max_tokens;
-        const bool used_up = most > 0 && earlier_.tokens + model_round_.tokens() >= most;
-        return used_up ? std::optional(stop_reason::token_limit) : std::nullopt;
+        if (most == 0 || used_.tokens + model_round_.tokens() < most) {
+            return std::nullopt;
+        }
+        note("max_tokens is reached");
+        return stop_reason::token_limit;
     }
 
     // Stores the turn if the server has calls to execute.
@@ -191,12 +227,13 @@ private:
         if (const auto ended = count_round()) {
             return ended;
         }
-        calls_ += calls.size();
-        if (limits.max_calls > 0 && calls_ > limits.max_calls) {
+        used_.calls += static_cast<std::uint32_t>(calls.size());
+        if (limits.max_calls > 0 && used_.calls > limits.max_calls) {
             return exceeded("max_calls");
         }
         for (const model_turn::call& call : calls) {
             if (on_loop(call) == loop_action::terminate) {
+                note(call.name + " is called again and again");
                 return stop_reason::tool_loop;
             }
         }
@@ -205,10 +242,12 @@ private:
 
     std::optional<stop_reason> count_round() {
         const std::uint32_t most = request_.agent.limits.max_turn_rounds;
+        ++used_.rounds;
         if (answers_++ == request_.agent.max_rounds) {
+            note("max_rounds is exceeded");
             return stop_reason::max_rounds;
         }
-        const bool too_many = most > 0 && earlier_.rounds + answers_ > most;
+        const bool too_many = most > 0 && used_.rounds > most;
         return too_many ? std::optional(exceeded("max_turn_rounds")) : std::nullopt;
     }
 
@@ -217,6 +256,7 @@ private:
             log_level::warning, "a run has exceeded a limit of its agent",
             {{"run", request_.run_id}, {"limit", limit}}
         );
+        note(std::string(limit) + " is exceeded");
         return stop_reason::max_rounds;
     }
 
@@ -301,6 +341,12 @@ private:
     boost::asio::awaitable<std::optional<stop_reason>> append_answer() {
         said_answer said = take_answer(model_round_.turn(), request_.run_id);
         const std::optional<stop_reason> ended = co_await hooks_->append_answer(said);
+        const bool counted = std::ranges::any_of(said.messages, [](const session::message& each) {
+            return each.origin && each.origin->tokens > 0 && !each.by_plugin;
+        });
+        if (!counted) {
+            model_round_.carry_tokens();
+        }
         hold(std::move(said));
         co_return ended;
     }
@@ -394,9 +440,9 @@ private:
     std::unique_ptr<run_hooks> hooks_; ///< Null: no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
-    std::uint32_t answers_ = 0; ///< That held calls.
-    std::size_t calls_ = 0;
-    turn_use earlier_;                           ///< By earlier runs of this user turn.
+    std::uint32_t answers_ = 0;                  ///< That held calls.
+    turn_use used_;                              ///< By this user turn; tokens: by earlier runs.
+    std::string detail_;                         ///< See note().
     std::optional<loop_detector> detector_;      ///< Empty: no detection.
     std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
 };
@@ -418,6 +464,9 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
         // An exception from a cancelled wait is not a failure.
         const log_level level = stop.requested() ? log_level::debug : log_level::error;
         log.log(level, "run failed", {{"run", run_id}, {"detail", error.what()}});
+        if (!stop.requested()) {
+            run->note(error.what());
+        }
     }
     try {
         co_await run->finish(end_reason(stop, reason));

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +67,7 @@ public:
 /// Limits beside max_rounds; 0: none. A run that exceeds one ends on purpose (P9), and nothing of
 /// the answer that exceeded it is executed or handed over.
 struct turn_limits {
-    std::uint32_t max_calls = 0; ///< Of one run. Above: max_rounds.
+    std::uint32_t max_calls = 0; ///< Over all runs of a user turn. Above: max_rounds.
     /// Answers with calls, over all runs of a user turn: a page that answers each hand-off has
     /// max_rounds again in each run. Above: max_rounds.
     std::uint32_t max_turn_rounds = 100;
@@ -116,6 +117,8 @@ struct run_request {
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
+    /// What the user turn has used before; nullopt: what use_of_turn() finds in the thread.
+    std::optional<turn_use> used = {};
     /// Asked in this order, after agent.parameters and loop_services::model, when a model fails
     /// before it has said anything. Within a user turn the one that answered is asked first.
     std::vector<model_choice> fallbacks = {};

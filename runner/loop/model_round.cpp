@@ -107,14 +107,14 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         const model_failure& failed = outcome->error();
         on_failure(index, failed);
         if (!turn_->empty() || failed.what == model_failure::kind::cancelled) {
-            co_return reason_of(failed);
+            co_return end_with(failed);
         }
         if (place < run_.request.fallbacks.size()) {
             ++place;
             continue;
         }
         if (repeats++ == most_repeats || !asks_for_patience(failed)) {
-            co_return reason_of(failed);
+            co_return end_with(failed);
         }
         pass_failpoint("loop.wait_for_model");
         const auto waited = co_await run_.stop.run(wait_for(*failed.retry_after));
@@ -247,6 +247,11 @@ void model_round::keep_attempt(std::size_t index, const model_failure& failed) {
     run_.sink.keep_attempt(std::move(attempt));
 }
 
+stop_reason model_round::end_with(const model_failure& failed) {
+    failed_ = std::make_unique<model_failure>(failed);
+    return reason_of(failed);
+}
+
 stop_reason model_round::reason_of(const model_failure& failed) const {
     switch (failed.what) {
     case model_failure::kind::unavailable:
@@ -325,8 +330,9 @@ void model_round::count_tokens(const model_answer& answer) {
         count = (turn_->bytes() + held) / bytes_of_token + 1;
     }
     tokens_ += count;
+    answer_tokens_ = count + std::exchange(carried_tokens_, 0);
     if (run_.request.agent.limits.max_tokens > 0) {
-        turn_->set_tokens(count);
+        turn_->set_tokens(answer_tokens_);
     }
 }
 

@@ -41,6 +41,14 @@ public:
     /// Tokens of all answers of this run.
     [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
+    /// The last answer was not stored: what it cost is stored with the next one.
+    void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
+    /// Of the model that answered last; empty: it has no name.
+    [[nodiscard]] std::string_view last_provider() const noexcept {
+        return provider(preferred_).name();
+    }
+    /// The failure that ended the run; null: none did.
+    [[nodiscard]] const model_failure* failure() const noexcept { return failed_.get(); }
 
 private:
     /// An index among the run's models; `place`: 0 is the one that is asked first.
@@ -56,6 +64,7 @@ private:
     void on_failure(std::size_t index, const model_failure& failed);
     void keep_attempt(std::size_t index, const model_failure& failed);
     void log_failure(std::size_t index, const model_failure& failed);
+    [[nodiscard]] stop_reason end_with(const model_failure& failed);
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
     void show_reply();
@@ -70,6 +79,9 @@ private:
     std::unique_ptr<reply_reader> reply_; ///< In front of turn_; null: text is shown as it comes.
     std::vector<token_usage> usage_;
     std::uint64_t tokens_ = 0;
+    std::uint64_t answer_tokens_ = 0;  ///< Of the last answer, with what it has carried.
+    std::uint64_t carried_tokens_ = 0; ///< Of answers that were not stored.
+    std::unique_ptr<model_failure> failed_;
     std::size_t preferred_ = 0; ///< Among the run's models; 0: the agent's first.
 };
 

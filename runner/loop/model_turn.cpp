@@ -112,9 +112,11 @@ bool model_turn::has_origin() const {
                (each.what == turn_block::kind::call && !is_common_call_id(each.id)) ||
                (each.what == turn_block::kind::text && &each != origin_.blocks.data());
     };
-    return !origin_.provider.empty() &&
-           (keeps_provider_ || origin_.tokens > 0 || !origin_.data.empty() ||
-            std::ranges::any_of(origin_.blocks, is_unusual));
+    if (origin_.provider.empty()) {
+        return origin_.tokens > 0; // Nothing else is kept of it.
+    }
+    return keeps_provider_ || origin_.tokens > 0 || !origin_.data.empty() ||
+           std::ranges::any_of(origin_.blocks, is_unusual);
 }
 
 std::size_t model_turn::bytes() const noexcept {
@@ -152,6 +154,11 @@ std::vector<session::message> model_turn::take_messages() {
             assistant.tool_calls.push_back({made.id, made.name, std::move(made.arguments), {}, {}});
         }
         if (has_origin()) {
+            if (origin_.provider.empty()) {
+                origin_ = {
+                    .provider = {}, .model = {}, .blocks = {}, .data = {}, .tokens = origin_.tokens
+                };
+            }
             assistant.origin = std::make_shared<const session::turn_origin>(std::move(origin_));
         }
     }

@@ -32,7 +32,7 @@ public:
     /// owner.
     using call_naming = std::function<call(std::string_view id, std::string_view name)>;
 
-    /// `provider` and `model` say who is asked; without a provider, no origin is kept.
+    /// `provider` and `model` say who is asked; without a provider, an origin holds tokens alone.
     model_turn(
         run_sink& out, id_source& ids, call_naming name_call, std::string_view provider = {},
         std::string_view model = {}

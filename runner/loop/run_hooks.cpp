@@ -55,6 +55,22 @@ bool holds(
     });
 }
 
+// One answer is counted once, however many messages a plugin makes of it.
+void mark_answer(std::vector<session::message>& stored) {
+    const auto is_answer = [](const session::message& each) {
+        return each.role == session::role::assistant;
+    };
+    auto answer = std::ranges::find_if(stored, [&](const session::message& each) {
+        return is_answer(each) && !each.tool_calls.empty();
+    });
+    if (answer == stored.end()) {
+        answer = std::ranges::find_if(stored, is_answer);
+    }
+    for (auto each = stored.begin(); each != stored.end(); ++each) {
+        each->by_plugin = each->role == session::role::user || (is_answer(*each) && each != answer);
+    }
+}
+
 // Thoughts as their provider wants them back, and a reply with thoughts in it, say what a plugin
 // has changed or withheld.
 void forget_thoughts(session::message& answer) {
@@ -184,6 +200,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_answer(said
         give_own_id(each);
         keep_own_calls(each, left);
     }
+    mark_answer(stored);
     for (const call_record& call : left) {
         show_refused(call);
     }
@@ -227,6 +244,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::append_results(
 
 bool run_hooks::add_following(branch_growth& growing, session::message& message) {
     give_own_id(message);
+    message.by_plugin = true;
     message.origin = nullptr;
     if (!message.tool_calls.empty()) {
         warn("a plugin has appended a message with calls: they were left out");

@@ -11,8 +11,7 @@ template <class Visit>
 void walk_back(const session::thread_record& thread, session::node_index tip, Visit visit) {
     for (session::node_index at = tip; at < thread.nodes.size(); at = thread.nodes[at].parent) {
         const session::message& each = thread.nodes[at].message;
-        const bool begins_turn = each.role == session::role::user && each.subagent_run_id.empty();
-        if (begins_turn || !visit(each)) {
+        if (session::begins_user_turn(each) || !visit(each)) {
             return;
         }
     }
@@ -29,6 +28,10 @@ turn_use use_of_turn(const session::thread_record& thread, session::node_index t
     walk_back(thread, tip, [&use](const session::message& each) {
         if (!is_answer(each)) {
             return true;
+        }
+        use.calls += static_cast<std::uint32_t>(each.tool_calls.size());
+        if (each.by_plugin) {
+            return true; // Of an answer that is counted with another message.
         }
         use.rounds += each.tool_calls.empty() ? 0 : 1;
         if (each.origin) {

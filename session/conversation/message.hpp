@@ -51,6 +51,9 @@ struct message {
     std::optional<std::string> encrypted_value;
     std::optional<std::string> encrypted_value_type;
     std::optional<boost::json::object> metadata;
+    /// A plugin has put it between the messages of a user turn. Stored, never shown to a client,
+    /// and no client can set it.
+    bool by_plugin = false;
     /// assistant: set if the answer of a model has more to keep than text and calls; otherwise
     /// null. Stored, never shown to a client.
     std::shared_ptr<const turn_origin> origin;
@@ -72,6 +75,9 @@ struct message {
 /// True if it holds nothing that a model could read: no part but texts, and in them nothing but
 /// white space. Model servers refuse such text.
 [[nodiscard]] bool is_blank(const content& value) noexcept;
+
+/// True for a message of the user: what follows it, up to the next one, is one user turn.
+[[nodiscard]] bool begins_user_turn(const message& value) noexcept;
 
 /// True if both mean the same (content_form): a string equals one text part, a legacy `binary` part
 /// its modern form, and ids and metadata of parts do not count.

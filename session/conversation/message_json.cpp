@@ -236,6 +236,9 @@ json::object to_json(const message& value) {
 
 json::object to_stored_json(const message& value) {
     json::object object = to_json(value);
+    if (value.by_plugin) {
+        object.emplace("byPlugin", true);
+    }
     if (value.origin) {
         object.emplace("origin", to_json(*value.origin));
     }
@@ -252,6 +255,10 @@ json::object to_stored_json(const message& value) {
 result<message> message_from_stored_json(const json::value& value) {
     result<message> read = message_from_json(value);
     const json::object* const object = value.if_object();
+    if (read) {
+        const json::value* const by_plugin = object->if_contains("byPlugin");
+        read->by_plugin = by_plugin != nullptr && by_plugin->if_bool() && by_plugin->get_bool();
+    }
     const json::value* const origin = object == nullptr ? nullptr : object->if_contains("origin");
     if (read && origin != nullptr && read->role == role::assistant) {
         if (std::optional<turn_origin> known = turn_origin_from_json(*origin)) {

@@ -12,8 +12,8 @@ namespace agui::session {
 /// The message in AG-UI's JSON form: members without a value are left out, never null.
 [[nodiscard]] boost::json::object to_json(const message& value);
 
-/// The message as stores keep it: to_json() and, where it has them, `origin` and `forModel`, which
-/// clients never see.
+/// The message as stores keep it: to_json() and, where it has them, `byPlugin`, `origin` and
+/// `forModel`, which clients never see.
 [[nodiscard]] boost::json::object to_stored_json(const message& value);
 /// Reads what to_stored_json or to_json wrote. An origin that cannot be read is ignored. Failures
 /// as for message_from_json.

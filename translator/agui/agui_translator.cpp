@@ -56,7 +56,8 @@ std::string object(std::initializer_list<text_member> members) {
 /// Stops that a peer without the `cancelled` outcome may take for a normal end. Of all others it
 /// must learn that the answer is incomplete.
 bool may_look_finished(runner::stop_reason reason) {
-    return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::superseded ||
+    return reason == runner::stop_reason::cancelled || reason == runner::stop_reason::aborted ||
+           reason == runner::stop_reason::superseded ||
            reason == runner::stop_reason::max_output_tokens;
 }
 

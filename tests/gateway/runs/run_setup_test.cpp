@@ -40,6 +40,12 @@ TEST(RunSetup, TheTimeIsThatOfTheLastUserMessage) {
     builder.assistant("a2", "", {test::call("c1", "look")}).answer("c1", "ok");
     EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:31:00Z");
 
+    session::message hint = test::user("p1", "Be quick.");
+    hint.by_plugin = true;
+    builder.add(hint);
+    EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:31:00Z")
+        << "a plugin's message begins no turn";
+
     builder.fork("a1");
     EXPECT_EQ(instructions(agent, timed(builder.build())), "2026-03-01T09:30:00Z")
         << "on the branch that the run continues";

@@ -303,7 +303,7 @@ TEST_F(HookAborts, ThrownByAStartSkipsTheEndOfTheTurn) {
     play();
 
     EXPECT_THAT(journal, ElementsAre("A start", "B start", "A clean-up", "finish"));
-    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(sink.end.reason, stop_reason::aborted);
     EXPECT_THAT(log.lines(), IsEmpty());
 }
 
@@ -314,7 +314,7 @@ TEST_F(HookAborts, ThrownByBeforeRequest) {
 
     play();
 
-    expect_aborted(stop_reason::cancelled);
+    expect_aborted(stop_reason::aborted);
 }
 
 TEST_F(HookAborts, ThrownByStreamData) {
@@ -324,7 +324,7 @@ TEST_F(HookAborts, ThrownByStreamData) {
 
     play();
 
-    expect_aborted(stop_reason::cancelled);
+    expect_aborted(stop_reason::aborted);
     EXPECT_EQ(noted("A after"), 0);
 }
 
@@ -335,7 +335,7 @@ TEST_F(HookAborts, ThrownByAfterRequest) {
 
     play();
 
-    expect_aborted(stop_reason::cancelled);
+    expect_aborted(stop_reason::aborted);
 }
 
 TEST_F(HookAborts, ThrownByMessageAppend) {
@@ -346,7 +346,7 @@ TEST_F(HookAborts, ThrownByMessageAppend) {
 
     play();
 
-    expect_aborted(stop_reason::cancelled);
+    expect_aborted(stop_reason::aborted);
     EXPECT_TRUE(sink.end.pending_call_ids.empty());
     EXPECT_EQ(status_of("c1"), session::call_status::dead);
 }
@@ -358,7 +358,7 @@ TEST_F(HookAborts, ThrownByTheEndOfTheTurn) {
 
     play();
 
-    EXPECT_EQ(sink.end.reason, stop_reason::cancelled);
+    EXPECT_EQ(sink.end.reason, stop_reason::aborted);
     EXPECT_EQ(noted("A clean-up"), 1);
 }
 

@@ -1,3 +1,4 @@
+#include "runner/loop/turn_use.hpp"
 #include "tests/runner/hooks/hooks_fixture.hpp"
 
 namespace agui::runner {
@@ -452,6 +453,65 @@ TEST_F(MessageAppend, AChangedThoughtIsNotSentBackByItsProvidersData) {
     const auto origin = stored().nodes.at(2).message.origin;
     ASSERT_NE(origin, nullptr);
     EXPECT_EQ(origin->data, boost::json::object({{"reasoning", "reasoning_content"}}));
+}
+
+// What the next run of the turn finds in the thread.
+class MessageAppendUse : public Hooks {
+protected:
+    MessageAppendUse() {
+        request.agent.limits.max_tokens = 1'000'000;
+        model.provider_name = "main";
+    }
+
+    turn_use used() {
+        const session::thread_record thread = stored();
+        return use_of_turn(thread, thread.branches.at(0).tip);
+    }
+};
+
+TEST_F(MessageAppendUse, AnAnswerInTwoMessagesCountsOnce) {
+    a->append = [](appended_message& appended) -> boost::asio::awaitable<void> {
+        session::message half = appended.message;
+        const session::tool_call last = half.tool_calls.back();
+        half.tool_calls.pop_back();
+        appended.append(half);
+        half.tool_calls = {last};
+        appended.append(half);
+        appended.prevent_default();
+        co_return;
+    };
+    model.turns = {calls({{"c1", "change_background", "{}"}, {"c2", "change_background", "{}"}})};
+
+    play();
+
+    ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
+    ASSERT_EQ(stored().nodes.size(), 3U);
+    EXPECT_EQ(used().rounds, 1U);
+    EXPECT_EQ(used().calls, 2U);
+    EXPECT_EQ(used().tokens, sink.end.used.tokens);
+}
+
+TEST_F(MessageAppendUse, AnAnswerThatIsWithheldIsPaidForAllTheSame) {
+    a->append = [](appended_message& appended) -> boost::asio::awaitable<void> {
+        if (session::text_of(appended.message.content) == "secret") {
+            appended.prevent_default();
+        }
+        co_return;
+    };
+    a->after = [](after_request& request) -> boost::asio::awaitable<void> {
+        if (request.message().tool_calls.empty()) {
+            request.append_and_request(message_of(session::role::user, "Say something else"));
+        }
+        co_return;
+    };
+    model.turns = {says("secret"), calls({{"c1", "change_background", "{}"}})};
+
+    play();
+
+    ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_GT(sink.end.used.tokens, 2U);
+    EXPECT_EQ(used().tokens, sink.end.used.tokens);
+    EXPECT_EQ(used().rounds, 1U) << "the plugin's message begins no turn";
 }
 
 } // namespace

@@ -236,6 +236,26 @@ TEST_F(AgentLoop, TheCallsOfARunAreLimited) {
     EXPECT_EQ(status_of("c3"), call_status::dead);
 }
 
+// Each hand-off makes a run of its own: a page could go on for ever.
+TEST_F(AgentLoop, TheCallsOfATurnAreLimited) {
+    request.agent.limits.max_calls = 2;
+    model.turns = {calls({{"e1", "change_background", "{}"}, {"e2", "change_background", "{}"}})};
+    play();
+    ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
+    EXPECT_EQ(sink.end.used.calls, 2U);
+
+    request.thread = stored();
+    request.run_id = "r2";
+    request.new_user_turn = false;
+    sink.commits.clear();
+    model.turns = {calls({{"e3", "change_background", "{}"}})};
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
+    EXPECT_EQ(sink.end.about.detail, "max_calls is exceeded");
+    EXPECT_EQ(sink.end.used.calls, 3U);
+}
+
 // What a turn has cost is stored with it: the follow-up run of a hand-off begins with it.
 TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
     model.provider_name = "main";
@@ -274,6 +294,26 @@ TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
     model.turns = {says("More")};
     play();
     EXPECT_EQ(sink.end.reason, stop_reason::completed);
+}
+
+// A provider of a C++ program need not have a name.
+TEST_F(AgentLoop, TokensAreCountedForAProviderWithoutAName) {
+    request.agent.limits.max_tokens = 1;
+    model.turns = {calls({{"e1", "change_background", "{}"}})};
+    play();
+    ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
+
+    request.thread = stored();
+    request.run_id = "r2";
+    request.new_user_turn = false;
+    sink.commits.clear();
+    play();
+
+    EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
+    EXPECT_EQ(model.histories.size(), 1U) << "it was not asked again";
+    const session::message& said = request.thread.nodes[request.thread.nodes.size() - 1].message;
+    ASSERT_NE(said.origin, nullptr);
+    EXPECT_TRUE(said.origin->blocks.empty()) << "nothing else is kept of it";
 }
 
 TEST_F(AgentLoop, AModelServerThatCountsNothingIsEstimated) {

@@ -53,8 +53,25 @@ TEST(TurnUse, CountsSinceTheLastUserMessage) {
     const turn_use use = use_of_turn(thread.build(), tip_of(thread.build()));
 
     EXPECT_EQ(use.rounds, 2U);
+    EXPECT_EQ(use.calls, 2U);
     EXPECT_EQ(use.tokens, 30U);
     EXPECT_EQ(use.last_provider, "second");
+}
+
+TEST(TurnUse, GoesOnAcrossMessagesOfPlugins) {
+    session::message hint = test::user("p1", "Be quick.");
+    hint.by_plugin = true;
+    session::message half = counted("a3", "first", 20, true); // Of the answer before it.
+    half.by_plugin = true;
+    thread_builder thread;
+    thread.user("u1", "Hi").add(counted("a1", "first", 10, true)).add(hint);
+    thread.add(counted("a2", "first", 20, true)).add(half);
+    const turn_use use = use_of_turn(thread.build(), tip_of(thread.build()));
+
+    EXPECT_EQ(use.rounds, 2U);
+    EXPECT_EQ(use.calls, 3U);
+    EXPECT_EQ(use.tokens, 30U);
+    EXPECT_EQ(last_calls(thread.build(), tip_of(thread.build()), 9).size(), 3U);
 }
 
 TEST(TurnUse, LastCallsAreInTheOrderMade) {

@@ -320,5 +320,21 @@ TEST(MessageJson, WhatAModelGetsInsteadIsStoredAndShownToNobody) {
     EXPECT_EQ(message_from_stored_json(damaged).value(), plain);
 }
 
+TEST(MessageJson, ThatAPluginMadeAMessageIsStoredAndShownToNobody) {
+    message hint;
+    hint.id = "p1";
+    hint.content = std::string("Be quick.");
+    const message plain = hint;
+    hint.by_plugin = true;
+
+    EXPECT_EQ(to_json(hint), to_json(plain));
+    EXPECT_EQ(message_from_stored_json(to_stored_json(hint)).value(), hint);
+    EXPECT_NE(hint, plain);
+    EXPECT_TRUE(begins_user_turn(plain));
+    EXPECT_FALSE(begins_user_turn(hint));
+    // A client cannot set it.
+    EXPECT_EQ(message_from_json(to_stored_json(hint)).value(), plain);
+}
+
 } // namespace
 } // namespace agui::session
