@@ -1,5 +1,5 @@
 // A conversation with a model server from the command line, without a gateway: the agent loop as a
-// library, with two tools.
+// library, with two tools. shortest.cpp is the least that a program needs.
 //
 // usage: chat-loop BASE_URL MODEL [TEXT...]
 //        chat-loop http://127.0.0.1:8081/v1 llama "What time is it in UTC?"
@@ -7,23 +7,18 @@
 // The key, if the server wants one, is in OPENAI_API_KEY.
 
 #include "runner/chat/chat_loop_with_tools.hpp"
-#include "runner/http/http_transport.hpp"
-#include "runner/openai/openai_dialect.hpp"
-#include "runner/provider/http_provider.hpp"
+#include "runner/openai/openai_model.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/json/parse.hpp>
 
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,65 +26,35 @@
 namespace {
 
 namespace asio = boost::asio;
-namespace json = boost::json;
 namespace runner = agui::runner;
 namespace session = agui::session;
-using runner::tool_invocation;
-using runner::tool_outcome;
 
-asio::awaitable<tool_outcome> get_time(tool_invocation) {
+std::string get_time() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     std::tm utc{};
     ::gmtime_r(&now, &utc);
     std::string text(sizeof "2026-01-01T00:00:00Z", '\0');
     text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
-    co_return tool_outcome{tool_outcome::kind::result, text};
+    return text;
 }
 
-// A model wrote the arguments: they are an object, and nothing else is certain.
-asio::awaitable<tool_outcome> add(tool_invocation call) {
-    const auto* const a = call.arguments.if_contains("a");
-    const auto* const b = call.arguments.if_contains("b");
-    if (a == nullptr || b == nullptr || !a->is_number() || !b->is_number()) {
-        co_return tool_outcome{tool_outcome::kind::error, "a and b must be numbers"};
-    }
-    co_return tool_outcome{
-        tool_outcome::kind::result, std::to_string(a->to_number<double>() + b->to_number<double>())
-    };
-}
-
-std::vector<runner::tool_definition> definitions() {
+// Each with its function, whose parameters say what the model is to give.
+std::vector<runner::server_tool> tools() {
     return {
-        {"get_time", "The current time in UTC.", json::parse(R"({"type":"object","properties":{}})")
-        },
-        {"add", "Adds two numbers.", json::parse(R"({
-            "type": "object",
-            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-            "required": ["a", "b"]
-        })")}
+        runner::tool("get_time", "The current time in UTC.", get_time),
+        runner::tool(
+            "add", "Adds two numbers.", {"a", "b"}, [](double a, double b) { return a + b; }
+        )
     };
 }
 
-std::unique_ptr<runner::model_provider> make_provider(std::string base_url) {
-    auto dialect = runner::make_openai_dialect({});
-    runner::http_endpoint endpoint;
-    endpoint.base_url = std::move(base_url);
-    runner::http_provider_settings settings;
-    if (const char* const key = std::getenv("OPENAI_API_KEY")) {
-        endpoint.headers.push_back(dialect->key_header(key));
-        settings.secrets.emplace_back(key);
-    }
-    auto client = runner::make_http_client(std::move(endpoint));
-    if (!client) {
-        throw std::runtime_error("BASE_URL: " + client.error().detail);
-    }
-    return runner::make_http_provider(std::move(*client), std::move(dialect), std::move(settings));
+runner::owned_model make_model(const std::string& url, const std::string& model) {
+    const char* const key = std::getenv("OPENAI_API_KEY");
+    return runner::openai_model({.url = url, .model = model, .key = key == nullptr ? "" : key});
 }
 
-runner::chat_with_tools make_config(const std::string& model) {
+runner::chat_with_tools make_config() {
     runner::chat_with_tools config;
-    config.executors = {{"get_time", get_time}, {"add", add}};
-    config.agent.parameters.model = model;
     config.agent.instructions = "Use the tools when they help.";
     config.listeners.content = [](std::string_view text) {
         std::cout << text << std::flush;
@@ -108,11 +73,11 @@ runner::chat_with_tools make_config(const std::string& model) {
 }
 
 int report(const runner::chat_result& ended) {
-    const runner::chat_response& response = ended ? *ended : ended.error().so_far;
-    std::cout << "\n(" << response.totals.rounds << " rounds, " << response.totals.calls.size()
-              << " calls)\n";
+    const runner::chat_totals& totals = ended ? ended->totals : ended.error().so_far.totals;
+    std::cout << "\n(" << totals.rounds << " rounds, " << totals.calls.size() << " calls, "
+              << totals.usage_total().output_tokens.value_or(0) << " tokens of answers)\n";
     if (!ended) {
-        std::cerr << runner::describe(ended.error().reason) << '\n';
+        std::cerr << ended.error().text() << '\n';
         return 1;
     }
     return 0;
@@ -123,15 +88,14 @@ int run(const std::vector<std::string>& arguments) {
     for (std::size_t i = 2; i < arguments.size(); ++i) {
         text += (text.empty() ? "" : " ") + arguments[i];
     }
-    session::message question;
-    question.content = text.empty() ? "What time is it, and what is 17 plus 25?" : text;
+    if (text.empty()) {
+        text = "What time is it, and what is 17 plus 25?";
+    }
 
-    const auto provider = make_provider(arguments[0]);
     asio::io_context context;
     runner::stop_source stop(context.get_executor());
-    asio::signal_set interrupt(
-        context, SIGINT, SIGTERM
-    ); // Ctrl-C ends the answer, not the program.
+    // Ctrl-C ends the answer, not the program.
+    asio::signal_set interrupt(context, SIGINT, SIGTERM);
     interrupt.async_wait([&stop](boost::system::error_code ec, int) {
         if (!ec) {
             (void)stop.request(runner::stop_reason::cancelled);
@@ -142,13 +106,13 @@ int run(const std::vector<std::string>& arguments) {
     std::exception_ptr thrown;
     asio::co_spawn(
         context,
-        [&]() -> asio::awaitable<void> {
-            ended.emplace(co_await runner::chat_loop_with_tools(
-                *provider, {std::move(question)}, definitions(), make_config(arguments[1]), &stop
-            ));
-        },
-        [&](const std::exception_ptr& failed) {
-            thrown = failed;
+        runner::chat_loop_with_tools(
+            make_model(arguments[0], arguments[1]), {runner::user(text)}, tools(), make_config(),
+            &stop
+        ),
+        [&](std::exception_ptr failed, runner::chat_result result) {
+            thrown = std::move(failed);
+            ended.emplace(std::move(result));
             interrupt.cancel();
         }
     );

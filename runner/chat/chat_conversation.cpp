@@ -1,5 +1,7 @@
 #include "runner/chat/chat_conversation.hpp"
 
+#include "runner/loop/turn_use.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -9,12 +11,15 @@ namespace agui::runner {
 
 using session::call_status;
 
-chat_conversation::chat_conversation(
-    model_provider& model, std::vector<session::message> messages, agent_settings agent,
-    chat_listeners listeners, logger& log
-)
-    : model_(model), agent_(std::move(agent)), listeners_(std::move(listeners)), log_(log) {
+session::message user(std::string text) {
+    session::message made;
+    made.content = std::move(text);
+    return made;
+}
+
+chat_conversation::chat_conversation(chat_parts parts) : parts_(std::move(parts)) {
     thread_.key.thread_id = "chat";
+    std::vector<session::message>& messages = parts_.messages;
     new_user_turn_ = !messages.empty() && messages.back().role == session::role::user;
     session::changes change;
     for (session::message& each : messages) {
@@ -23,7 +28,12 @@ chat_conversation::chat_conversation(
         }
         append(change, std::move(each));
     }
+    messages.clear();
     session::apply(thread_, change);
+    if (!thread_.branches.empty()) {
+        used_ = use_of_turn(thread_, thread_.branches.front().tip);
+        earlier_rounds_ = used_.rounds;
+    }
 }
 
 // After the last message of the thread with what the change already holds.
@@ -37,29 +47,41 @@ void chat_conversation::append(session::changes& change, session::message value)
     change.branches = {{0, {next, 0}}};
 }
 
-boost::asio::awaitable<stop_reason> chat_conversation::continue_run(
-    const tool_registry& tools, std::vector<tool_definition> external, stop_source& stop
-) {
+run_request chat_conversation::make_request(std::vector<tool_definition> external) {
     run_request request;
     request.key = thread_.key;
     request.run_id = "run-" + std::to_string(++runs_);
-    request.agent = agent_;
+    request.agent = parts_.agent;
+    request.agent.parameters = parts_.model.parameters;
+    // A run counts its own rounds; each hand-off makes another run.
+    std::uint32_t& rounds = request.agent.max_rounds;
+    rounds -= std::min(rounds, used_.rounds - earlier_rounds_);
+    request.used = used_;
     request.thread = thread_;
     request.new_user_turn = std::exchange(new_user_turn_, false);
+    for (const owned_model& each : parts_.fallbacks) {
+        request.fallbacks.push_back({each.provider.get(), each.parameters});
+    }
     request.external_tools = std::move(external);
+    return request;
+}
+
+boost::asio::awaitable<chat_end> chat_conversation::continue_run(
+    const tool_registry& tools, std::vector<tool_definition> external, stop_source& stop
+) {
     pending_.clear();
     turn_content_.clear();
-    reason_ = stop_reason::error;
+    end_ = {{}, stop_reason::error};
     const loop_services services{
-        .model = model_,
+        .model = *parts_.model.provider,
         .tools = tools,
         .ids = ids_,
         .time = system_clock(),
-        .log = log_,
-        .plugins = plugins_.empty() ? nullptr : &plugins_,
+        .log = parts_.log != nullptr ? *parts_.log : null_logger(),
+        .plugins = parts_.plugins.empty() ? nullptr : &parts_.plugins,
     };
-    co_await run_agent(std::move(request), services, *this, stop);
-    co_return reason_;
+    co_await run_agent(make_request(std::move(external)), services, *this, stop);
+    co_return end_;
 }
 
 result<void> chat_conversation::add_results(const std::vector<chat_tool_result>& results) {
@@ -108,19 +130,52 @@ std::vector<session::message> chat_conversation::messages() const {
 }
 
 void chat_conversation::emit(const runner_event& event) {
-    if (const auto* const text = std::get_if<text_delta>(&event)) {
-        begin_turn(text->message_id);
-        turn_content_ += text->text;
-        totals_.content += text->text;
-        if (listeners_.content) {
-            listeners_.content(text->text);
+    std::visit([this](const auto& one) { on_event(one); }, event);
+}
+
+void chat_conversation::on_event(const text_delta& event) {
+    begin_turn(event.message_id);
+    turn_content_ += event.text;
+    totals_.content += event.text;
+    if (parts_.listeners.content) {
+        parts_.listeners.content(event.text);
+    }
+}
+
+void chat_conversation::on_event(const reasoning_delta& event) {
+    if (parts_.listeners.thinking) {
+        parts_.listeners.thinking(event.text);
+    }
+}
+
+void chat_conversation::on_event(const call_started& event) {
+    begin_turn(event.parent_message_id);
+    totals_.rounds += std::exchange(turn_calls_, true) ? 0 : 1;
+}
+
+// The first of a round stands for all: no one of them has begun.
+void chat_conversation::on_event(const call_executing& event) {
+    if (announced_.contains(event.call_id)) {
+        return;
+    }
+    std::vector<session::tool_call> calls;
+    for (const session::call_record& record : thread_.calls) {
+        const bool executes =
+            record.status == call_status::open && record.owner == session::call_owner::server;
+        const session::tool_call* const call = executes ? call_of(record) : nullptr;
+        if (call != nullptr && announced_.insert(call->id).second) {
+            calls.push_back(*call);
         }
-    } else if (const auto* const call = std::get_if<call_started>(&event)) {
-        begin_turn(call->parent_message_id);
-    } else if (const auto* const thought = std::get_if<reasoning_delta>(&event)) {
-        if (listeners_.thinking) {
-            listeners_.thinking(thought->text);
-        }
+    }
+    totals_.calls.insert(totals_.calls.end(), calls.begin(), calls.end());
+    if (parts_.listeners.calls) {
+        parts_.listeners.calls(calls, turn_content_);
+    }
+}
+
+void chat_conversation::on_event(const reply_segment& event) {
+    if (parts_.listeners.segment) {
+        parts_.listeners.segment(*event.segment);
     }
 }
 
@@ -129,34 +184,35 @@ void chat_conversation::begin_turn(std::string_view message_id) {
     if (turn_id_ != message_id) {
         turn_id_ = message_id;
         turn_content_.clear();
+        turn_calls_ = false;
     }
 }
 
-// An answer with calls, or results of calls.
-void chat_conversation::take(const session::changes& change) {
+const session::tool_call* chat_conversation::call_of(const session::call_record& record) const {
+    if (record.made_in >= thread_.nodes.size()) {
+        return nullptr;
+    }
+    const auto& calls = thread_.nodes[record.made_in].message.tool_calls;
+    const auto call = std::ranges::find(calls, record.id, &session::tool_call::id);
+    return call == calls.end() ? nullptr : &*call;
+}
+
+void chat_conversation::tell_results(const session::changes& change) const {
     std::vector<chat_tool_result> results;
     for (const session::stored_message& node : change.messages) {
         const session::message& each = node.message;
         if (each.role == session::role::tool) {
             results.push_back({each.tool_call_id, each.content, each.error.has_value()});
         }
-        if (each.tool_calls.empty()) {
-            continue;
-        }
-        ++totals_.rounds;
-        totals_.calls.insert(totals_.calls.end(), each.tool_calls.begin(), each.tool_calls.end());
-        if (listeners_.calls) {
-            listeners_.calls(each.tool_calls, session::text_of(each.content));
-        }
     }
-    if (!results.empty() && listeners_.results) {
-        listeners_.results(results);
+    if (!results.empty() && parts_.listeners.results) {
+        parts_.listeners.results(results);
     }
 }
 
 boost::asio::awaitable<result<void>> chat_conversation::commit(session::changes change) {
     session::apply(thread_, change);
-    take(change);
+    tell_results(change);
     co_return result<void>();
 }
 
@@ -165,27 +221,27 @@ boost::asio::awaitable<result<session::thread_record>> chat_conversation::load_t
 }
 
 boost::asio::awaitable<void> chat_conversation::finish(session::changes change, run_end end) {
-    reason_ = end.reason;
+    end_ = {std::move(end.about), end.reason};
+    used_ = std::move(end.used);
     session::apply(thread_, change);
     for (const token_usage& each : end.usage) {
         add_usage(totals_.usage, each);
     }
     for (const std::string& id : end.pending_call_ids) {
         const session::call_record* const record = thread_.find_call(id);
-        if (record == nullptr || record->made_in >= thread_.nodes.size()) {
-            continue;
-        }
-        const auto& calls = thread_.nodes[record->made_in].message.tool_calls;
-        const auto call = std::ranges::find(calls, id, &session::tool_call::id);
-        if (call != calls.end()) {
+        const session::tool_call* const call = record == nullptr ? nullptr : call_of(*record);
+        if (call != nullptr) {
             pending_.push_back(*call);
+            if (announced_.insert(id).second) {
+                totals_.calls.push_back(*call);
+            }
         }
     }
     try {
-        take(change);
+        tell_results(change);
     } catch (const std::exception& error) {
-        log_.log(log_level::error, "a listener has failed", {{"detail", error.what()}});
-        reason_ = stop_reason::error;
+        end_.what = stop_reason::error;
+        end_.detail = error.what();
     }
     co_return;
 }

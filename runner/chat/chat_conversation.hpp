@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runner/base/owned_model.hpp"
+#include "runner/chat/chat_result.hpp"
 #include "runner/loop/agent_loop.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/clock.hpp"
@@ -8,16 +10,21 @@
 #include "session/conversation/thread.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace agui::runner {
+
+/// A message of the user.
+[[nodiscard]] session::message user(std::string text);
 
 /// The result of a tool, as it is given back to the model.
 struct chat_tool_result {
@@ -29,36 +36,39 @@ struct chat_tool_result {
 /// Told while a conversation runs, on its executor; each may be empty. What one throws ends the run
 /// as stop_reason::error.
 struct chat_listeners {
-    std::function<void(std::string_view delta)> thinking;
-    std::function<void(std::string_view delta)> content;
-    /// An answer has calls; `content` is its text before them. Before any of them is executed.
+    std::function<void(std::string_view delta)> thinking = {};
+    std::function<void(std::string_view delta)> content = {};
+    /// Calls are about to be executed; `content` is the text before them. Not called for calls that
+    /// are not executed: a limit was exceeded, a plugin has denied or answered them.
     std::function<void(const std::vector<session::tool_call>& calls, std::string_view content)>
-        calls;
+        calls = {};
     /// In call order.
-    std::function<void(const std::vector<chat_tool_result>& results)> results;
+    std::function<void(const std::vector<chat_tool_result>& results)> results = {};
+    /// With reply_format::items: a part of the reply that is no text.
+    std::function<void(const boost::json::object& segment)> segment = {};
 };
 
-/// What a conversation has used and said so far.
-struct chat_totals {
-    std::string content; ///< All text of the model, including that before calls.
-    std::vector<token_usage> usage;
-    std::vector<session::tool_call> calls; ///< All of them, executed or not, in order.
-    std::uint32_t rounds = 0;              ///< Answers that held calls.
+/// What a conversation is made of. It holds all of it until its last run has ended.
+struct chat_parts {
+    owned_model model;
+    std::vector<owned_model> fallbacks; ///< Asked in this order when a model fails.
+    std::vector<session::message> messages;
+    agent_settings agent; ///< Its parameters are those of the model that is asked.
+    chat_listeners listeners;
+    plugin_list plugins;
+    std::shared_ptr<logger> log; ///< Null: no log.
 };
 
 /// A conversation in memory that run_agent() continues: the part that chat_loop and
-/// chat_loop_with_tools() share. Lives on one executor; one continue_run() at a time.
+/// chat_loop_with_tools() share. Lives on one executor; one continue_run() at a time. Its limits
+/// count over all its runs.
 class chat_conversation final : private run_sink {
 public:
-    /// `model` and `log` must outlive it.
-    chat_conversation(
-        model_provider& model, std::vector<session::message> messages, agent_settings agent,
-        chat_listeners listeners, logger& log
-    );
+    explicit chat_conversation(chat_parts parts);
 
     /// Runs until the model has answered without calls, calls are left to the caller, or `stop`.
     /// `tools` are executed, `external` are left. Never throws.
-    [[nodiscard]] boost::asio::awaitable<stop_reason> continue_run(
+    [[nodiscard]] boost::asio::awaitable<chat_end> continue_run(
         const tool_registry& tools, std::vector<tool_definition> external, stop_source& stop
     );
 
@@ -79,11 +89,7 @@ public:
         room_ = std::move(room);
     }
 
-    /// For the runs that follow.
-    void set_plugins(plugin_list plugins) { plugins_ = std::move(plugins); }
-
     [[nodiscard]] const chat_totals& totals() const noexcept { return totals_; }
-    [[nodiscard]] agent_settings& agent() noexcept { return agent_; }
     /// All messages, to go on with later.
     [[nodiscard]] std::vector<session::message> messages() const;
 
@@ -99,24 +105,34 @@ private:
     [[nodiscard]] boost::asio::awaitable<void>
     finish(session::changes change, run_end end) override;
 
-    void append(session::changes& change, session::message value) const;
-    void take(const session::changes& change);
-    void begin_turn(std::string_view message_id);
+    void on_event(const text_delta& event);
+    void on_event(const reasoning_delta& event);
+    void on_event(const call_started& event);
+    void on_event(const call_executing& event);
+    void on_event(const reply_segment& event);
+    template <class Other>
+    void on_event(const Other& /*event*/) {}
 
-    model_provider& model_;
-    agent_settings agent_;
-    const chat_listeners listeners_;
+    [[nodiscard]] run_request make_request(std::vector<tool_definition> external);
+    void append(session::changes& change, session::message value) const;
+    void tell_results(const session::changes& change) const;
+    void begin_turn(std::string_view message_id);
+    [[nodiscard]] const session::tool_call* call_of(const session::call_record& record) const;
+
+    chat_parts parts_;
     std::function<bool()> has_room_;
     std::function<boost::asio::awaitable<void>()> room_;
-    logger& log_;
-    plugin_list plugins_;
     uuid_ids ids_;
     session::thread_record thread_;
     std::vector<session::tool_call> pending_;
-    std::string turn_id_;      ///< Of the last answer.
-    std::string turn_content_; ///< Of the last answer.
+    std::set<std::string, std::less<>> announced_; ///< Ids of the calls in totals_.
+    std::string turn_id_;                          ///< Of the last answer, as what follows.
+    std::string turn_content_;
+    bool turn_calls_ = false;
     chat_totals totals_;
-    stop_reason reason_ = stop_reason::error;
+    turn_use used_;
+    std::uint32_t earlier_rounds_ = 0; ///< Before this conversation, in the messages it was given.
+    chat_end end_;
     bool new_user_turn_ = true;
     std::uint32_t runs_ = 0;
 };

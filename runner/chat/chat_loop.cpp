@@ -22,22 +22,26 @@ constexpr std::size_t most_steps = 256;
 
 } // namespace
 
-struct chat_loop::state : std::enable_shared_from_this<state> {
+struct chat_loop::state {
     state(
-        asio::any_io_executor where, model_provider& model, std::vector<session::message> messages,
-        std::vector<tool_definition> tools_, chat_loop_settings given
+        asio::any_io_executor where, owned_model model, std::vector<session::message> messages,
+        std::vector<tool_definition> tools_, chat_loop_settings settings
     )
         : executor(std::move(where)),
-          settings(std::move(given)),
+          results_timeout(settings.results_timeout),
           tools(std::move(tools_)),
           conversation(
-              model, std::move(messages), settings.agent, listeners(),
-              settings.log != nullptr ? *settings.log : null_logger()
+              {.model = std::move(model),
+               .fallbacks = std::move(settings.fallbacks),
+               .messages = std::move(messages),
+               .agent = std::move(settings.agent),
+               .listeners = listeners(),
+               .plugins = std::move(settings.plugins),
+               .log = std::move(settings.log)}
           ),
           stepped(executor, asio::steady_timer::time_point::max()),
           pulled(executor, asio::steady_timer::time_point::max()),
           answered(executor) {
-        conversation.set_plugins(settings.plugins);
         conversation.set_room(
             [this] { return steps.size() < most_steps; }, [this] { return next_pull(); }
         );
@@ -52,8 +56,7 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
         return {
             .thinking = [this](std::string_view text) { push(thinking_step{std::string(text)}); },
             .content = [this](std::string_view text) { push(content_step{std::string(text)}); },
-            .calls = {},
-            .results = {},
+            .segment = [this](const boost::json::object& segment) { push(segment_step{segment}); },
         };
     }
 
@@ -62,43 +65,66 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
         stepped.cancel();
     }
 
-    asio::awaitable<void> run() { push(done_step{co_await run_to_end(), conversation.totals()}); }
+    asio::awaitable<void> run() {
+        chat_end ended = co_await run_to_end();
+        push(done_step{std::move(ended), conversation.totals()});
+    }
 
-    asio::awaitable<stop_reason> run_to_end() {
-        const std::uint32_t most_rounds = settings.agent.max_rounds;
-        for (;;) {
-            if (cancelled) {
-                co_return stop_reason::cancelled;
+    asio::awaitable<chat_end> run_to_end() {
+        const tool_registry none;
+        while (!cancelled) {
+            stop.emplace(executor);
+            chat_end ended = co_await conversation.continue_run(none, tools, *stop);
+            if (ended.what != stop_reason::external_tool) {
+                co_return ended;
             }
-            // Of the whole chat, though each run counts its own.
-            conversation.agent().max_rounds = most_rounds - conversation.totals().rounds;
-            const auto source = std::make_unique<stop_source>(executor);
-            stop = source.get();
-            const stop_reason reason =
-                co_await conversation.continue_run(tool_registry(), tools, *source);
-            stop = nullptr;
-            if (reason != stop_reason::external_tool) {
-                co_return reason;
-            }
-            push(tool_calls_step{conversation.pending(), conversation.pending_content()});
             waiting_for_results = true;
-            answered.expires_after(settings.results_timeout);
-            (void)co_await answered.async_wait(as_result);
+            calls_pulled = false;
+            push(tool_calls_step{conversation.pending(), conversation.pending_content()});
+            co_await wait_for_results();
             // Results that came as the timer expired count.
             const bool late = std::exchange(waiting_for_results, false);
-            if (cancelled) {
-                co_return stop_reason::cancelled;
+            if (late && !cancelled) {
+                ended.what = stop_reason::run_timeout;
+                ended.detail = "no results came within results_timeout";
+                co_return ended;
             }
-            if (late) {
-                co_return stop_reason::run_timeout;
+            if (!cancelled) {
+                push(tool_results_step{results});
             }
-            push(tool_results_step{results});
         }
+        co_return chat_end{{}, stop_reason::cancelled};
+    }
+
+    asio::awaitable<void> wait_for_results() {
+        while (!calls_pulled && !cancelled) {
+            co_await next_pull();
+        }
+        if (waiting_for_results && !cancelled) {
+            answered.expires_after(results_timeout);
+            (void)co_await answered.async_wait(as_result);
+        }
+    }
+
+    static asio::awaitable<std::optional<chat_step>> next(std::shared_ptr<state> self) {
+        if (self->done) {
+            co_return std::nullopt;
+        }
+        while (self->steps.empty()) {
+            self->stepped.expires_at(asio::steady_timer::time_point::max());
+            (void)co_await self->stepped.async_wait(as_result);
+        }
+        chat_step step = std::move(self->steps.front());
+        self->steps.pop_front();
+        self->done = std::holds_alternative<done_step>(step);
+        self->calls_pulled = std::holds_alternative<tool_calls_step>(step);
+        self->pulled.cancel();
+        co_return step;
     }
 
     void cancel() {
         cancelled = true;
-        if (stop != nullptr) {
+        if (stop) {
             (void)stop->request(stop_reason::cancelled);
         }
         answered.cancel();
@@ -106,26 +132,28 @@ struct chat_loop::state : std::enable_shared_from_this<state> {
     }
 
     const asio::any_io_executor executor;
-    const chat_loop_settings settings;
+    const std::chrono::milliseconds results_timeout;
     const std::vector<tool_definition> tools;
     std::deque<chat_step> steps;
     chat_conversation conversation;
     asio::steady_timer stepped;  ///< Cancelled when there is a step.
     asio::steady_timer pulled;   ///< Cancelled when there is room for one.
     asio::steady_timer answered; ///< Cancelled when there are results; expires when they are late.
-    stop_source* stop = nullptr; ///< Of the run under way.
+    std::optional<stop_source> stop; ///< Of the last run.
     std::size_t results = 0;
     bool waiting_for_results = false;
+    bool calls_pulled = false; ///< The last step that was pulled is a tool_calls_step.
     bool cancelled = false;
     bool done = false; ///< The done_step was pulled.
 };
 
 chat_loop::chat_loop(
-    asio::any_io_executor executor, model_provider& model, std::vector<session::message> messages,
+    asio::any_io_executor executor, owned_model model, std::vector<session::message> messages,
     std::vector<tool_definition> tools, chat_loop_settings settings
 )
     : state_(std::make_shared<state>(
-          std::move(executor), model, std::move(messages), std::move(tools), std::move(settings)
+          std::move(executor), std::move(model), std::move(messages), std::move(tools),
+          std::move(settings)
       )) {
     asio::co_spawn(
         state_->executor,
@@ -138,21 +166,8 @@ chat_loop::chat_loop(
 
 chat_loop::~chat_loop() { state_->cancel(); }
 
-asio::awaitable<std::optional<chat_step>> chat_loop::next() {
-    const std::shared_ptr<state> self = state_; // The loop may be destroyed meanwhile.
-    if (self->done) {
-        co_return std::nullopt;
-    }
-    while (self->steps.empty()) {
-        self->stepped.expires_at(asio::steady_timer::time_point::max());
-        (void)co_await self->stepped.async_wait(as_result);
-    }
-    chat_step step = std::move(self->steps.front());
-    self->steps.pop_front();
-    self->pulled.cancel();
-    self->done = std::holds_alternative<done_step>(step);
-    co_return step;
-}
+// No coroutine of this object: it may be destroyed before the first step is awaited.
+asio::awaitable<std::optional<chat_step>> chat_loop::next() { return state::next(state_); }
 
 result<void> chat_loop::submit_tool_results(const std::vector<chat_tool_result>& results) {
     if (!state_->waiting_for_results || state_->cancelled) {

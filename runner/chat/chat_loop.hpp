@@ -4,6 +4,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/object.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -27,6 +28,11 @@ struct content_step {
     std::string text;
 };
 
+/// With reply_format::items: a part of the reply that is no text.
+struct segment_step {
+    boost::json::object segment;
+};
+
 /// The model's answer is complete and calls tools. The chat goes on once submit_tool_results() was
 /// called.
 struct tool_calls_step {
@@ -39,36 +45,36 @@ struct tool_results_step {
     std::size_t count = 0;
 };
 
-/// The last step.
-struct done_step {
-    /// completed, or why the chat ended: max_output_tokens, max_rounds, tool_loop, cancelled,
-    /// run_timeout (no results were submitted in time), a failure of the model.
-    stop_reason reason = stop_reason::completed;
+/// The last step. Why the chat ended: completed, max_output_tokens, max_rounds, tool_loop,
+/// token_limit, cancelled, aborted, run_timeout (no results were submitted in time), or a failure
+/// of the model.
+struct done_step : chat_end {
     chat_totals totals;
 };
 
-using chat_step =
-    std::variant<thinking_step, content_step, tool_calls_step, tool_results_step, done_step>;
+using chat_step = std::variant<
+    thinking_step, content_step, segment_step, tool_calls_step, tool_results_step, done_step>;
 
 struct chat_loop_settings {
-    /// Instructions, limits (max_rounds counts over the whole chat) and model parameters.
-    agent_settings agent;
-    /// How long results are waited for after a tool_calls_step.
+    /// Instructions and limits, which count over the whole chat. The parameters are the model's.
+    agent_settings agent = {};
+    /// How long results are waited for once a tool_calls_step was pulled.
     std::chrono::milliseconds results_timeout{600'000};
-    logger* log = nullptr; ///< Outlives the loop; null: no log.
+    std::vector<owned_model> fallbacks = {}; ///< Asked in this order when a model fails.
+    std::shared_ptr<logger> log = {};        ///< Null: no log.
     /// Take part in each turn; one ends at a tool_calls_step. In the order of registration.
     plugin_list plugins = {};
 };
 
 /// A conversation with a model, in steps that the program pulls, with tools that the program
 /// executes itself. The loop is that of run_agent(). Lives on one executor, like all its callers.
-/// The model is read no faster than the steps are pulled.
+/// The model is read no faster than the steps are pulled. May be destroyed at any time, also while
+/// next() is awaited: what is under way holds all that it uses, ends soon, and tells nobody.
 class chat_loop {
 public:
-    /// Starts at once. `model` must outlive the loop and what it has under way: until next() has
-    /// returned the done_step.
+    /// Starts at once.
     chat_loop(
-        boost::asio::any_io_executor executor, model_provider& model,
+        boost::asio::any_io_executor executor, owned_model model,
         std::vector<session::message> messages, std::vector<tool_definition> tools,
         chat_loop_settings settings = {}
     );
@@ -78,7 +84,7 @@ public:
     chat_loop& operator=(const chat_loop&) = delete;
 
     /// The next step; nullopt after the done_step. After a tool_calls_step without results it waits
-    /// for them, at most settings.results_timeout. One call at a time.
+    /// for them, at most settings.results_timeout from the pull of that step. One call at a time.
     [[nodiscard]] boost::asio::awaitable<std::optional<chat_step>> next();
 
     /// The results of the last tool_calls_step, in any order; a call without one gets an error

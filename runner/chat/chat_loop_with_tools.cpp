@@ -1,65 +1,103 @@
 #include "runner/chat/chat_loop_with_tools.hpp"
 
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/throw_exception.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
-#include <memory>
-#include <stdexcept>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace agui::runner {
 
+namespace asio = boost::asio;
+
 namespace {
 
-boost::asio::awaitable<tool_outcome> not_registered(tool_invocation) {
+asio::awaitable<tool_outcome> not_registered(tool_invocation) {
     co_return tool_outcome{
         tool_outcome::kind::unavailable, std::string("Tool not registered"), "tool not registered"
     };
 }
 
-} // namespace
-
-void throw_exception_from_error(const chat_failure& error, const boost::source_location& where) {
-    boost::throw_exception(std::runtime_error(std::string(describe(error.reason))), where);
-}
-
-boost::asio::awaitable<chat_result> chat_loop_with_tools(
-    model_provider& model, std::vector<session::message> messages,
-    std::vector<tool_definition> tools, chat_with_tools config, stop_source* stop
-) {
-    // A tool that the registry does not have is unavailable: an executor takes its place.
-    const auto registered = config.registry != nullptr ? config.registry->snapshot() : nullptr;
-    tool_registry registry;
-    for (tool_definition& tool : tools) {
-        const auto* const found = registered ? registered->find_tool(tool.name) : nullptr;
+// The tools of the chat. One that nobody has registered is unavailable: an executor takes its
+// place.
+tool_registry complete(std::vector<server_tool> tools, const tool_registry& registered) {
+    if (tools.empty()) {
+        return registered;
+    }
+    const auto known = registered.snapshot();
+    for (server_tool& each : tools) {
+        const auto* const found = each.function ? nullptr : known->find_tool(each.definition.name);
         if (found != nullptr) {
-            registry.add(std::move(tool), found->function, found->options);
-        } else {
-            registry.add(std::move(tool), not_registered);
+            each.function = found->function;
+            each.options = found->options;
+        } else if (!each.function) {
+            each.function = not_registered;
         }
     }
-    config.agent.executors = std::make_shared<tool_executors>(std::move(config.executors));
-    chat_conversation conversation(
-        model, std::move(messages), std::move(config.agent), std::move(config.listeners),
-        config.log != nullptr ? *config.log : null_logger()
-    );
-    conversation.set_plugins(std::move(config.plugins));
+    return tool_registry(std::move(tools));
+}
+
+// A cancellation is a stop: the chat ends in its own order, and says what was done so far.
+struct cancelling_filter {
+    stop_source* stop;
+
+    asio::cancellation_type operator()(asio::cancellation_type /*type*/) const noexcept {
+        (void)stop->request(stop_reason::cancelled);
+        return asio::cancellation_type::none;
+    }
+};
+
+asio::awaitable<chat_result> run_to_end(
+    chat_parts parts, tool_registry tools, asio::any_io_executor executor, stop_source* stop
+) {
     std::optional<stop_source> own;
     if (stop == nullptr) {
-        stop = &own.emplace(co_await boost::asio::this_coro::executor);
+        stop = &own.emplace(std::move(executor));
     }
-    chat_response response;
-    response.reason = co_await conversation.continue_run(registry, {}, *stop);
-    response.totals = conversation.totals();
-    response.pending = conversation.pending();
-    response.messages = conversation.messages();
-    const bool usable = class_of(response.reason) == stop_class::success ||
-                        response.reason == stop_reason::max_output_tokens;
-    if (!usable) {
-        const stop_reason reason = response.reason;
-        co_return chat_failure{reason, std::move(response)};
+    const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
+    if (before.cancelled() != asio::cancellation_type::none) {
+        (void)stop->request(stop_reason::cancelled);
+    }
+    co_await asio::this_coro::reset_cancellation_state(cancelling_filter{stop});
+    chat_conversation conversation(std::move(parts));
+    chat_end ended = co_await conversation.continue_run(tools, {}, *stop);
+    chat_response response{
+        .reason = ended.what,
+        .totals = conversation.totals(),
+        .pending = conversation.pending(),
+        .messages = conversation.messages(),
+    };
+    if (!ended.is_answer()) {
+        co_return chat_failure{std::move(ended), std::move(response)};
     }
     co_return response;
+}
+
+} // namespace
+
+asio::awaitable<chat_result> chat_loop_with_tools(
+    owned_model model, std::vector<session::message> messages, std::vector<server_tool> tools,
+    chat_with_tools config, stop_source* stop
+) {
+    const tool_registry registry = complete(std::move(tools), config.registry);
+    config.agent.executors = std::make_shared<tool_executors>(std::move(config.executors));
+    chat_parts parts{
+        .model = std::move(model),
+        .fallbacks = std::move(config.fallbacks),
+        .messages = std::move(messages),
+        .agent = std::move(config.agent),
+        .listeners = std::move(config.listeners),
+        .plugins = std::move(config.plugins),
+        .log = std::move(config.log),
+    };
+    // A coroutine with a cancellation state of its own, so that the caller's stays as it is.
+    const auto executor = co_await asio::this_coro::executor;
+    co_return co_await asio::co_spawn(
+        executor, run_to_end(std::move(parts), registry, executor, stop), asio::use_awaitable
+    );
 }
 
 } // namespace agui::runner

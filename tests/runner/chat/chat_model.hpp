@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/base/model_provider.hpp"
+#include "runner/base/owned_model.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -8,8 +8,11 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <deque>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,16 +29,20 @@ struct chat_answer {
     };
     std::vector<call> calls = {};
     runner::finish_reason reason = runner::finish_reason::stop;
-    bool stalls = false; ///< Says the text and then nothing more.
-    int tokens = 0;      ///< Of input and of output each.
+    bool stalls = false;                               ///< Says the text and then nothing more.
+    int tokens = 0;                                    ///< Of input and of output each.
+    std::optional<runner::model_failure> failure = {}; ///< In place of an end.
 };
 
 /// A model that plays answers, and keeps what it was asked.
 class chat_model final : public runner::model_provider {
 public:
+    std::string given_name; ///< Empty: it has none.
     std::deque<chat_answer> answers;
     std::vector<std::vector<session::message>> asked;
     std::vector<std::vector<std::string>> offered;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return given_name; }
 
     boost::asio::awaitable<runner::model_outcome>
     ask(const runner::model_request& request, runner::model_sink& sink) override {
@@ -57,6 +64,9 @@ public:
                 co_await sink.room();
             }
             sink.on_text(text);
+        }
+        if (answer.failure) {
+            co_return *answer.failure;
         }
         if (answer.stalls) {
             boost::asio::steady_timer never(

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "runner/base/model_provider.hpp"
+#include "runner/base/stop_reason.hpp"
+#include "session/conversation/message.hpp"
+
+#include <boost/assert/source_location.hpp>
+#include <boost/system/result.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace agui::runner {
+
+/// What a conversation has used and said so far.
+struct chat_totals {
+    std::string content;            ///< All text of the model, including that before calls.
+    std::vector<token_usage> usage; ///< By provider and model.
+    /// Those that were executed, or left to the program, in order.
+    std::vector<session::tool_call> calls;
+    std::uint32_t rounds = 0; ///< Answers that held calls, executed or not.
+
+    /// The sum of `usage`; a count that no model server told is absent.
+    [[nodiscard]] token_usage usage_total() const;
+};
+
+/// Why a chat ended, and what is known of it: the model server's status, its id of the request,
+/// what happened, and what plugins have thrown.
+struct chat_end : end_details {
+    stop_reason what = stop_reason::completed;
+
+    /// True if there is an answer to be used: completed, max_output_tokens (the text was cut), or
+    /// external_tool (calls are left to the program).
+    [[nodiscard]] bool is_answer() const noexcept;
+    /// All of it in one line, for people. It may hold what a model server has said.
+    [[nodiscard]] std::string text() const;
+};
+
+struct chat_response {
+    stop_reason reason = stop_reason::completed; ///< See chat_end::is_answer().
+    chat_totals totals;
+    std::vector<session::tool_call> pending; ///< With external_tool.
+    std::vector<session::message> messages;  ///< The whole conversation, to go on with later.
+};
+
+/// Why there is no complete answer: max_rounds, tool_loop, token_limit, cancelled, aborted, or a
+/// failure of the model.
+struct chat_failure : chat_end {
+    chat_response so_far;
+};
+
+/// Throws std::runtime_error with chat_end::text().
+[[noreturn]] void
+throw_exception_from_error(const chat_failure& error, const boost::source_location& where);
+
+using chat_result = boost::system::result<chat_response, chat_failure>;
+
+} // namespace agui::runner
