@@ -1,5 +1,7 @@
 #include "runner/base/json_escapes.hpp"
 
+#include "runner/base/utf8.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -85,6 +87,34 @@ std::string escape_mender::finish() {
         held_.replace(0, escape_bytes, replacement);
     }
     return std::exchange(held_, {});
+}
+
+bool replace_unpaired_surrogates(std::string& json) noexcept {
+    bool found = false;
+    for (std::size_t at = json.find('\\'); at != std::string::npos; at = json.find('\\', at)) {
+        const std::optional<unsigned> unit = escape_at(json, at);
+        if (!unit) {
+            at += 2; // The second backslash of `\\` begins no escape.
+            continue;
+        }
+        const std::optional<unsigned> next = escape_at(json, at + escape_bytes);
+        if (is_high_surrogate(*unit) && next && is_low_surrogate(*next)) {
+            at += 2 * escape_bytes;
+            continue;
+        }
+        if (is_high_surrogate(*unit) || is_low_surrogate(*unit)) {
+            json.replace(at, escape_bytes, replacement);
+            found = true;
+        }
+        at += escape_bytes;
+    }
+    return found;
+}
+
+std::string with_well_formed_text(std::string_view json) {
+    std::string text = to_utf8(json);
+    replace_unpaired_surrogates(text);
+    return text;
 }
 
 } // namespace agui::runner

@@ -1,6 +1,6 @@
 #include "translator/input/document_reader.hpp"
 
-#include "runner/base/json_unicode.hpp"
+#include "runner/base/json_escapes.hpp"
 #include "runner/base/utf8.hpp"
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"

@@ -48,5 +48,38 @@ TEST(EscapeMender, PassesPlainTextOnWithoutACopy) {
     EXPECT_EQ(mender.mend(text, out).data(), text.data());
 }
 
+std::string replaced(std::string json) {
+    const std::string before = json;
+    EXPECT_EQ(replace_unpaired_surrogates(json), json != before);
+    return json;
+}
+
+TEST(JsonUnicode, ReplacesEscapesOfUnpairedSurrogates) {
+    EXPECT_EQ(replaced(R"("cut \ud83d")"), R"("cut \ufffd")");
+    EXPECT_EQ(replaced(R"("\udE00 left")"), R"("\ufffd left")");
+    EXPECT_EQ(replaced(R"("\ude00\ud83d")"), R"("\ufffd\ufffd")");
+    EXPECT_EQ(replaced(R"("\ud83d\ud83d\ude00")"), R"("\ufffd\ud83d\ude00")");
+    EXPECT_EQ(replaced(R"("\ud83d\n\ude00")"), R"("\ufffd\n\ufffd")");
+    EXPECT_EQ(replaced(R"("\ud83dx\ude00")"), R"("\ufffdx\ufffd")");
+    EXPECT_EQ(replaced(R"({"\ud83d":["\uDBFF"]})"), R"({"\ufffd":["\ufffd"]})");
+}
+
+TEST(JsonUnicode, LeavesEverythingElse) {
+    for (const std::string json :
+         {R"("\ud83d\ude00")", R"("\\ud83d")", R"("\\\\ud83d")", R"("\u00e9\u0000")", R"("\ud83")",
+          R"("\ud83g")", R"("\)", R"(\ud83)", R"("\u+d83d")", "", "{}"}) {
+        SCOPED_TRACE(json);
+        EXPECT_EQ(replaced(json), json);
+    }
+    EXPECT_EQ(replaced(R"("\\\ud83d")"), R"("\\\ufffd")");
+}
+
+TEST(JsonUnicode, ReplacesBytesThatAreNotUtf8) {
+    EXPECT_EQ(with_well_formed_text("\"a\xFF\\ud83d\""), "\"a\xEF\xBF\xBD\\ufffd\"");
+    EXPECT_EQ(with_well_formed_text("\"caf\xC3\""), "\"caf\xEF\xBF\xBD\"");
+    EXPECT_EQ(with_well_formed_text("\"\xED\xA0\xBD\""), "\"\xEF\xBF\xBD\"");
+    EXPECT_EQ(with_well_formed_text("\"gr\xC3\xBC\xC3\x9F\""), "\"gr\xC3\xBC\xC3\x9F\"");
+}
+
 } // namespace
 } // namespace agui::runner
