@@ -22,6 +22,24 @@ std::string_view text_in(const boost::json::object& object, std::string_view nam
     return text != nullptr ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
+/// Pages give data URLs (RFC 2397) as the URL or as the data. False: the value is none in base64.
+bool take_data_url(data_part& part) noexcept {
+    constexpr std::string_view scheme = "data:";
+    constexpr std::string_view encoding = ";base64";
+    const std::size_t comma = part.value.find(',');
+    if (!part.value.starts_with(scheme) || comma == std::string_view::npos) {
+        return false;
+    }
+    std::string_view type = part.value.substr(scheme.size(), comma - scheme.size());
+    if (!type.ends_with(encoding)) {
+        return false;
+    }
+    type = type.substr(0, type.find(';'));
+    part.value.remove_prefix(comma + 1);
+    part.mime_type = type.empty() ? part.mime_type : type;
+    return true;
+}
+
 /// The value of a base64 digit; -1: the character is none.
 int digit_of(char c) noexcept {
     if (c >= 'A' && c <= 'Z') {
@@ -125,10 +143,14 @@ std::optional<data_part> data_part_of(const boost::json::value& part) noexcept {
     const boost::json::value* const source =
         object != nullptr ? object->if_contains("source") : nullptr;
     const boost::json::object* const fields = source != nullptr ? source->if_object() : nullptr;
-    if (fields == nullptr || text_in(*fields, "type") != "data") {
+    if (fields == nullptr) {
         return std::nullopt;
     }
-    return data_part{.value = text_in(*fields, "value"), .mime_type = text_in(*fields, "mimeType")};
+    data_part found{.value = text_in(*fields, "value"), .mime_type = text_in(*fields, "mimeType")};
+    if (take_data_url(found) || text_in(*fields, "type") == "data") {
+        return found;
+    }
+    return std::nullopt;
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {

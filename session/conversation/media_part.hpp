@@ -11,8 +11,8 @@
 
 namespace agui::session {
 
-/// A content part that holds its bytes itself: `{"type":"image","source":{"type":"data",…}}`. The
-/// views are valid as long as the part.
+/// A content part that holds its bytes itself: `{"type":"image","source":{"type":"data",…}}`, or a
+/// data URL in base64 as its source. The views are valid as long as the part.
 struct data_part {
     std::string_view value;          ///< Base64, or whatever the client sent.
     std::string_view mime_type = {}; ///< Empty if the client gave none.

@@ -85,9 +85,25 @@ TEST(DataPart, IsAPartWithBytesOfItsOwn) {
     EXPECT_EQ(data->value, "YWJj");
     EXPECT_EQ(data->mime_type, "image/png");
     EXPECT_FALSE(data_part_of(with(R"({"type":"url","value":"https://a"})")));
+    EXPECT_FALSE(data_part_of(with(R"({"type":"url","value":"data:text/plain,abc"})")));
     EXPECT_FALSE(data_part_of(with(R"("data")")));
     EXPECT_FALSE(data_part_of(json::parse(R"({"type":"text","text":"data"})")));
     EXPECT_FALSE(data_part_of(json::value("text")));
+}
+
+TEST(DataPart, MayBeADataUrl) {
+    for (const char* const source :
+         {R"({"type":"url","value":"data:image/png;base64,YWJj"})",
+          R"({"type":"data","value":"data:image/png;base64,YWJj","mimeType":"image/jpeg"})",
+          R"({"type":"url","value":"data:;base64,YWJj","mimeType":"image/png"})",
+          R"({"type":"url","value":"data:image/png;x=y;base64,YWJj"})"}) {
+        SCOPED_TRACE(source);
+        const json::value part{{"type", "image"}, {"source", json::parse(source)}};
+        const auto data = data_part_of(part);
+        ASSERT_TRUE(data);
+        EXPECT_EQ(data->value, "YWJj");
+        EXPECT_EQ(data->mime_type, "image/png");
+    }
 }
 
 } // namespace
