@@ -49,30 +49,52 @@ bool fits(const extent& what, const history_window& window) noexcept {
            (window.max_tokens == 0 || what.tokens <= window.max_tokens);
 }
 
-bool fills_half(const extent& what, const history_window& window) noexcept {
-    return (window.max_messages > 0 && what.messages * 2 >= window.max_messages) ||
-           (window.max_tokens > 0 && what.tokens * 2 >= window.max_tokens);
+// True for a `parts`-th of the window, in one of its limits.
+bool fills(const extent& what, std::uint64_t parts, const history_window& window) noexcept {
+    return (window.max_messages > 0 && what.messages * parts >= window.max_messages) ||
+           (window.max_tokens > 0 && what.tokens * parts >= window.max_tokens);
 }
 
-// Whole turns, about half a window of them.
-struct block {
+// Messages that are kept or dropped together.
+struct piece {
     std::size_t first = 0; ///< The index of its first message.
     extent size;
 };
 
-// Depends on the start of the conversation alone: what is appended changes the last block only.
-std::vector<block> blocks_of(
-    const std::vector<message>& messages, std::size_t first_user, const history_window& window
-) {
-    std::vector<block> blocks;
+std::vector<piece> turns_of(const std::vector<message>& messages, std::size_t first_user) {
+    std::vector<piece> turns;
     for (std::size_t i = first_user; i < messages.size(); ++i) {
-        const bool begins_turn = messages[i].role == role::user;
-        if (blocks.empty() || (begins_turn && fills_half(blocks.back().size, window))) {
-            blocks.push_back({i, {}});
+        if (turns.empty() || messages[i].role == role::user) {
+            turns.push_back({i, {}});
         }
-        blocks.back().size += {1, estimated_tokens(messages[i])};
+        turns.back().size += {1, estimated_tokens(messages[i])};
+    }
+    return turns;
+}
+
+// Whole turns, about a `parts`-th of the window. Depends on the start of the conversation alone:
+// what is appended changes the last block only.
+std::vector<piece>
+blocks_of(const std::vector<piece>& turns, std::uint64_t parts, const history_window& window) {
+    std::vector<piece> blocks;
+    for (const piece& turn : turns) {
+        if (blocks.empty() || fills(blocks.back().size, parts, window)) {
+            blocks.push_back({turn.first, {}});
+        }
+        blocks.back().size += turn.size;
     }
     return blocks;
+}
+
+// Drops the oldest blocks of what has the size `all` until the rest fits, or one is left. The index
+// of the first message that stays.
+std::size_t
+drop_blocks(const std::vector<piece>& blocks, extent& all, const history_window& window) {
+    std::size_t kept = 0;
+    for (; kept + 1 < blocks.size() && !fits(all, window); ++kept) {
+        all -= blocks[kept].size;
+    }
+    return blocks[kept].first;
 }
 
 } // namespace
@@ -107,12 +129,21 @@ std::vector<message> within_window(std::vector<message> messages, const history_
     if (fits(all, window)) {
         return messages;
     }
-    const std::vector<block> blocks =
-        blocks_of(messages, static_cast<std::size_t>(first_user), window);
-    std::size_t from = static_cast<std::size_t>(first_user);
-    for (std::size_t i = 0; i + 1 < blocks.size() && !fits(all, window); ++i) {
-        all -= blocks[i].size;
-        from = blocks[i + 1].first;
+    const std::vector<piece> turns = turns_of(messages, static_cast<std::size_t>(first_user));
+    if (turns.empty()) {
+        return messages;
+    }
+    // A block may be larger than the window, by a long turn at its end: then smaller ones are
+    // dropped, down to single turns, until the rest fits or the last turn is left.
+    std::size_t from = 0;
+    extent left = all;
+    for (std::uint64_t parts = 2;; parts *= 2) {
+        const std::vector<piece> blocks = blocks_of(turns, parts, window);
+        left = all;
+        from = drop_blocks(blocks, left, window);
+        if (fits(left, window) || blocks.size() == turns.size()) {
+            break;
+        }
     }
     messages.erase(
         messages.begin() + first_user, messages.begin() + static_cast<std::ptrdiff_t>(from)

@@ -23,11 +23,12 @@ struct history_window {
 /// Drops the oldest turns, so that the rest is within the window. A turn begins with a user message
 /// and is dropped or kept as a whole: no call is separated from its result. Turns are dropped in
 /// blocks of half the window, counted from the start of the conversation, so that successive
-/// requests begin alike until a whole block goes, and a provider's prompt cache remains of use.
-/// What comes before the first user message is always kept, and so is the last turn, even if it
-/// alone is more than the window.
+/// requests begin alike until a whole block goes, and a provider's prompt cache remains of use;
+/// where a long turn makes a block larger than the window, of smaller blocks, down to single turns.
+/// What comes before the first user message is always kept, and so is the last turn: the result is
+/// more than the window only if these two are.
 ///
-/// Pure. For a selection (history_selection), before it is repaired.
+/// Pure. For a history that is repaired already, because a repair may add results.
 [[nodiscard]] std::vector<message>
 within_window(std::vector<message> messages, const history_window& window);
 

@@ -9,9 +9,7 @@ namespace agui::session {
 
 std::vector<message>
 model_history(const thread_record& thread, node_index tip, const history_window& window) {
-    history_selection selected = select_history(thread, tip);
-    selected.messages = within_window(std::move(selected.messages), window);
-    return repair_history(std::move(selected));
+    return within_window(repair_history(select_history(thread, tip)), window);
 }
 
 } // namespace agui::session

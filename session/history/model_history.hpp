@@ -8,9 +8,8 @@
 namespace agui::session {
 
 /// The conversation of the branch that ends in `tip`, as a model gets it: select_history(), then
-/// within_window(), then repair_history(). Whatever shortens or edits a history does so between
-/// these two, so that its result is repaired as well; its settings come from the agent, through
-/// model_round.
+/// repair_history(), then within_window(), which counts what is sent and drops whole turns, so that
+/// no call loses its result. What edits a history in other ways has to repair it again.
 ///
 /// Pure, and stable: a stored history that only grows yields output that only grows, byte for byte,
 /// except for calls that were answered meanwhile, and where a block leaves the window.

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +124,129 @@ TEST(HistoryWindow, MediaCountAsAThousandTokens) {
     };
 
     EXPECT_EQ(estimated_tokens(picture), 4U + 2U + 1000U);
+}
+
+// Messages of any length, with calls that have a result and calls that have none.
+thread_record random_thread(std::mt19937& random) {
+    const auto below = [&random](unsigned most) {
+        return std::uniform_int_distribution<unsigned>(0, most - 1)(random);
+    };
+    const auto text = [&] {
+        return std::string(below(10) == 0 ? below(3000) : below(200), 'x');
+    };
+    thread_builder thread;
+    if (below(4) == 0) {
+        thread.add(other(role::system, "s", text()));
+    }
+    const unsigned turns = 1 + below(12);
+    unsigned calls = 0;
+    for (unsigned turn = 0; turn < turns; ++turn) {
+        thread.user("u" + std::to_string(turn), text());
+        for (unsigned round = below(8) == 0 ? below(20) : below(3); round > 0; --round) {
+            const std::string id = "c" + std::to_string(calls++);
+            const bool answered = below(3) != 0;
+            thread.assistant(
+                "a" + id, text(), {call(id, "paint", below(9) == 0 ? text() : "{}")},
+                answered ? call_status::answered : call_status::dead
+            );
+            if (answered) {
+                thread.answer(id, text());
+            }
+        }
+        if (below(5) != 0) {
+            thread.assistant("a" + std::to_string(turn), text());
+        }
+    }
+    return thread.build();
+}
+
+struct extent {
+    std::size_t messages = 0;
+    std::uint64_t tokens = 0;
+};
+
+extent extent_of(const std::vector<message>& messages) {
+    extent sum{messages.size(), 0};
+    for (const message& each : messages) {
+        sum.tokens += estimated_tokens(each);
+    }
+    return sum;
+}
+
+// The least that may be left: what comes before the first user message, and the last turn.
+std::vector<message> least_of(const std::vector<message>& all) {
+    const auto is_user = [](const message& each) {
+        return each.role == role::user;
+    };
+    const auto first = std::ranges::find_if(all, is_user);
+    const auto last = std::find_if(all.rbegin(), all.rend(), is_user).base() - 1;
+    std::vector<message> least(all.begin(), first);
+    least.insert(least.end(), last, all.end());
+    return least;
+}
+
+TEST(HistoryWindow, NoHistoryIsLongerThanItsWindowIfItsLastTurnFits) {
+    std::mt19937 random(33); // NOLINT: the same histories each time.
+    int shortened = 0;
+    for (int i = 0; i < 400; ++i) {
+        const thread_record thread = random_thread(random);
+        const node_index tip = thread.branches.at(0).tip;
+        const std::vector<message> all = model_history(thread, tip);
+        const extent least = extent_of(least_of(all));
+        const history_window window{
+            .max_messages = i % 3 == 0 ? 0 : 1 + random() % 40,
+            .max_tokens = i % 3 == 1 ? 0 : 1 + random() % 3000,
+        };
+        const auto fits = [&](const extent& what) {
+            return (window.max_messages == 0 || what.messages <= window.max_messages) &&
+                   (window.max_tokens == 0 || what.tokens <= window.max_tokens);
+        };
+        const std::vector<message> left = model_history(thread, tip, window);
+
+        if (fits(least)) {
+            ASSERT_TRUE(fits(extent_of(left)))
+                << i << ": " << left.size() << " messages of " << window.max_messages << ", "
+                << extent_of(left).tokens << " tokens of " << window.max_tokens;
+        } else {
+            ASSERT_EQ(bytes(left), bytes(least_of(all))) << i;
+        }
+        const auto turns = std::ranges::find(left, role::user, &message::role);
+        const auto kept = static_cast<std::ptrdiff_t>(left.end() - turns);
+        ASSERT_EQ(
+            bytes(std::vector<message>(turns, left.end())),
+            bytes(std::vector<message>(all.end() - kept, all.end()))
+        ) << i;
+        shortened += left.size() < all.size() ? 1 : 0;
+    }
+    EXPECT_GT(shortened, 100);
+}
+
+TEST(HistoryWindow, DropsSmallerBlocksWhereALongTurnMakesOneTooLarge) {
+    std::vector<message> messages = turns(3);
+    messages.push_back(user("u3", "question"));
+    for (int round = 0; round < 4; ++round) {
+        const std::string id = std::to_string(round);
+        messages.push_back(assistant("b" + id, "", {call("c" + id, "paint")}));
+        messages.push_back(answer("c" + id, "done"));
+    }
+
+    // Three turns of two messages, and one of nine. Half of 14 would be one block of all.
+    EXPECT_EQ(within_window(messages, {.max_messages = 14, .max_tokens = 0}).size(), 11U);
+    EXPECT_EQ(within_window(messages, {.max_messages = 12, .max_tokens = 0}).size(), 9U);
+    EXPECT_EQ(within_window(messages, {.max_messages = 10, .max_tokens = 0}).size(), 9U);
+}
+
+TEST(HistoryWindow, CountsTheResultsThatARepairAdds) {
+    thread_builder thread;
+    for (int turn = 0; turn < 3; ++turn) {
+        const std::string number = std::to_string(turn);
+        thread.user("u" + number, "question");
+        thread.assistant("a" + number, "", {call("c" + number, "paint")}, call_status::dead);
+    }
+    const thread_record& record = thread.build();
+
+    // Six messages are stored, and nine would be sent.
+    EXPECT_EQ(model_history(record, record.branches.at(0).tip, {7, 0}).size(), 3U);
 }
 
 // A provider's prompt cache serves what a request has in common with the one before it.
