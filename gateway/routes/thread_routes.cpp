@@ -3,6 +3,7 @@
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/query.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/history/shown_messages.hpp"
 #include "session/store/store_failures.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
@@ -274,9 +275,7 @@ asio::awaitable<handler_reply> show_messages(session::store& store, http_request
     }
     std::vector<session::message> messages;
     if (branch < thread->branches.size()) {
-        for (const session::node_index node : thread->path(thread->branches[branch].tip)) {
-            messages.push_back(thread->nodes[node].message);
-        }
+        messages = session::shown_messages(*thread, thread->branches[branch].tip);
     }
     co_return json_reply(json::object{{"messages", translator::wire_messages(messages, *form)}});
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -31,6 +32,8 @@ struct accepted_run {
         std::shared_ptr<run_core> core;
         boost::asio::any_io_executor executor; ///< The executor of the run.
         requested_run what;
+        /// Calls that the request's messages hold without a result.
+        std::vector<session::tool_call> unanswered;
         const agent_entry* agent = nullptr;
         std::string digest;
         conversation_key place;

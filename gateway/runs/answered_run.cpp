@@ -3,6 +3,7 @@
 #include "gateway/runs/live_run.hpp"
 #include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -35,12 +36,11 @@ conversation_after(const session::thread_record& thread, const std::string& run_
             last = static_cast<node_index>(i);
         }
     }
-    std::vector<session::message> messages;
+    std::vector<session::message> messages = session::shown_messages(thread, last);
     std::set<std::string, std::less<>> answered;
-    for (const node_index node : thread.path(last)) {
-        messages.push_back(thread.nodes[node].message);
-        if (messages.back().role == session::role::tool) {
-            answered.insert(messages.back().tool_call_id);
+    for (const session::message& each : messages) {
+        if (each.role == session::role::tool) {
+            answered.insert(each.tool_call_id);
         }
     }
     const auto open = std::ranges::find_if(messages, [&](const session::message& each) {

@@ -18,7 +18,7 @@ namespace agui::gateway {
 /// Ends the stream of a run that another run has answered (run_record::answered_by). `writer` has
 /// written, or resumed after, RUN_STARTED. If that run has succeeded: MESSAGES_SNAPSHOT of the
 /// conversation up to its last message, RUN_FINISHED; otherwise the end of that run. The snapshot
-/// stops before a message with a call that it has no result of, so that no page executes it.
+/// stops before a message with a call that may still be answered, so that no page executes it.
 /// Errors: errc::store_unavailable, errc::overloaded, errc::run_expired (the run is gone); then
 /// nothing is written. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<void>> write_answered_end(

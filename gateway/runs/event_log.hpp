@@ -149,6 +149,8 @@ public:
         std::uint64_t after = 0;    ///< Sequence number of the last event read.
         std::size_t tail_read = 0;  ///< How many of the events without a number were read.
         std::uint64_t split_at = 0; ///< No joined event spans this number.
+        /// The results of earlier calls that follow RUN_STARTED are left out: the reader has them.
+        bool knows_earlier_results = false;
     };
 
     /// Appends the next visible events to `out` in the given form, and moves the cursor past them:
@@ -229,6 +231,7 @@ private:
     [[nodiscard]] bool is_elsewhere() const noexcept;
     void count(std::size_t bytes);
     void append_event(std::string_view json);
+    [[nodiscard]] bool is_earlier_result(std::uint64_t sequence) const;
     [[nodiscard]] const std::optional<std::string>*
     older_form(const cursor& at, std::uint64_t sequence) const;
     void schedule_flush();

@@ -73,6 +73,13 @@ event_log::older_form(const cursor& at, std::uint64_t sequence) const {
     return json ? &json : nullptr;
 }
 
+// With the mutex held. A run's own calls have results only after other events.
+bool event_log::is_earlier_result(std::uint64_t sequence) const {
+    std::string event;
+    events_.write(sequence, event);
+    return event.starts_with(R"({"type":"TOOL_CALL_RESULT")");
+}
+
 // With the mutex held.
 bool event_log::is_elsewhere() const noexcept {
     return next_ || (!ended_ && held_ && held_->is_lost());
@@ -92,6 +99,12 @@ bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes,
     while (at.after < visible_ && out.size() < most) {
         const std::uint64_t sequence = at.after + 1;
         at.after = sequence;
+        if (at.knows_earlier_results && sequence > 1) {
+            at.knows_earlier_results = is_earlier_result(sequence);
+            if (at.knows_earlier_results) {
+                continue;
+            }
+        }
         const auto* other = older_form(at, sequence);
         if (other != nullptr && (*other)->empty()) {
             continue;

@@ -131,7 +131,7 @@ live_run::live_run(
 
 void live_run::start(
     runner::run_request request, runner::loop_services services, std::weak_ptr<owner> to_notify,
-    std::optional<stop_reason> stopped
+    std::optional<stop_reason> stopped, const std::vector<session::message>& missing
 ) {
     if (stopped) {
         stop(*stopped);
@@ -171,6 +171,9 @@ void live_run::start(
         translator_.start(opening);
     } else {
         translator_.resume(opening, {});
+    }
+    for (const session::message& result : missing) {
+        translator_.earlier_result(result);
     }
     boost::asio::co_spawn(
         executor_, runner::run_agent(std::move(request), services, *this, stop_),

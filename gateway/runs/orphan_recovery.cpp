@@ -4,6 +4,8 @@
 #include "runner/base/runner_event.hpp"
 #include "runner/base/stop_reason.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
 #include "translator/agui/agui_translator.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/open_brackets.hpp"
@@ -28,8 +30,6 @@ using session::call_status;
 using session::node_index;
 
 constexpr std::size_t page_entries = 4096;
-constexpr std::string_view interrupted_result =
-    "The call was interrupted; whether it had any effect is unknown.";
 
 // Turns events into a slice of a stored log.
 class slice_writer final : public translator::wire_sink {
@@ -90,6 +90,7 @@ public:
         if (readable) {
             keep_what_was_said();
         }
+        note_failure();
         // A log with a gap cannot be completed, so only the record is ended; readers are then told
         // that the events are gone.
         std::optional<session::log_slice> slice;
@@ -144,7 +145,6 @@ private:
         if (thread_.branches.empty()) {
             return;
         }
-        node_index parent = thread_.branches.at(thread_.head).tip;
         for (const session::message& said : said_.messages()) {
             const bool is_stored = std::ranges::any_of(thread_.nodes, [&](const auto& node) {
                 return node.message.id == said.id;
@@ -152,27 +152,54 @@ private:
             if (is_stored) {
                 continue;
             }
-            session::stored_message node;
-            node.parent = parent;
-            node.run_id = orphan_.run.run_id;
-            node.created_at = now_;
-            node.message = said;
-            parent = static_cast<node_index>(thread_.nodes.size() + change_.messages.size());
+            const node_index made_in = append(said);
             for (const session::tool_call& call : said.tool_calls) {
                 const bool is_ours = services_.tools.contains(call.name);
                 kill(
                     {call.id, call.name, orphan_.run.run_id,
-                     is_ours ? call_owner::server : call_owner::external, call_status::dead, parent}
+                     is_ours ? call_owner::server : call_owner::external, call_status::dead,
+                     made_in}
                 );
             }
             if (said.role == session::role::assistant) {
                 add_event("assistant.message", {{"messageId", said.id}});
             }
-            change_.messages.push_back(std::move(node));
         }
-        if (!change_.messages.empty()) {
-            change_.branches.push_back({thread_.head, session::branch{parent, now_}});
+    }
+
+    // For those who load the thread later.
+    void note_failure() {
+        const node_index last = tip();
+        if (last == session::no_node) {
+            return;
         }
+        const std::string about = change_.messages.empty() ? thread_.nodes[last].message.id
+                                                           : change_.messages.back().message.id;
+        constexpr auto reason = runner::stop_reason::error;
+        append(session::failure_note(
+            about,
+            {std::string(runner::error_code(reason)), std::string(runner::describe(reason)), false}
+        ));
+    }
+
+    // The last message of the branch that the run has continued.
+    [[nodiscard]] node_index tip() const {
+        if (!change_.branches.empty()) {
+            return change_.branches.back().value.tip;
+        }
+        return thread_.branches.empty() ? session::no_node : thread_.branches.at(thread_.head).tip;
+    }
+
+    node_index append(session::message value) {
+        session::stored_message node;
+        node.parent = tip();
+        node.run_id = orphan_.run.run_id;
+        node.created_at = now_;
+        node.message = std::move(value);
+        const auto added = static_cast<node_index>(thread_.nodes.size() + change_.messages.size());
+        change_.messages.push_back(std::move(node));
+        change_.branches = {{thread_.head, session::branch{added, now_}}};
+        return added;
     }
 
     // Appends the events that complete the stream (P1, P2).
@@ -192,9 +219,9 @@ private:
         } else {
             writer.resume(opening, open_);
         }
-        const session::content result = std::string(interrupted_result);
+        const session::content result = std::string(session::missing_answer(call_status::dead));
         for (const std::string& call_id : interrupted_calls_) {
-            const std::string message_id = services_.ids.next("msg");
+            const std::string message_id = session::missing_result_id(call_id);
             writer.translate(runner::call_result{message_id, call_id, &result, true});
         }
         runner::run_end end;

@@ -7,6 +7,7 @@
 #include "gateway/runs/run_replay.hpp"
 #include "gateway/runs/run_setup.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/history/shown_messages.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -156,6 +157,7 @@ accept_run(std::shared_ptr<run_core> core, requested_run what) {
     request.what = std::move(what);
     request.agent = agent;
     translator::run_input& input = request.what.input;
+    request.unanswered = session::calls_without_result(input.messages);
     request.place = {{request.what.principal, input.thread_id}, input.forwarded.ephemeral};
     // From here on stops reach it; earlier ones were kept for it.
     request.arrival = core->registry.arrive(request.place, input.run_id, request.what.received);

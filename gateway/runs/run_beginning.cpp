@@ -9,6 +9,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/conversation/message_size.hpp"
 #include "session/history/part_reference.hpp"
+#include "session/history/shown_messages.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -228,6 +229,8 @@ private:
         runner::run_request run;
         run.key = request_.place.thread;
         run.run_id = input.run_id;
+        const std::vector<session::message> missing =
+            session::missing_results(thread_, request_.unanswered);
         chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
         run.fallbacks = std::move(agent.fallbacks);
@@ -238,7 +241,7 @@ private:
         run.headers = std::move(request_.what.headers);
         run.thread = std::move(thread_);
         return launch_run(
-            request_, std::move(log_), std::move(record), std::move(run), *agent.model
+            request_, std::move(log_), std::move(record), std::move(run), missing, *agent.model
         );
     }
 

@@ -25,7 +25,8 @@ settings_of(const run_core& core, const requested_run& what, const conversation_
 
 std::shared_ptr<live_run> launch_run(
     accepted_run::admitted& request, std::shared_ptr<event_log> log, session::run_record record,
-    runner::run_request run, runner::model_provider& model
+    runner::run_request run, const std::vector<session::message>& missing,
+    runner::model_provider& model
 ) {
     run_core& core = *request.core;
     const process_services& services = core.services;
@@ -61,7 +62,7 @@ std::shared_ptr<live_run> launch_run(
     } registered{core.registry, live};
     const std::optional<runner::stop_reason> stopped = core.registry.add(live, *request.arrival);
     check_failpoint("launch.registered");
-    live->start(std::move(run), parts, request.core, stopped);
+    live->start(std::move(run), parts, request.core, stopped, missing);
     registered.live.reset();
     return live;
 }

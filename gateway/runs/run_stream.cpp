@@ -8,7 +8,11 @@ run_stream::run_stream(run_stream_request what)
     : form_(*what.form),
       log_(std::move(what.log)),
       next_(std::move(what.next)),
-      at_{what.projection, what.after, 0, what.split_at} {}
+      at_{
+          .projection = what.projection,
+          .after = what.after,
+          .split_at = what.split_at,
+      } {}
 
 std::string_view run_stream::content_type() const noexcept { return form_.content_type(); }
 
@@ -27,7 +31,7 @@ void run_stream::read(std::size_t max_bytes, batch& out) {
         go_on_in(std::move(continued));
     } else if (out.ended && next_) {
         log_ = std::move(next_);
-        at_ = {at_.projection, 0, 0, 0};
+        at_ = {.projection = at_.projection, .knows_earlier_results = true};
         out.ended = false;
     }
 }

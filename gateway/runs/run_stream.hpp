@@ -16,7 +16,8 @@ struct run_stream_request {
     std::shared_ptr<event_log> log;
     translator::projection projection = translator::projection::undeclared;
     std::uint64_t after = 0; ///< The number of the last event that the reader has.
-    /// Read from its first event on once `log` has ended; null: nothing follows.
+    /// Read from its first event on once `log` has ended, but without results of earlier calls,
+    /// which `log` shows; null: nothing follows.
     std::shared_ptr<event_log> next;
     const stream_form* form = &sse_form(); ///< Must outlive the reader.
     std::uint64_t split_at = 0; ///< No event that is joined from several spans this number.

@@ -1,5 +1,7 @@
 #include "gateway/runs/thread_recording.hpp"
 
+#include "session/history/shown_messages.hpp"
+
 #include <utility>
 #include <vector>
 
@@ -12,11 +14,7 @@ void write_history(
 ) {
     std::vector<session::message> messages;
     if (thread.head < thread.branches.size()) {
-        for (const session::node_index node : thread.path(thread.branches[thread.head].tip)) {
-            if (node < end) {
-                messages.push_back(thread.nodes[node].message);
-            }
-        }
+        messages = session::shown_messages(thread, thread.branches[thread.head].tip, end);
     }
     translator::agui_translator writer(out, std::move(settings));
     writer.set_time(now);

@@ -1,6 +1,7 @@
 #include "runner/chat/chat_conversation.hpp"
 
 #include "runner/loop/turn_use.hpp"
+#include "session/history/turn_failure.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -124,7 +125,9 @@ result<void> chat_conversation::add_results(const std::vector<chat_tool_result>&
 std::vector<session::message> chat_conversation::messages() const {
     std::vector<session::message> all;
     for (const session::stored_message& node : thread_.nodes) {
-        all.push_back(node.message);
+        if (!session::is_failure_note(node.message)) {
+            all.push_back(node.message);
+        }
     }
     return all;
 }

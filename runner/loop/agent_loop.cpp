@@ -9,6 +9,9 @@
 #include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
 
+#include "session/history/missing_result.hpp"
+#include "session/history/shown_messages.hpp"
+#include "session/history/turn_failure.hpp"
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -78,6 +81,9 @@ public:
             }
             conversation::set_status(change, call, call_status::dead);
             if (call.owner == call_owner::server) {
+        if (class_of(reason) == stop_class::failed) {
+            note_failure(change, reason);
+        }
                 emit_lost_result(call);
             } else if (!success) {
                 end.external_call_open = true;
@@ -170,10 +176,7 @@ private:
     }
 
     void emit_snapshot(const session::thread_record& thread, session::node_index tip) {
-        std::vector<session::message> messages;
-        for (const session::node_index node : thread.path(tip)) {
-            messages.push_back(thread.nodes[node].message);
-        }
+        const std::vector<session::message> messages = session::shown_messages(thread, tip);
         sink_.emit(messages_snapshot{&messages});
     }
 
@@ -282,12 +285,21 @@ private:
         }
         return action;
     }
+    // For those who load the thread later; refused messages are kept from later requests by it.
+    void note_failure(session::changes& change, stop_reason reason) const {
+        conversation_.add_failure(
+            change, {.code = std::string(error_code(reason)),
+                     .message = std::string(describe(reason)),
+                     .refused = reason == stop_reason::model_rejected && model_round_.refused()}
+        );
+    }
+
 
     // A client must not mistake a server call for its own (specification S5), so the call gets a
     // result, on the wire only.
     void emit_lost_result(const call_record& call) {
         const session::content text = std::string("The call was interrupted.");
-        const std::string message_id = services_.ids.next("msg");
+        const std::string message_id = session::missing_result_id(call.id);
         sink_.emit(call_result{message_id, call.id, &text, true});
     }
 

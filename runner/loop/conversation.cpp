@@ -38,6 +38,9 @@ conversation::conversation(
     if (branch_ < thread.branches.size()) {
         tip_ = thread.branches[branch_].tip;
     }
+    if (tip_ < thread.nodes.size()) {
+        tip_id_ = thread.nodes[tip_].message.id;
+    }
     for (const call_record& call : thread.calls) {
         note_id(call.id);
         const bool known = call.made_in < thread.nodes.size();
@@ -142,6 +145,20 @@ session::changes conversation::take(branch_growth growing) const {
     return std::move(growing.change);
 }
 
+void conversation::add_failure(session::changes& change, const session::turn_failure& failure)
+    const {
+    const std::string about = change.messages.empty() ? tip_id_ : change.messages.back().message.id;
+    const session::node_index last =
+        change.branches.empty() ? tip_ : change.branches.back().value.tip;
+    if (last == session::no_node) {
+        return;
+    }
+    branch_growth growing{std::move(change), last};
+    growing.change.branches.clear();
+    append(growing, session::failure_note(about, failure));
+    change = take(std::move(growing));
+}
+
 void conversation::set_status(
     session::changes& change, const call_record& call, call_status status
 ) {
@@ -167,6 +184,9 @@ void conversation::continue_from(const session::changes& change) {
         if (changed.index == branch_) {
             tip_ = changed.value.tip;
         }
+    }
+    if (!change.messages.empty()) {
+        tip_id_ = change.messages.back().message.id;
     }
     for (const call_record& call : change.calls) {
         if (!may_have_call(call.id)) {

@@ -2,6 +2,7 @@
 
 #include "session/base/clock.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/history/turn_failure.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
@@ -58,6 +59,10 @@ public:
     /// The change that stores what was appended.
     [[nodiscard]] session::changes take(branch_growth growing) const;
 
+    /// Adds the note of the run's failure to a change that take() has made, or to an empty one,
+    /// after its last message. A branch without messages gets none.
+    void add_failure(session::changes& change, const session::turn_failure& failure) const;
+
     /// This run's stored calls without a result, in call order.
     [[nodiscard]] const std::vector<session::call_record>& open_calls() const noexcept {
         return open_;
@@ -87,6 +92,7 @@ private:
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;
+    std::string tip_id_; ///< Of the message at the tip.
     std::size_t message_count_ = 0;
     std::uint64_t bytes_ = 0;
     std::vector<session::call_record> open_; ///< The open calls of this run, in call order.

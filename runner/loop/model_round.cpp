@@ -2,6 +2,7 @@
 
 #include "runner/base/utf8.hpp"
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/refusal.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
@@ -221,6 +222,7 @@ model_sink& model_round::sink() noexcept {
 
 void model_round::on_failure(std::size_t index, const model_failure& failed) {
     log_failure(index, failed);
+    refused_ = turn_->empty() && is_refusal(failed);
     if (failed.what != model_failure::kind::cancelled) {
         keep_attempt(index, failed);
     }

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] std::optional<model_turn>& turn() noexcept { return turn_; }
     /// Tokens of all answers of this run.
     [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
+    /// True if the last model tried has refused what the request holds (refusal.hpp).
+    [[nodiscard]] bool refused() const noexcept { return refused_; }
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
     /// The last answer was not stored: what it cost is stored with the next one.
     void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
@@ -82,6 +84,7 @@ private:
     std::uint64_t answer_tokens_ = 0;  ///< Of the last answer, with what it has carried.
     std::uint64_t carried_tokens_ = 0; ///< Of answers that were not stored.
     std::unique_ptr<model_failure> failed_;
+    bool refused_ = false;
     std::size_t preferred_ = 0; ///< Among the run's models; 0: the agent's first.
 };
 

@@ -2,7 +2,9 @@
 
 #include "runner/loop/context_part.hpp"
 #include "session/history/history_repair.hpp"
-#include "session/history/history_window.hpp"
+#include "session/history/history_selection.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/model_history.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -94,17 +96,9 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
     if (!loaded) {
         co_return stop_reason::store_unavailable;
     }
-    session::history_selection selected =
-        session::select_history(run_.thread.thread(), run_.thread.tip());
-    calls_ = std::move(selected.calls);
-    draft.messages =
-        session::within_window(std::move(selected.messages), run_.request.agent.window);
-    for (session::message& each : draft.messages) {
-        if (each.for_model) {
-            each.content = *each.for_model;
-            each.for_model = nullptr;
-        }
-    }
+    const session::thread_record& thread = run_.thread.thread();
+    draft.messages = session::model_history(thread, run_.thread.tip(), run_.request.agent.window);
+    calls_ = session::statuses_of(thread);
     draft.context = run_.request.agent.context;
     given_ = draft.parameters;
     // Plugins have it in common, also one that ignores its cancellation.
@@ -156,7 +150,7 @@ void run_hooks::keep_own_calls(session::message& message, std::vector<session::c
 // A client must not wait for it, nor take it for its own.
 void run_hooks::show_refused(const call_record& call) {
     const session::content text = std::string("The call was not allowed.");
-    const std::string message_id = run_.services.ids.next("msg");
+    const std::string message_id = session::missing_result_id(call.id);
     run_.sink.emit(call_result{message_id, call.id, &text, true});
 }
 

@@ -3,9 +3,12 @@
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_rules.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
@@ -110,6 +113,9 @@ public:
             if (is_user(given)) {
                 last_user_ = i;
             }
+            if (is_missing_result(given)) {
+                left_.insert(given.tool_call_id);
+            }
         }
     }
 
@@ -131,6 +137,9 @@ public:
 private:
     std::optional<failure> read(std::size_t index) {
         const message& given = input_.messages[index];
+        if (is_missing_result(given) || is_failure_note(given)) {
+            return std::nullopt; // Made by this server, and made again when it is needed.
+        }
         if (given.role == role::tool) {
             return read_answer(index);
         }
@@ -161,6 +170,9 @@ private:
             return std::nullopt;
         }
         const call_record* stored = record_of(call.id);
+        if (is_dead(stored)) {
+            return std::nullopt;
+        }
         const bool was_pending = stored != nullptr && stored->status == call_status::pending;
         // Anywhere else the answer has already taken effect, and a refusal would block the thread
         // for good.
@@ -192,15 +204,15 @@ private:
         }
     }
 
-    // Unanswered calls at the end stay only if this server waits for them; elsewhere they are
-    // answered with an error.
+    // Unanswered calls at the end stay only if this server knows them, or has told the client that
+    // nobody can answer them; elsewhere they are answered with an error.
     bool keeps_unanswered(const tool_call& call, std::size_t index) {
         const call_record* stored = record_of(call.id);
         if (stored != nullptr && stored->status == call_status::pending) {
             (index < last_user_ ? left_behind_ : still_open_).push_back(stored);
             return true;
         }
-        return index < last_speaker_ || (stored != nullptr && stored->status == call_status::open);
+        return index < last_speaker_ || stored != nullptr || left_.contains(call.id);
     }
 
     bool is_repeated(const message& given) {
@@ -213,6 +225,12 @@ private:
     // copy of the conversation, there is nothing to check against.
     [[nodiscard]] bool trusts(std::string_view tool) const {
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
+    }
+
+    // Stays so, whoever answers it.
+    static bool is_dead(const call_record* stored) noexcept {
+        return stored != nullptr &&
+               (stored->status == call_status::dead || stored->status == call_status::denied);
     }
 
     [[nodiscard]] const call_record* record_of(std::string_view id) const {
@@ -302,11 +320,23 @@ private:
         if (is_user(*last)) {
             plan_.next = next_step::call_model;
             plan_.new_user_turn = true;
-        } else if (last->role == role::tool) {
+        } else if (last->role == role::tool && !has_dead_calls()) {
             plan_.next = waiting_
                              ? (answers_pending_ ? next_step::wait_for_answers : next_step::nothing)
                              : next_step::call_model;
         }
+    }
+
+    // As in a known thread: results beside a dead call are not those that the model waits for.
+    [[nodiscard]] bool has_dead_calls() const {
+        const auto answer = std::find_if(kept_.rbegin(), kept_.rend(), [](const message& given) {
+            return given.role == role::assistant && given.subagent_run_id.empty();
+        });
+        return answer != kept_.rend() &&
+               std::ranges::any_of(answer->tool_calls, [this](const tool_call& call) {
+                   const call_record* stored = record_of(call.id);
+                   return stored != nullptr && stored->status == call_status::dead;
+               });
     }
 
     void store(std::size_t known) {
@@ -349,7 +379,7 @@ private:
                 input_.is_server_tool(call.name) ? call_owner::server : call_owner::external;
             record.status = call_status::abandoned;
         }
-        if (calls_.answers.contains(call.id)) {
+        if (calls_.answers.contains(call.id) && !is_dead(record_of(call.id))) {
             record.status = call_status::answered;
         }
         record.made_in = out_.next_node();
@@ -385,6 +415,7 @@ private:
 
     std::unordered_map<std::string_view, const call_record*> records_;
     std::unordered_map<std::string_view, const message*> seen_;
+    std::unordered_set<std::string_view> left_; // Calls with an error result of this server.
     content_forms forms_;
     std::unordered_map<std::string, node_index> moved_;
     std::size_t last_speaker_ = 0; // Index of the last user or assistant message.

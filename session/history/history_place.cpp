@@ -192,7 +192,8 @@ private:
         if (out_.new_users.size() != 1 || out_.new_users.front() + 1 != input_.messages.size()) {
             return false;
         }
-        return match.last + 1 != positions.size() || positions[match.last] + 1 != out_.path.size();
+        return match.last + 1 != positions.size() ||
+               positions[match.last] + 1 != end_without_notes(thread_, out_.path);
     }
 
     void choose_base() {
@@ -201,7 +202,9 @@ private:
             out_.base = base_of_new_message();
         } else if (out_.last_known && ends_in_known_user()) {
             out_.regenerate = true;
-            out_.base = out_.path[*anchor_];
+            // Where only notes follow, a failed run is tried again: no branch of its own.
+            const bool is_last = *anchor_ + 1 == end_without_notes(thread_, out_.path);
+            out_.base = is_last ? out_.tip : out_.path[*anchor_];
         }
     }
 

@@ -5,6 +5,7 @@
 #include "session/history/history_import.hpp"
 #include "session/history/history_place.hpp"
 #include "session/history/history_rules.hpp"
+#include "session/history/missing_result.hpp"
 
 #include <algorithm>
 #include <string>
@@ -99,7 +100,7 @@ private:
     std::optional<failure> read_answers() {
         for (std::size_t i = 0; i < input_.messages.size(); ++i) {
             const message& given = input_.messages[i];
-            if (given.role != role::tool) {
+            if (given.role != role::tool || is_missing_result(given)) {
                 continue;
             }
             const message* first = calls_.answers.at(given.tool_call_id);
@@ -314,7 +315,7 @@ private:
         } else {
             const message* last = last_spoken();
             const bool user = last != nullptr && last->role == role::user;
-            const bool result = last != nullptr && last->role == role::tool;
+            const bool result = last != nullptr && last->role == role::tool && !has_dead_calls();
             // The branch ends in something the model has not answered: that model call failed.
             plan_.next = user || result ? next_step::call_model : next_step::nothing;
             plan_.new_user_turn = user;
@@ -335,12 +336,27 @@ private:
         return nullptr;
     }
 
+    // True if a call of the model's last answer is dead: then the results beside it are not those
+    // that the model waits for.
+    [[nodiscard]] bool has_dead_calls() const {
+        for (auto node = place_.path.rbegin(); node != place_.path.rend(); ++node) {
+            const message& stored = thread_.nodes[*node].message;
+            if (stored.role == role::assistant && stored.subagent_run_id.empty()) {
+                return std::ranges::any_of(stored.tool_calls, [this](const tool_call& call) {
+                    const call_record* record = index_.find_call(call.id);
+                    return record != nullptr && record->status == call_status::dead;
+                });
+            }
+        }
+        return false;
+    }
+
     // True if the branch has messages after the last one that the input also holds.
     [[nodiscard]] bool misses_messages() const {
         const branch_index positions(thread_, place_.path);
         for (auto given = input_.messages.rbegin(); given != input_.messages.rend(); ++given) {
             if (const std::optional<std::size_t> position = positions.find(*given)) {
-                return *position + 1 != place_.path.size();
+                return *position + 1 < end_without_notes(thread_, place_.path);
             }
         }
         return !place_.path.empty();

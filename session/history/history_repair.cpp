@@ -1,10 +1,12 @@
 #include "session/history/history_repair.hpp"
 
 #include "session/base/finite_json.hpp"
+#include "session/history/missing_result.hpp"
 
 #include <boost/json/serialize.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,24 +16,6 @@
 namespace agui::session {
 
 namespace {
-
-constexpr std::string_view no_result = "There is no result for this call.";
-
-std::string_view missing_answer(call_status status) noexcept {
-    switch (status) {
-    case call_status::open:
-    case call_status::dead:
-        return "The call was interrupted; whether it had any effect is unknown.";
-    case call_status::pending:
-    case call_status::abandoned:
-        return "The call was not answered by the application.";
-    case call_status::denied:
-        return "The call was not allowed.";
-    case call_status::answered:
-        return "The result of this call is not available.";
-    }
-    return no_result;
-}
 
 // Model servers refuse a history whose arguments are no JSON object, even their own model's.
 std::string object_arguments(std::string text) {
@@ -125,15 +109,10 @@ private:
             }
             return std::move(result);
         }
-        message result;
-        result.id = call.id + ":missing";
-        result.role = role::tool;
-        result.tool_call_id = call.id;
-        result.name = call.name;
         const auto record = calls_.find(call.id);
-        result.error =
-            std::string(record == calls_.end() ? no_result : missing_answer(record->second));
-        return result;
+        return missing_result(
+            call, record == calls_.end() ? std::nullopt : std::optional(record->second)
+        );
     }
 
     using places = std::unordered_map<std::string, std::size_t>;

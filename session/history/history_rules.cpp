@@ -1,6 +1,8 @@
 #include "session/history/history_rules.hpp"
 
 #include "session/base/work_count.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,6 +27,14 @@ bool is_user(const message& value) noexcept {
     return value.role == role::user && value.subagent_run_id.empty();
 }
 
+std::size_t end_without_notes(const thread_record& thread, const std::vector<node_index>& path) {
+    std::size_t end = path.size();
+    while (end > 0 && is_failure_note(thread.nodes[path[end - 1]].message)) {
+        --end;
+    }
+    return end;
+}
+
 input_calls::input_calls(const std::vector<message>& messages) {
     for (const message& given : messages) {
         count_work(1 + given.tool_calls.size());
@@ -32,7 +42,7 @@ input_calls::input_calls(const std::vector<message>& messages) {
             for (const tool_call& call : given.tool_calls) {
                 made.try_emplace(call.id, given_call{&call, &given});
             }
-        } else if (given.role == role::tool) {
+        } else if (given.role == role::tool && !is_missing_result(given)) {
             answers.try_emplace(given.tool_call_id, &given);
         }
     }
@@ -125,6 +135,7 @@ void plan_writer::append(message value) {
     stored_message node;
     node.parent = tip_;
     node.message = std::move(value);
+    drop_failure(node.message);
     plan_.change.messages.push_back(std::move(node));
     tip_ = here;
 }

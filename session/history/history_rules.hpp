@@ -18,7 +18,12 @@ namespace agui::session {
 /// A user message of the conversation itself, not of a subagent run.
 [[nodiscard]] bool is_user(const message& value) noexcept;
 
-/// The calls and answers in the input, by call id; the first one counts.
+/// How many messages of a branch there are without the failure notes at its end.
+[[nodiscard]] std::size_t
+end_without_notes(const thread_record& thread, const std::vector<node_index>& path);
+
+/// The calls and answers in the input, by call id; the first one counts. An error result that this
+/// server has made up is no answer (missing_result.hpp).
 struct input_calls {
     struct given_call {
         const tool_call* call;

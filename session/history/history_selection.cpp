@@ -32,6 +32,15 @@ bool is_selected(const message& value, const id_set& named_reasoning) {
 history_selection select_history(const thread_record& thread, node_index tip) {
     const std::vector<node_index> path = thread.path(tip);
     id_set named_reasoning;
+call_statuses statuses_of(const thread_record& thread) {
+    call_statuses statuses;
+    statuses.reserve(thread.calls.size());
+    for (const call_record& call : thread.calls) {
+        statuses.emplace(call.id, call.status);
+    }
+    return statuses;
+}
+
     for (const node_index node : path) {
         add_reasoning_ids(named_reasoning, thread.nodes[node].message);
     }
@@ -46,9 +55,7 @@ history_selection select_history(const thread_record& thread, node_index tip) {
             }
         }
     }
-    for (const call_record& call : thread.calls) {
-        selected.calls.emplace(call.id, call.status);
-    }
+    selected.calls = statuses_of(thread);
     return selected;
 }
 

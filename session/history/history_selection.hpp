@@ -10,6 +10,7 @@ namespace agui::session {
 
 /// What the thread's records say of its calls, by call id.
 using call_statuses = std::unordered_map<std::string, call_status>;
+[[nodiscard]] call_statuses statuses_of(const thread_record& thread);
 
 /// The part of a branch that concerns a model. A value without ties to the thread: whatever
 /// shortens or edits `messages` leaves `calls` alone.

@@ -151,6 +151,15 @@ void agui_translator::fail(std::string_view code, std::string_view message) {
     finished_ = true;
 }
 
+void agui_translator::earlier_result(const session::message& result) {
+    BOOST_ASSERT(started_ && !finished_);
+    begin(writer_, "TOOL_CALL_RESULT");
+    writer_.member("messageId", std::string_view(result.id));
+    writer_.member("toolCallId", std::string_view(result.tool_call_id));
+    writer_.member("content", std::string_view(session::text_of(result.content)));
+    send();
+}
+
 void agui_translator::state(const json_text& snapshot) {
     BOOST_ASSERT(started_ && !finished_);
     if (snapshot.view().size() > event_bytes_max - envelope_bytes_max) {

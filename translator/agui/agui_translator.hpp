@@ -85,6 +85,10 @@ public:
     /// Instead of start(): continues a stream that was broken off. Closes what it left open,
     /// innermost first.
     void resume(const run_opening& opening, const open_brackets& left);
+    /// Right after one of these: TOOL_CALL_RESULT of a call that an earlier run has left and nobody
+    /// can answer any more, for a client that does not know so. Without `role`, as a result that
+    /// this run has not made.
+    void earlier_result(const session::message& result);
     void translate(const runner::runner_event& event);
     /// Closes what is open and writes the terminal. Later calls of translate() and finish() do
     /// nothing.

@@ -1,6 +1,7 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include "runner/base/stop_reason.hpp"
+#include "session/history/missing_result.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
@@ -141,10 +142,16 @@ void chat_messages::take(std::string_view event) {
     } else if (type == "RUN_ERROR") {
         add_error(string_member(*fields, "code"), string_member(*fields, "message"));
         complete_all();
+        fail_calls();
         list_.finish();
     } else if (type == "RUN_FINISHED") {
         complete_all();
-        mark_pending(*fields);
+        const json::object* const outcome = object_member(*fields, "outcome");
+        if (outcome != nullptr && string_member(*outcome, "type") == "cancelled") {
+            fail_calls();
+        } else {
+            mark_pending(*fields);
+        }
         list_.finish(stopped_);
     }
 }
@@ -346,8 +353,8 @@ void chat_messages::begin_execution(std::string_view key, std::string_view name)
 void chat_messages::take_result(const boost::json::object& fields) {
     const std::string_view call_id = string_member(fields, "toolCallId");
     const json::value* content = fields.if_contains("content");
-    if (content == nullptr) {
-        return;
+    if (content == nullptr || !fields.contains("role")) {
+        return; // Without a role: of a call of an earlier run, for readers that show it.
     }
     std::string name;
     if (message* call = list_.find(kind::tool_call_request, call_id)) {
@@ -398,6 +405,22 @@ void chat_messages::mark_pending(const boost::json::object& fields) {
         std::string value = call->value.substr(0, call->value.size() - 1);
         append_raw_member(value, "pending", "true");
         list_.set_value(*call, std::move(value) + '}');
+    }
+}
+
+// Nobody can answer the calls that a stopped or failed run has left.
+void chat_messages::fail_calls() {
+    const std::size_t size = list_.size();
+    for (std::size_t i = 0; i < size; ++i) {
+        if (list_[i].what != kind::tool_call_request || list_[i].answered) {
+            continue;
+        }
+        list_.set_answered(list_[i]);
+        std::string value = call_members(list_[i].key, list_[i].name);
+        append_member(value, "error", session::missing_answer(session::call_status::dead));
+        message& failed = append(kind::tool_execution_complete, std::string(list_[i].key));
+        list_.set_value(failed, std::move(value) + '}');
+        list_.complete(failed);
     }
 }
 

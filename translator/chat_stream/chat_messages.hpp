@@ -71,6 +71,7 @@ private:
     void correct(kind what, std::string_view key, std::string_view text);
     void add_error(std::string_view code, std::string_view text);
     void mark_pending(const boost::json::object& fields);
+    void fail_calls();
     void complete_all();
     message& append(kind what, std::string_view key);
 

@@ -54,6 +54,7 @@ violation run_streams::apply(const object& event) {
         {"SUBAGENT_FINISHED", &run_streams::subagent_finished},
         {"SUBAGENT_ERROR", &run_streams::subagent_finished},
     };
+    at_start_ = at_start_ && text_member(event, "type") == "TOOL_CALL_RESULT";
     for (const auto& [type, handle] : handlers) {
         if (type == text_member(event, "type")) {
             return (this->*handle)(event);
@@ -227,7 +228,10 @@ violation run_streams::call_end(const object& event) {
 
 violation run_streams::call_result(const object& event) {
     const std::string_view id = text_member(event, "toolCallId");
-    const auto known = calls_.find(id);
+    auto known = calls_.find(id);
+    if (known == calls_.end() && at_start_ && !event.contains("role")) {
+        known = calls_.emplace(std::string(id), call_info()).first;
+    }
     if (known == calls_.end()) {
         return wrong("O5", id, "has a result, but this run neither made nor restated the call");
     }

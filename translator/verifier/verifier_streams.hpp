@@ -78,6 +78,7 @@ private:
     [[nodiscard]] violation
     enter(const object& event, std::string_view role, std::string_view name);
 
+    bool at_start_ = true; ///< Nothing but results of earlier calls has come.
     by_id<message_info> messages_;
     by_id<call_info> calls_;
     std::vector<std::string> call_order_;

@@ -1,6 +1,7 @@
 // How a run that a former process left is ended in the store.
 
 #include "gateway/runs/orphan_recovery.hpp"
+#include "session/history/turn_failure.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -113,16 +114,19 @@ TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
         R"({"type":"CUSTOM","timestamp":5000,"name":"agui-gateway.tool.failed","value":{"toolCallId":"c"}})"
     );
     events.emplace_back(
-        R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"msg_1","toolCallId":"c","role":"tool",)"
+        R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"c:missing","toolCallId":"c","role":"tool",)"
         R"("content":"The call was interrupted; whether it had any effect is unknown."})"
     );
     events.push_back(error_end);
     EXPECT_EQ(frames_of(log_of(*store)), events);
     const auto thread = get(store->load(thread_1));
     ASSERT_TRUE(thread.has_value());
-    ASSERT_EQ(thread->nodes.size(), 2U);
+    ASSERT_EQ(thread->nodes.size(), 3U);
     EXPECT_EQ(thread->nodes[1].message.id, "m");
     EXPECT_EQ(session::text_of(thread->nodes[1].message.content), "Look");
+    EXPECT_TRUE(session::is_failure_note(thread->nodes[2].message));
+    EXPECT_EQ(thread->nodes[2].message.activity.at("code").as_string(), "internal");
+    EXPECT_EQ(thread->branches.at(0).tip, 2U);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -153,7 +154,7 @@ protected:
         const session::thread_record thread = stored();
         for (const session::node_index node : thread.path(thread.branches.at(0).tip)) {
             const session::message& each = thread.nodes[node].message;
-            if (node > 0) {
+            if (node > 0 && !session::is_failure_note(each)) {
                 texts.push_back(
                     std::string(session::to_string(each.role)) + " " +
                     session::text_of(each.content)

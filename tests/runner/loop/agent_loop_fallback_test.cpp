@@ -1,3 +1,4 @@
+#include "session/history/turn_failure.hpp"
 #include "tests/runner/loop/agent_loop_fixture.hpp"
 
 #include <boost/asio/post.hpp>
@@ -59,7 +60,60 @@ TEST_F(Fallback, TheLastFailureIsTheRunsEnd) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::model_rejected);
     EXPECT_EQ(sink.steps, (std::vector<std::string>{"finish"}));
-    EXPECT_TRUE(stored().nodes.size() == 1) << "nothing was said";
+    ASSERT_EQ(stored().nodes.size(), 2U) << "nothing was said";
+    EXPECT_TRUE(session::is_failure_note(stored().nodes[1].message));
+}
+
+scripted_turn refuses(int status) {
+    return {[=](model_sink&) -> model_outcome {
+        return model_failure{model_failure::kind::rejected, status, "in our words", "theirs"};
+    }};
+}
+
+// The note that the run has left at the end of its branch.
+session::message note_of(const session::thread_record& thread) {
+    const session::message& last = thread.nodes[thread.branches.at(0).tip].message;
+    return session::is_failure_note(last) ? last : session::message();
+}
+
+TEST_F(Fallback, AFailedRunLeavesANoteInTheThread) {
+    model.turns = {says("Half", finish_reason::content_filter)};
+
+    play();
+
+    const session::message note = note_of(stored());
+    EXPECT_EQ(note.id, stored().nodes[1].message.id) << "about the answer that was not finished";
+    EXPECT_EQ(note.activity.at("code").as_string(), "content_filtered");
+    EXPECT_EQ(note.activity.at("message").as_string(), describe(stop_reason::content_filtered));
+    EXPECT_FALSE(session::is_refusal_note(note));
+}
+
+TEST_F(Fallback, ARunThatWasStoppedOrHasSucceededLeavesNone) {
+    model.turns = {says("Hi")};
+    play();
+    EXPECT_TRUE(note_of(stored()).id.empty());
+
+    sink.commits.clear();
+    model.turns = {says("Cut", finish_reason::length)};
+    play();
+    EXPECT_EQ(sink.end.reason, stop_reason::max_output_tokens);
+    EXPECT_TRUE(note_of(stored()).id.empty());
+}
+
+TEST_F(Fallback, TheLastModelsRefusalIsNoted) {
+    model.turns = {fails(model_failure::kind::timeout)};
+    second.turns = {fails(model_failure::kind::unavailable)};
+    third.turns = {refuses(400)};
+    play();
+    EXPECT_TRUE(session::is_refusal_note(note_of(stored())));
+
+    sink.commits.clear();
+    model.turns = {refuses(400)};
+    second.turns = {refuses(400)};
+    third.turns = {fails(model_failure::kind::unavailable)};
+    play();
+    EXPECT_FALSE(session::is_refusal_note(note_of(stored())))
+        << "another model might have taken it";
 }
 
 // A line for each: "MODEL STATUS REQUEST_ID BODY".

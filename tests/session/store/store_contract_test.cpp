@@ -1,5 +1,7 @@
 // What every store must do: one suite, run against each of them.
 #include "session/base/work_count.hpp"
+#include "session/history/shown_messages.hpp"
+#include "session/history/turn_failure.hpp"
 #include "tests/session/store/store_contract.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -429,6 +431,22 @@ TEST_P(StoreContract, ShowsTheBranchesOfAThread) {
     EXPECT_EQ(found[1].message_count, 1U);
     EXPECT_EQ(found[1].last_message_id, "m3");
     EXPECT_TRUE(found[1].is_head);
+}
+
+TEST_P(StoreContract, KeepsTheNoteOfAFailedRun) {
+    begin(thread_1, "run_1", user_turn("m1", "One"));
+    changes failed = user_turn("", "", 1, 2000);
+    failed.messages[0].message = failure_note("m1", {"model_rejected", "It was refused.", true});
+    done(subject().commit(thread_1, failed));
+
+    const thread_record thread = load(thread_1);
+
+    ASSERT_EQ(thread.nodes.size(), 2U);
+    EXPECT_TRUE(is_refusal_note(thread.nodes[1].message));
+    const std::vector<message> shown = shown_messages(thread, 1);
+    ASSERT_EQ(shown.size(), 1U);
+    EXPECT_TRUE(shown[0].metadata.value_or(boost::json::object()).contains("agui-gateway.error"));
+    EXPECT_EQ(get(subject().branches(thread_1)).value().at(0).last_message_id, "m1");
 }
 
 TEST_P(StoreContract, CountsTheDocumentsOfAThread) {

@@ -547,6 +547,24 @@ TEST_F(AguiTranslator, RestatesPlainMessagesOnceForAll) {
     EXPECT_FALSE(sink.has_variants);
 }
 
+TEST_F(AguiTranslator, TheResultOfAnEarlierRunsCallHasNoRole) {
+    session::message result;
+    result.id = "c1:missing";
+    result.role = session::role::tool;
+    result.tool_call_id = "c1";
+    result.content = std::string(R"({"error":"gone"})");
+    start();
+    translator_.earlier_result(result);
+    finish(stop_reason::completed);
+
+    for (const projection form : {projection::v1_1, projection::v1_0, projection::undeclared}) {
+        EXPECT_EQ(
+            stream_.lines(form)[1],
+            R"({"type":"TOOL_CALL_RESULT","timestamp":7,"messageId":"c1:missing","toolCallId":"c1","content":"{\"error\":\"gone\"}"})"
+        );
+    }
+}
+
 // ---- A stream that was broken off --------------------------------------------------------------
 
 TEST_F(AguiTranslator, GoesOnWithAStreamThatWasBrokenOff) {

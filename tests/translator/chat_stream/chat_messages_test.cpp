@@ -320,6 +320,45 @@ TEST(ChatMessages, AFailedToolHasItsErrorAsValue) {
     );
 }
 
+const std::string dead_call =
+    R"({"toolCallId":"c","toolName":"f","error":"The call was interrupted; whether it had any effect is unknown."})";
+
+TEST(ChatMessages, ACallThatAStoppedOrFailedRunLeavesHasFailed) {
+    const std::string stopped =
+        R"({"type":"RUN_FINISHED","timestamp":9,"threadId":"s","runId":"m","outcome":{"type":"cancelled"}})";
+    const std::string failed =
+        R"({"type":"RUN_ERROR","timestamp":9,"message":"Lost.","code":"model_unavailable"})";
+    for (const std::string& end : {stopped, failed}) {
+        for (const chat_mode mode : {chat_mode::incremental, chat_mode::full}) {
+            const lines got = frames(
+                mode,
+                {call("START", "c", R"(,"toolCallName":"f")"), call("END", "c"),
+                 call("START", "d", R"(,"toolCallName":"f")"), call("END", "d"),
+                 R"({"type":"TOOL_CALL_RESULT","timestamp":7,"messageId":"x","toolCallId":"d","role":"tool","content":"ok"})",
+                 end}
+            );
+
+            EXPECT_THAT(
+                got.back(), HasSubstr(R"("type":"tool_execution_complete","value":)" + dead_call)
+            );
+            EXPECT_EQ(
+                got.back().find(R"("toolCallId":"d","toolName":"f","error")"), std::string::npos
+            );
+        }
+    }
+}
+
+TEST(ChatMessages, TheResultOfAnEarlierRunsCallIsLeftOut) {
+    EXPECT_THAT(
+        frames(
+            chat_mode::full,
+            {R"({"type":"TOOL_CALL_RESULT","timestamp":7,"messageId":"x","toolCallId":"c","content":"no"})",
+             run_finished}
+        ),
+        ElementsAre(last(""))
+    );
+}
+
 TEST(ChatMessages, AResultInPartsIsShownInParts) {
     EXPECT_THAT(
         frames(
@@ -564,7 +603,7 @@ TEST(ChatMessages, OfALongConversationOnlyTheLastMessageIsRead) {
 }
 
 TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
-    const std::string result = call("RESULT", "c", R"(,"messageId":"x","content":"done")");
+    const std::string result = call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":"done")");
     const lines got = frames(
         chat_mode::incremental,
         {custom("agui-gateway.tool.started", R"({"toolCallId":"c","toolCallName":"f"})"), result,
@@ -583,7 +622,7 @@ TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
 TEST(ChatMessages, IncrementallyResultsAreNotKept) {
     chat_messages messages("s", "m", chat_mode::incremental);
     const std::string large(100'000, 'x');
-    messages.take(call("RESULT", "c", R"(,"messageId":"x","content":")" + large + '"'));
+    messages.take(call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":")" + large + '"'));
     EXPECT_GT(messages.bytes(), large.size());
     messages.skip_frame();
 
@@ -597,7 +636,7 @@ TEST(ChatMessages, IncrementallyACallIsNotKeptOnceItHasItsResult) {
     messages.take(call("END", "c"));
     messages.skip_frame();
     EXPECT_GT(messages.bytes(), 100'000U);
-    messages.take(call("RESULT", "c", R"(,"messageId":"x","content":"done")"));
+    messages.take(call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":"done")"));
     messages.skip_frame();
 
     EXPECT_LT(messages.bytes(), 1500U);

@@ -441,9 +441,22 @@ INSTANTIATE_TEST_SUITE_P(
             ""
         },
         sequence{
-            "O5Unknown", "O5", "TOOL_CALL_RESULT messageId=m toolCallId=c content=x",
+            "O5Unknown", "O5", "TOOL_CALL_RESULT messageId=m toolCallId=c role=tool content=x",
             R"(MESSAGES_SNAPSHOT messages=[{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}]}])"
             "\nTOOL_CALL_RESULT messageId=m toolCallId=c content=x"
+        },
+        sequence{
+            "O5EarlierTooLate", "O5",
+            "TEXT_MESSAGE_START messageId=t\nTEXT_MESSAGE_END messageId=t\nTOOL_CALL_RESULT "
+            "messageId=m toolCallId=c content=x",
+            "TOOL_CALL_RESULT messageId=m toolCallId=c content=x\nTOOL_CALL_RESULT messageId=n "
+            "toolCallId=d content=x\nTEXT_MESSAGE_START messageId=t\nTEXT_MESSAGE_END messageId=t"
+        },
+        sequence{
+            "O5EarlierTwice", "O5",
+            "TOOL_CALL_RESULT messageId=m toolCallId=c content=x\nTOOL_CALL_RESULT messageId=n "
+            "toolCallId=c content=x",
+            ""
         },
         sequence{
             "O5Twice", "O5",

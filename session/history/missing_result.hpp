@@ -1,0 +1,35 @@
+#pragma once
+
+#include "session/conversation/thread.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agui::session {
+
+// The explicit error result of a call that nobody has answered: never stored, but made wherever a
+// thread is shown to a client or sent to a model, so that all of them say the same.
+
+/// True if an answer to the call would be ignored. `status` is that of the call's record; nullopt:
+/// the thread has no record of it.
+[[nodiscard]] bool is_unanswerable(std::optional<call_status> status) noexcept;
+
+/// Why there is no result, in a fixed sentence.
+[[nodiscard]] std::string_view missing_answer(std::optional<call_status> status) noexcept;
+
+/// The id of the result, always the same for the same call.
+[[nodiscard]] std::string missing_result_id(std::string_view call_id);
+
+/// The result as a model gets it: `error` set, without content.
+[[nodiscard]] message missing_result(const tool_call& call, std::optional<call_status> status);
+/// The same as a client is shown it: the content is `{"error":"…"}`, because clients before 1.0
+/// know no `error`.
+[[nodiscard]] message
+shown_missing_result(const tool_call& call, std::optional<call_status> status);
+
+/// True for a tool message that a client was shown as such a result and sends back, under whatever
+/// id. It answers nothing.
+[[nodiscard]] bool is_missing_result(const message& value);
+
+} // namespace agui::session

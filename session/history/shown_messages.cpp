@@ -1,0 +1,130 @@
+#include "session/history/shown_messages.hpp"
+
+#include "session/base/work_count.hpp"
+#include "session/history/history_selection.hpp"
+#include "session/history/missing_result.hpp"
+#include "session/history/turn_failure.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+namespace agui::session {
+
+namespace {
+
+using id_set = std::unordered_set<std::string_view>;
+
+void add_answered(id_set& answered, const message& value) {
+    if (value.role == role::tool) {
+        answered.insert(value.tool_call_id);
+    }
+}
+
+std::optional<call_status> status_in(const call_statuses& statuses, const std::string& call) {
+    const auto found = statuses.find(call);
+    return found == statuses.end() ? std::nullopt : std::optional(found->second);
+}
+
+class view {
+public:
+    view(const thread_record& thread, const std::vector<node_index>& path)
+        : statuses_(statuses_of(thread)) {
+        count_work(path.size());
+        for (const node_index node : path) {
+            add_answered(answered_, thread.nodes[node].message);
+        }
+    }
+
+    void add(const message& stored) {
+        if (is_failure_note(stored)) {
+            if (last_spoken_) {
+                show_failure(stored, out_[*last_spoken_]);
+            }
+            return;
+        }
+        if (stored.role != role::tool) {
+            add_missing();
+        }
+        if (stored.role != role::reasoning && stored.role != role::activity) {
+            last_spoken_ = out_.size();
+        }
+        out_.push_back(stored);
+        for (const tool_call& call : stored.tool_calls) {
+            const std::optional<call_status> status = status_in(statuses_, call.id);
+            // Each call once, also if a client has sent a message with it twice.
+            if (is_unanswerable(status) && answered_.insert(call.id).second) {
+                missing_.push_back(shown_missing_result(call, status));
+                missing_.back().subagent_run_id = stored.subagent_run_id;
+            }
+        }
+    }
+
+    std::vector<message> take() {
+        add_missing();
+        return std::move(out_);
+    }
+
+private:
+    void add_missing() {
+        std::ranges::move(missing_, std::back_inserter(out_));
+        missing_.clear();
+    }
+
+    const call_statuses statuses_;
+    id_set answered_;
+    std::vector<message> out_;
+    std::vector<message> missing_;           // Of the last message with calls.
+    std::optional<std::size_t> last_spoken_; // In out_.
+};
+
+} // namespace
+
+std::vector<message> shown_messages(const thread_record& thread, node_index tip, node_index end) {
+    std::vector<node_index> path = thread.path(tip);
+    std::erase_if(path, [end](node_index node) { return node >= end; });
+    view shown(thread, path);
+    for (const node_index node : path) {
+        shown.add(thread.nodes[node].message);
+    }
+    return shown.take();
+}
+
+std::vector<tool_call> calls_without_result(const std::vector<message>& given) {
+    id_set answered;
+    for (const message& each : given) {
+        add_answered(answered, each);
+    }
+    std::vector<tool_call> calls;
+    for (const message& each : given) {
+        for (const tool_call& call : each.tool_calls) {
+            if (answered.insert(call.id).second) {
+                calls.push_back({call.id, call.name, {}, {}, {}});
+            }
+        }
+    }
+    return calls;
+}
+
+std::vector<message>
+missing_results(const thread_record& thread, const std::vector<tool_call>& calls) {
+    std::vector<message> missing;
+    if (calls.empty()) {
+        return missing;
+    }
+    const call_statuses statuses = statuses_of(thread);
+    for (const tool_call& call : calls) {
+        const std::optional<call_status> status = status_in(statuses, call.id);
+        // A call without a record is not this thread's, and an answered one has a result.
+        if (status && *status != call_status::answered && is_unanswerable(status)) {
+            missing.push_back(shown_missing_result(call, status));
+        }
+    }
+    return missing;
+}
+
+} // namespace agui::session
