@@ -1,5 +1,8 @@
 #include "session/history/history_selection.hpp"
 
+#include "session/history/refused_turns.hpp"
+
+#include <cstddef>
 #include <string_view>
 #include <unordered_set>
 
@@ -29,9 +32,6 @@ bool is_selected(const message& value, const id_set& named_reasoning) {
 
 } // namespace
 
-history_selection select_history(const thread_record& thread, node_index tip) {
-    const std::vector<node_index> path = thread.path(tip);
-    id_set named_reasoning;
 call_statuses statuses_of(const thread_record& thread) {
     call_statuses statuses;
     statuses.reserve(thread.calls.size());
@@ -41,14 +41,19 @@ call_statuses statuses_of(const thread_record& thread) {
     return statuses;
 }
 
+history_selection select_history(const thread_record& thread, node_index tip) {
+    const std::vector<node_index> path = thread.path(tip);
+    id_set named_reasoning;
     for (const node_index node : path) {
         add_reasoning_ids(named_reasoning, thread.nodes[node].message);
     }
+    const std::vector<refused_part> refused = refused_parts(thread, path);
     history_selection selected;
-    for (const node_index node : path) {
-        const message& stored = thread.nodes[node].message;
+    for (std::size_t at = 0; at < path.size(); ++at) {
+        const message& stored = thread.nodes[path[at]].message;
         if (is_selected(stored, named_reasoning)) {
             message& value = selected.messages.emplace_back(stored);
+            leave_out(refused[at], value);
             if (value.role == role::assistant && value.for_model) {
                 value.content = *value.for_model; // Before the window counts it.
                 value.for_model = nullptr;

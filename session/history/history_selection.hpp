@@ -21,7 +21,7 @@ struct history_selection {
 
 /// The messages of the branch that ends in `tip` without activity, messages of subagents, and
 /// reasoning; reasoning that an answer's origin names is kept, because its provider may want it
-/// back. Pure.
+/// back. What a model server has refused is left out (refused_turns.hpp). Pure.
 [[nodiscard]] history_selection select_history(const thread_record& thread, node_index tip);
 
 } // namespace agui::session
