@@ -155,6 +155,9 @@ private:
         if (request_.thread) {
             thread_ = std::move(*request_.thread);
         }
+        if (!request_.what.only_new) { // A chat knows neither tools nor context of other requests.
+            complete_input(request_.what.input, thread_);
+        }
         const translator::run_input& input = request_.what.input;
         const process_services& services = core_.services;
         auto tools = external_tools(core_.settings, services.tools, input, thread_, services.log);
@@ -226,11 +229,11 @@ private:
 
     std::shared_ptr<live_run> launch(session::run_record record) {
         const translator::run_input& input = request_.what.input;
+        const std::vector<session::message> missing =
+            session::missing_results(thread_, request_.unanswered);
         runner::run_request run;
         run.key = request_.place.thread;
         run.run_id = input.run_id;
-        const std::vector<session::message> missing =
-            session::missing_results(thread_, request_.unanswered);
         chosen_agent agent = agent_of(*request_.agent, input, thread_, core_.services.log);
         run.agent = std::move(agent.settings);
         run.fallbacks = std::move(agent.fallbacks);

@@ -2,6 +2,8 @@
 
 #include "runner/loop/context_part.hpp"
 #include "session/history/history_ids.hpp"
+#include "session/history/history_rules.hpp"
+#include "session/history/missing_result.hpp"
 #include "session/history/title.hpp"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace agui::gateway {
 
@@ -113,13 +116,12 @@ const boost::json::object* props_in(const boost::json::array& context) {
     return context.empty() ? nullptr : props_of(context.back());
 }
 
-// A request without context, such as one that only answers a call, uses that of its user turn;
-// likewise with forwardedProps. nullopt: the thread's context stays.
+// A request without context goes on with that of the thread. nullopt: the thread's context stays.
 std::optional<boost::json::array> context_after(
     const translator::run_input& input, const boost::json::array& before, bool new_user_turn
 ) {
     const boost::json::object& props = input.forwarded.prompt_values;
-    const bool new_entries = new_user_turn || input.has_context;
+    const bool new_entries = input.has_context;
     const bool new_props = new_user_turn || !props.empty();
     if (!new_entries && !new_props) {
         return std::nullopt;
@@ -180,12 +182,53 @@ bool answers_pending_call(
     });
 }
 
+// Whether the tool messages at the end, or before the last user messages, answer external calls
+// that this thread has or that the client has made itself.
+bool ends_in_answers(const translator::run_input& input, const session::thread_record& thread) {
+    const auto is_beside = [](const session::message& each) {
+        return session::is_user(each) || session::is_system(each);
+    };
+    const auto is_answer = [](const session::message& each) {
+        return each.role == session::role::tool;
+    };
+    const auto last = std::find_if_not(input.messages.rbegin(), input.messages.rend(), is_beside);
+    const auto end = std::find_if_not(last, input.messages.rend(), is_answer);
+    if (last == end) {
+        return false;
+    }
+    std::unordered_map<std::string_view, const session::call_record*> calls;
+    for (const session::call_record& call : thread.calls) {
+        calls.emplace(call.id, &call);
+    }
+    return std::any_of(last, end, [&](const session::message& answer) {
+        const auto known = calls.find(answer.tool_call_id);
+        if (known == calls.end()) {
+            return !session::is_missing_result(answer);
+        }
+        const session::call_record& call = *known->second;
+        return call.owner == session::call_owner::external &&
+               (call.status == session::call_status::pending ||
+                call.status == session::call_status::answered);
+    });
+}
+
 // For a message without an id.
 std::string message_id(const translator::run_input& input, std::size_t index) {
     return input.run_id + ":" + std::to_string(index);
 }
 
 } // namespace
+
+void complete_input(translator::run_input& input, const session::thread_record& thread) {
+    const bool is_complete = input.tools && input.has_context;
+    if (is_complete || !input.resume.empty() || ends_in_answers(input, thread)) {
+        return;
+    }
+    if (!input.tools) {
+        input.tools.emplace();
+    }
+    input.has_context = true;
+}
 
 result<std::vector<runner::tool_definition>> external_tools(
     const run_settings& settings, const runner::tool_registry& server_tools,

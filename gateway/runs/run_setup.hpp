@@ -18,6 +18,11 @@ namespace agui::gateway {
 
 // Prepares a request and its thread for the session and the runner. Pure, except for log lines.
 
+/// Fills in what a request leaves unsaid of tools and context: nothing, as `[]`. A request that
+/// goes on with a turn, by tool answers or `resume`, says the same as the one before: it stays as
+/// it is. A user message may follow the answers.
+void complete_input(translator::run_input& input, const session::thread_record& thread);
+
 /// The caller's tools that this run offers to the model: those of the configuration, then those of
 /// the request or, if it has no `tools`, those last offered on the thread. A tool with the name of
 /// a server tool is left out or, if the settings say so, refused with errc::tool_name_clash.

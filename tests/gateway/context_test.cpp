@@ -263,6 +263,32 @@ TEST_F(ContextOfATurn, IsNotThatOfTheNextMessage) {
     EXPECT_EQ(asked_as("user"), (std::vector<std::string>{"hello", "again"}));
 }
 
+TEST_F(ContextOfATurn, IsThatOfItsMessageWhereTheUserAddsOneToTheAnswer) {
+    start();
+    begin_turn();
+
+    ASSERT_EQ(
+        say_with(
+            "r2", {},
+            R"([{"id":"a1","role":"tool","toolCallId":"c1","content":"ok"},)"
+            R"({"id":"m2","role":"user","content":"again"}])"
+        )
+            .status,
+        200
+    );
+
+    EXPECT_THAT(asked_as("user").back(), HasSubstr("rain"));
+}
+
+TEST_F(ContextOfATurn, IsNoneWhereTheTurnIsAskedForAgain) {
+    start();
+    begin_turn();
+
+    ASSERT_EQ(say_with("r2", {}, hello).status, 200);
+
+    EXPECT_EQ(asked_as("user"), std::vector<std::string>{"hello"});
+}
+
 TEST_F(ContextOfATurn, SurvivesARestart) {
     use_sqlite();
     start();

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace agui::gateway {
 namespace {
@@ -63,6 +65,79 @@ TEST(RunSetup, InstructionsWithoutPlaceholdersAreThoseOfTheSettings) {
     agent.settings.instructions = "Be {{brief}}.";
 
     EXPECT_EQ(instructions(agent, {}), "Be {{brief}}.");
+}
+
+// Whether a request without `tools` and `context` goes on with those of the thread.
+bool goes_on(std::vector<session::message> messages, const session::thread_record& thread) {
+    translator::run_input input;
+    input.messages = std::move(messages);
+    complete_input(input, thread);
+    EXPECT_EQ(input.tools.has_value(), input.has_context);
+    return !input.tools;
+}
+
+session::thread_record called(session::call_status status) {
+    test::thread_builder builder;
+    builder.user("u1", "Hi").assistant("a1", "", {test::call("c1", "look")}, status);
+    return builder.build();
+}
+
+TEST(RunSetup, ARequestWithAnswersGoesOnWithToolsAndContext) {
+    const session::thread_record waiting = called(session::call_status::pending);
+
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok")}, waiting));
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok"), test::user("u2", "And?")}, waiting));
+    EXPECT_TRUE(goes_on(
+        {test::user("u1", "Hi"), test::assistant("a1", "", {test::call("c1", "look")}),
+         test::answer("c1", "ok")},
+        waiting
+    ));
+    EXPECT_TRUE(goes_on({test::answer("c1", "ok")}, called(session::call_status::answered)))
+        << "a retry";
+    EXPECT_TRUE(goes_on(
+        {test::assistant("x", "", {test::call("own", "look")}), test::answer("own", "ok")}, waiting
+    )) << "a call of the client's own";
+}
+
+TEST(RunSetup, AnyOtherRequestWithoutToolsAndContextHasNone) {
+    const session::thread_record waiting = called(session::call_status::pending);
+
+    EXPECT_FALSE(goes_on({}, waiting));
+    EXPECT_FALSE(goes_on({test::user("u2", "And?")}, waiting));
+    EXPECT_FALSE(goes_on({test::user("u1", "Hi")}, waiting)) << "regenerate";
+    EXPECT_FALSE(goes_on(
+        {test::user("u1", "Hi"), test::assistant("a1", "", {test::call("c1", "look")}),
+         test::answer("c1", "ok"), test::assistant("a2", "So"), test::user("u2", "And?")},
+        called(session::call_status::answered)
+    )) << "its answers are of an earlier turn";
+    for (const auto status :
+         {session::call_status::dead, session::call_status::abandoned, session::call_status::denied
+         }) {
+        EXPECT_FALSE(goes_on({test::answer("c1", "ok")}, called(status)));
+    }
+    test::thread_builder server;
+    server.user("u1", "Hi").assistant("a1", "", {test::call("s1", "get_weather")});
+    EXPECT_FALSE(goes_on({test::answer("s1", "rain"), test::user("u2", "And?")}, server.build()))
+        << "the result of the server's own tool";
+}
+
+TEST(RunSetup, AResumeGoesOnWithTheTurn) {
+    translator::run_input input;
+    input.resume.emplace_back();
+    complete_input(input, {});
+
+    EXPECT_FALSE(input.tools);
+    EXPECT_FALSE(input.has_context);
+}
+
+TEST(RunSetup, WhatARequestSaysCounts) {
+    translator::run_input input;
+    input.messages = {test::answer("c1", "ok")};
+    input.tools.emplace();
+    complete_input(input, called(session::call_status::pending));
+
+    EXPECT_TRUE(input.tools->empty());
+    EXPECT_FALSE(input.has_context) << "it is asked one by one";
 }
 
 } // namespace
