@@ -1,6 +1,8 @@
 #include "gateway/runs/run_setup.hpp"
 
 #include "runner/loop/context_part.hpp"
+#include "runner/loop/loop_detector.hpp"
+#include "runner/loop/loop_warnings.hpp"
 #include "session/history/history_ids.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -212,6 +215,30 @@ bool ends_in_answers(const translator::run_input& input, const session::thread_r
     });
 }
 
+// A model that calls a tool of the caller for ever is warned as with a tool of the server. Stored
+// with the result, so that later requests say the same.
+void warn_of_loops(
+    session::history_plan& plan, const session::thread_record& thread,
+    const runner::turn_limits& limits
+) {
+    std::unordered_map<std::string_view, session::message*> results;
+    for (session::stored_message& node : plan.change.messages) {
+        results.emplace(node.message.id, &node.message);
+    }
+    for (const session::taken_answer& answer : plan.answers) {
+        const session::call_record* const call = thread.find_call(answer.call_id);
+        const auto result = results.find(answer.message_id);
+        const auto warning = call == nullptr || result == results.end()
+                                 ? std::nullopt
+                                 : runner::warning_before_result(thread, *call, limits);
+        if (warning) {
+            session::content told = result->second->content;
+            runner::prepend(told, *warning);
+            result->second->for_model = std::make_shared<const session::content>(std::move(told));
+        }
+    }
+}
+
 // For a message without an id.
 std::string message_id(const translator::run_input& input, std::size_t index) {
     return input.run_id + ":" + std::to_string(index);
@@ -395,6 +422,7 @@ void complete_change(
     add_events(plan, input, now);
     session::changes& change = plan.change;
     change.at = now;
+    warn_of_loops(plan, thread, agent.settings.limits);
     for (session::stored_message& node : change.messages) {
         node.run_id = input.run_id;
         node.created_at = now;

@@ -1,6 +1,7 @@
 #include "runner/loop/agent_loop.hpp"
 
 #include "runner/loop/conversation.hpp"
+#include "runner/loop/loop_warnings.hpp"
 #include "runner/loop/model_round.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "runner/loop/run_step.hpp"
@@ -8,10 +9,10 @@
 #include "runner/loop/tool_round.hpp"
 #include "runner/loop/turn_use.hpp"
 #include "session/base/failpoint.hpp"
-
 #include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
 #include "session/history/turn_failure.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -39,13 +40,7 @@ public:
         used_ =
             request_.used ? *std::move(request_.used) : use_of_turn(thread, conversation_.tip());
         model_round_.prefer(used_.last_provider);
-        if (request_.agent.limits.loop_threshold > 1) {
-            detector_.emplace(request_.agent.limits.loop_threshold);
-            for (const session::tool_call& call :
-                 last_calls(thread, conversation_.tip(), detector_->memory())) {
-                (void)detector_->add(call.name, call.arguments);
-            }
-        }
+        detector_ = detector_of_turn(thread, conversation_.tip(), request_.agent.limits);
         const bool asks = request_.next == session::next_step::call_model;
         if (asks && services.plugins != nullptr && !services.plugins->empty()) {
             hooks_ = std::make_unique<run_hooks>(parts(), *services.plugins);
@@ -81,13 +76,13 @@ public:
             }
             conversation::set_status(change, call, call_status::dead);
             if (call.owner == call_owner::server) {
-        if (class_of(reason) == stop_class::failed) {
-            note_failure(change, reason);
-        }
                 emit_lost_result(call);
             } else if (!success) {
                 end.external_call_open = true;
             }
+        }
+        if (class_of(reason) == stop_class::failed) {
+            note_failure(change, reason);
         }
         change.at = services_.time.now();
         if (hooks_ && hooks_->changed()) {
@@ -234,9 +229,21 @@ private:
         if (limits.max_calls > 0 && used_.calls > limits.max_calls) {
             return exceeded("max_calls");
         }
+        return check_loops(calls);
+    }
+
+    std::optional<stop_reason> check_loops(const std::vector<model_turn::call>& calls) {
+        if (!detector_) {
+            return std::nullopt;
+        }
+        std::vector<loop_detector::call> made;
         for (const model_turn::call& call : calls) {
-            if (on_loop(call) == loop_action::terminate) {
-                note(call.name + " is called again and again");
+            made.push_back({call.name, call.arguments});
+        }
+        const std::vector<std::optional<found_loop>> loops = detector_->add(made);
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            if (loops[i] && on_loop(calls[i], *loops[i]) == loop_action::terminate) {
+                note(calls[i].name + " is called again and again");
                 return stop_reason::tool_loop;
             }
         }
@@ -263,28 +270,21 @@ private:
         return stop_reason::max_rounds;
     }
 
-    loop_action on_loop(const model_turn::call& call) {
-        if (!detector_) {
-            return loop_action::go_on;
-        }
-        const std::optional<found_loop> found = detector_->add(call.name, call.arguments);
-        if (!found) {
-            return loop_action::go_on;
-        }
-        const turn_limits& limits = request_.agent.limits;
-        const loop_action action = limits.decide_loop ? limits.decide_loop(*found) : limits.on_loop;
+    loop_action on_loop(const model_turn::call& call, const found_loop& found) {
+        const loop_action action = action_on(found, request_.agent.limits);
         services_.log.log(
             log_level::warning, "the model repeats its calls",
             {{"run", request_.run_id},
              {"call", call.id},
-             {"repeats", std::to_string(found->repeats)},
-             {"period", std::to_string(found->period)}}
+             {"repeats", std::to_string(found.repeats)},
+             {"period", std::to_string(found.period)}}
         );
         if (action == loop_action::warn) {
-            tool_round_.warn(call.id, loop_warning(*found));
+            tool_round_.warn(call.id, loop_warning(found));
         }
         return action;
     }
+
     // For those who load the thread later; refused messages are kept from later requests by it.
     void note_failure(session::changes& change, stop_reason reason) const {
         conversation_.add_failure(
@@ -293,7 +293,6 @@ private:
                      .refused = reason == stop_reason::model_rejected && model_round_.refused()}
         );
     }
-
 
     // A client must not mistake a server call for its own (specification S5), so the call gets a
     // result, on the wire only.

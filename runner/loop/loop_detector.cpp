@@ -5,6 +5,10 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,11 +19,24 @@ namespace {
 
 namespace json = boost::json;
 
+// A whole number as an integer, if it is one of 64 bits.
+json::value normal_number(double number) {
+    constexpr double end = 9223372036854775808.0; // 2^63, which a double holds exactly.
+    if (number == std::trunc(number) && number >= -end && number < 2 * end) {
+        return number < end ? json::value(static_cast<std::int64_t>(number))
+                            : json::value(static_cast<std::uint64_t>(number));
+    }
+    return number;
+}
+
 // Bounded by the depth that parse_arguments() accepts.
-json::value sorted(json::value value) {
+json::value normal(json::value value) {
+    if (const double* const number = value.if_double()) {
+        return normal_number(*number);
+    }
     if (auto* const list = value.if_array()) {
         for (json::value& each : *list) {
-            each = sorted(std::move(each));
+            each = normal(std::move(each));
         }
     } else if (auto* const object = value.if_object()) {
         std::vector<std::pair<std::string_view, json::value*>> members;
@@ -31,7 +48,7 @@ json::value sorted(json::value value) {
         json::object ordered;
         ordered.reserve(members.size());
         for (const auto& [key, member] : members) {
-            ordered.emplace(key, sorted(std::move(*member)));
+            ordered.emplace(key, normal(std::move(*member)));
         }
         return ordered;
     }
@@ -43,23 +60,43 @@ std::string canonical(std::string_view arguments) {
         return "{}";
     }
     auto parsed = session::parse_arguments(arguments);
-    return parsed ? json::serialize(sorted(*std::move(parsed))) : std::string(arguments);
+    return parsed ? json::serialize(normal(*std::move(parsed))) : std::string(arguments);
 }
 
 } // namespace
 
-std::optional<found_loop> loop_detector::add(std::string_view tool, std::string_view arguments) {
-    std::string call(tool);
-    call += '\0'; // In no name.
-    call += canonical(arguments);
-    calls_.push_back(std::hash<std::string>()(call));
+std::vector<std::optional<found_loop>> loop_detector::add(const std::vector<call>& answer) {
+    std::map<std::size_t, std::optional<found_loop>> distinct; // By hash, in an order of its own.
+    std::vector<std::size_t> hashes;
+    for (const call& each : answer) {
+        std::string text(each.tool);
+        text += '\0'; // In no name.
+        text += canonical(each.arguments);
+        hashes.push_back(std::hash<std::string>()(text));
+        distinct.try_emplace(hashes.back());
+    }
+    for (auto& [hash, found] : distinct) {
+        found = add_hash(hash);
+    }
+    std::vector<std::optional<found_loop>> loops;
+    for (std::size_t i = 0; i < answer.size(); ++i) {
+        loops.push_back(distinct.at(hashes[i]));
+        if (loops.back()) {
+            loops.back()->tool = answer[i].tool;
+        }
+    }
+    return loops;
+}
+
+std::optional<found_loop> loop_detector::add_hash(std::size_t hash) {
+    calls_.push_back(hash);
     if (calls_.size() > memory()) {
         calls_.erase(calls_.begin());
     }
     for (std::size_t period = 1; period <= max_period; ++period) {
         const std::size_t repeats = repeats_of(period);
         if (repeats >= threshold_) {
-            return found_loop{std::string(tool), period, repeats};
+            return found_loop{{}, period, repeats};
         }
     }
     return std::nullopt;

@@ -31,8 +31,10 @@ using loop_callback = std::function<loop_action(const found_loop&)>;
 
 /// Recognises a model that makes the same calls again and again: one call, or a cycle of up to
 /// max_period, `threshold` times in a row. Calls are the same if their tools are and their
-/// arguments are equal as JSON, whatever the order of members; arguments that are not JSON are
-/// compared as text. Keeps hashes only, and no more than it needs.
+/// arguments are equal as JSON, whatever the order of members, `1` and `1.0` alike; arguments that
+/// are not JSON are compared as text. The calls of one answer have no order, and equal ones among
+/// them count once: the model has not seen a result in between. Keeps hashes only, and no more than
+/// it needs.
 class loop_detector {
 public:
     static constexpr std::size_t max_period = 3;
@@ -40,16 +42,21 @@ public:
     /// At least 2.
     explicit loop_detector(std::size_t threshold) noexcept : threshold_(threshold) {}
 
-    /// The next call, in the order in which the model makes them.
-    [[nodiscard]] std::optional<found_loop> add(std::string_view tool, std::string_view arguments);
+    struct call {
+        std::string_view tool;
+        std::string_view arguments;
+    };
+    /// The calls of the model's next answer. For each of them the loop that it completes.
+    [[nodiscard]] std::vector<std::optional<found_loop>> add(const std::vector<call>& answer);
 
     /// How many of the last calls can matter.
     [[nodiscard]] std::size_t memory() const noexcept { return max_period * threshold_ + 1; }
 
 private:
+    [[nodiscard]] std::optional<found_loop> add_hash(std::size_t hash);
     [[nodiscard]] std::size_t repeats_of(std::size_t period) const noexcept;
 
-    const std::size_t threshold_;
+    std::size_t threshold_;
     std::vector<std::size_t> calls_; ///< Hashes; the newest last. Most runs have none.
 };
 

@@ -45,20 +45,19 @@ turn_use use_of_turn(const session::thread_record& thread, session::node_index t
     return use;
 }
 
-std::vector<session::tool_call>
+std::vector<std::vector<session::tool_call>>
 last_calls(const session::thread_record& thread, session::node_index tip, std::size_t most) {
-    std::vector<session::tool_call> calls;
+    std::vector<std::vector<session::tool_call>> answers;
+    std::size_t calls = 0;
     walk_back(thread, tip, [&](const session::message& each) {
-        if (is_answer(each)) {
-            for (auto call = each.tool_calls.rbegin();
-                 call != each.tool_calls.rend() && calls.size() < most; ++call) {
-                calls.push_back(*call);
-            }
+        if (is_answer(each) && !each.tool_calls.empty()) {
+            answers.push_back(each.tool_calls);
+            calls += each.tool_calls.size();
         }
-        return calls.size() < most;
+        return calls < most;
     });
-    std::ranges::reverse(calls);
-    return calls;
+    std::ranges::reverse(answers);
+    return answers;
 }
 
 } // namespace agui::runner

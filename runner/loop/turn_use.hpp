@@ -12,8 +12,9 @@ namespace agui::runner {
 /// many (turn_origin::tokens). What a plugin has put between begins no turn and is no round.
 [[nodiscard]] turn_use use_of_turn(const session::thread_record& thread, session::node_index tip);
 
-/// The last calls of the turn, at most `most`, oldest first.
-[[nodiscard]] std::vector<session::tool_call>
+/// The calls of each of the turn's last answers, oldest first: of as many answers as hold `most`
+/// calls.
+[[nodiscard]] std::vector<std::vector<session::tool_call>>
 last_calls(const session::thread_record& thread, session::node_index tip, std::size_t most);
 
 } // namespace agui::runner

@@ -2,24 +2,43 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::runner {
 namespace {
 
-// The repeats that the detector reports with each call; 0: nothing.
+using counts = std::vector<std::size_t>;
+
+// An answer with one call.
+std::optional<found_loop>
+add(loop_detector& detector, std::string_view tool, std::string_view arguments = "{}") {
+    return detector.add({{tool, arguments}}).at(0);
+}
+
+// The repeats that the detector reports with each call, which is an answer of its own; 0: nothing.
 std::vector<std::size_t> reports(loop_detector detector, const std::vector<std::string>& calls) {
     std::vector<std::size_t> found;
     for (const std::string& call : calls) {
-        const std::optional<found_loop> one = detector.add(call, "{}");
+        const std::optional<found_loop> one = add(detector, call);
         found.push_back(one ? one->repeats : 0);
     }
     return found;
 }
 
-using counts = std::vector<std::size_t>;
+// The same for the calls of an answer.
+std::vector<std::size_t>
+reports_of(loop_detector& detector, const std::vector<loop_detector::call>& answer) {
+    std::vector<std::size_t> found;
+    for (const std::optional<found_loop>& one : detector.add(answer)) {
+        found.push_back(one ? one->repeats : 0);
+    }
+    return found;
+}
 
 TEST(LoopDetector, FindsTheSameCallAtTheThreshold) {
     EXPECT_EQ(reports(loop_detector(3), {"a", "a", "a", "a"}), (counts{0, 0, 3, 4}));
@@ -43,8 +62,8 @@ TEST(LoopDetector, FindsCyclesOfTwoAndThree) {
 
 TEST(LoopDetector, NamesTheShortestPeriod) {
     loop_detector detector(2);
-    (void)detector.add("a", "{}");
-    const std::optional<found_loop> found = detector.add("a", "{}");
+    (void)add(detector, "a");
+    const std::optional<found_loop> found = add(detector, "a");
 
     ASSERT_TRUE(found);
     EXPECT_EQ(found->tool, "a");
@@ -54,8 +73,8 @@ TEST(LoopDetector, NamesTheShortestPeriod) {
 TEST(LoopDetector, ComparesArgumentsAsJson) {
     const auto same = [](std::string_view left, std::string_view right) {
         loop_detector detector(2);
-        (void)detector.add("t", left);
-        return detector.add("t", right).has_value();
+        (void)add(detector, "t", left);
+        return add(detector, "t", right).has_value();
     };
 
     EXPECT_TRUE(same(R"({"a":1,"b":[{"c":2,"d":3}]})", R"( {"b":[{"d":3,"c":2}], "a":1} )"));
@@ -67,18 +86,70 @@ TEST(LoopDetector, ComparesArgumentsAsJson) {
     EXPECT_FALSE(same(R"({"a":"1"})", R"({"a":1})"));
 }
 
+TEST(LoopDetector, ComparesNumbersByTheirValue) {
+    const auto same = [](std::string_view left, std::string_view right) {
+        loop_detector detector(2);
+        (void)add(detector, "t", left);
+        return add(detector, "t", right).has_value();
+    };
+
+    EXPECT_TRUE(same(R"({"a":1})", R"({"a":1.0})"));
+    EXPECT_TRUE(same(R"({"a":[-0.0, {"b":2e3}]})", R"({"a":[0, {"b":2000}]})"));
+    EXPECT_TRUE(same(R"({"a":1.5})", R"({"a":15e-1})"));
+    EXPECT_TRUE(same(R"({"a":1152921504606846976})", R"({"a":1152921504606846976.0})"));
+    EXPECT_TRUE(same(R"({"a":9223372036854775808})", R"({"a":9223372036854775808.0})"));
+    EXPECT_TRUE(same(R"({"a":1e300})", R"({"a":1.0e300})"));
+    EXPECT_FALSE(same(R"({"a":1152921504606846977})", R"({"a":1152921504606846976.0})"));
+    EXPECT_FALSE(same(R"({"a":1})", R"({"a":1.5})"));
+    EXPECT_FALSE(same(R"({"a":-1})", R"({"a":1})"));
+}
+
+TEST(LoopDetector, EqualCallsOfOneAnswerAreNoLoop) {
+    loop_detector detector(3);
+
+    EXPECT_EQ(reports_of(detector, {{"a", "{}"}, {"a", "{}"}, {"a", "{}"}}), (counts{0, 0, 0}));
+    EXPECT_EQ(
+        reports_of(detector, {{"b", "{}"}, {"c", "{}"}, {"b", "{}"}, {"c", "{}"}}),
+        (counts{0, 0, 0, 0})
+    ) << "nor are equal pairs of them";
+    EXPECT_EQ(reports_of(detector, {{"a", "{}"}}), (counts{0}));
+}
+
+TEST(LoopDetector, AnswersWithEqualCallsThatRepeatAreALoop) {
+    loop_detector detector(3);
+    const std::vector<loop_detector::call> answer = {{"a", "{}"}, {"a", "{}"}};
+
+    EXPECT_EQ(reports_of(detector, answer), (counts{0, 0}));
+    EXPECT_EQ(reports_of(detector, answer), (counts{0, 0}));
+    EXPECT_EQ(reports_of(detector, answer), (counts{3, 3}));
+}
+
+TEST(LoopDetector, TheCallsOfAnAnswerHaveNoOrder) {
+    loop_detector detector(3);
+    std::vector<loop_detector::call> answer = {{"a", "{}"}, {"b", "{}"}};
+    std::size_t most = 0;
+    for (int i = 0; i < 3; ++i) {
+        for (const std::size_t repeats : reports_of(detector, answer)) {
+            most = std::max(most, repeats);
+        }
+        std::swap(answer[0], answer[1]);
+    }
+
+    EXPECT_EQ(most, 3U);
+}
+
 TEST(LoopDetector, CallsOfDifferentToolsDiffer) {
     loop_detector detector(2);
-    (void)detector.add("a", "{}");
+    (void)add(detector, "a");
 
-    EXPECT_FALSE(detector.add("b", "{}"));
+    EXPECT_FALSE(add(detector, "b"));
 }
 
 TEST(LoopDetector, WithoutEndItStillKnowsAtLeastTheThreshold) {
     loop_detector detector(3);
     std::optional<found_loop> found;
     for (int i = 0; i < 1000; ++i) {
-        found = detector.add("a", "{}");
+        found = add(detector, "a");
     }
     ASSERT_TRUE(found);
     EXPECT_GE(found->repeats, 3U);

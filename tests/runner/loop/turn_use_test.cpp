@@ -83,14 +83,18 @@ TEST(TurnUse, LastCallsAreInTheOrderMade) {
         .assistant("a2", "", {call("c3", "three")});
     const auto ids = [&](std::size_t most) {
         std::vector<std::string> all;
-        for (const auto& one : last_calls(thread.build(), tip_of(thread.build()), most)) {
-            all.push_back(one.id);
+        for (const auto& answer : last_calls(thread.build(), tip_of(thread.build()), most)) {
+            std::string& line = all.emplace_back();
+            for (const auto& one : answer) {
+                line += one.id;
+            }
         }
         return all;
     };
 
-    EXPECT_EQ(ids(9), (std::vector<std::string>{"c1", "c2", "c3"}));
-    EXPECT_EQ(ids(2), (std::vector<std::string>{"c2", "c3"}));
+    EXPECT_EQ(ids(9), (std::vector<std::string>{"c1c2", "c3"}));
+    EXPECT_EQ(ids(2), (std::vector<std::string>{"c1c2", "c3"}));
+    EXPECT_EQ(ids(1), (std::vector<std::string>{"c3"}));
 }
 
 } // namespace

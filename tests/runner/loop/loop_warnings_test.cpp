@@ -1,0 +1,75 @@
+#include "runner/loop/loop_warnings.hpp"
+
+#include "tests/support/thread_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace agui::runner {
+namespace {
+
+using test::call;
+using test::thread_builder;
+
+// The user's turn in which the model has made that many equal calls, all but the last answered.
+thread_builder repeated(int times) {
+    thread_builder thread;
+    thread.user("u1", "Hi");
+    for (int i = 1; i <= times; ++i) {
+        const std::string id = "c" + std::to_string(i);
+        thread.assistant("a" + id, "", {call(id, "paint")}, session::call_status::pending);
+        if (i < times) {
+            thread.answer(id, "ok");
+        }
+    }
+    return thread;
+}
+
+std::optional<std::string>
+warning(const thread_builder& thread, std::string_view call_id, const turn_limits& limits = {}) {
+    return warning_before_result(thread.build(), *thread.build().find_call(call_id), limits);
+}
+
+TEST(LoopWarnings, StandBeforeTheResultThatTheCallerGives) {
+    EXPECT_FALSE(warning(repeated(2), "c2"));
+    EXPECT_EQ(warning(repeated(3), "c3"), loop_warning({"paint", 1, 3}));
+    EXPECT_FALSE(warning(repeated(3), "c2")) << "by what came before that call alone";
+}
+
+TEST(LoopWarnings, AreOfOneUserTurn) {
+    thread_builder thread = repeated(3);
+    thread.answer("c3", "ok").user("u2", "Again");
+    thread.assistant("a4", "", {call("c4", "paint")}, session::call_status::pending);
+
+    EXPECT_FALSE(warning(thread, "c4"));
+}
+
+TEST(LoopWarnings, CallsOfOneAnswerAreNoLoop) {
+    thread_builder thread;
+    thread.user("u1", "Hi")
+        .assistant(
+            "a1", "", {call("c1", "paint"), call("c2", "paint"), call("c3", "paint")},
+            session::call_status::pending
+        );
+
+    EXPECT_FALSE(warning(thread, "c3"));
+}
+
+TEST(LoopWarnings, AreGivenOnlyIfTheAgentWarns) {
+    turn_limits limits;
+    limits.on_loop = loop_action::go_on;
+    EXPECT_FALSE(warning(repeated(3), "c3", limits));
+
+    limits.decide_loop = [](const found_loop&) {
+        return loop_action::warn;
+    };
+    EXPECT_TRUE(warning(repeated(3), "c3", limits));
+
+    limits.loop_threshold = 0;
+    EXPECT_FALSE(warning(repeated(3), "c3", limits));
+}
+
+} // namespace
+} // namespace agui::runner
