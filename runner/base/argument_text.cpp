@@ -150,13 +150,14 @@ std::string argument_text::decode() {
         form_ = form::placeholder;
         return {};
     }
-    json_brackets whole;
-    if (text.starts_with('{') && (whole.feed(text), whole.closed())) {
-        form_ = form::blank;
-        return feed(text);
+    json_brackets brackets;
+    brackets.feed(text.starts_with('{') ? text : std::string_view());
+    if (!brackets.closed()) {
+        take_as_text();
+        return {};
     }
-    take_as_text();
-    return {};
+    form_ = form::blank;
+    return feed(text);
 }
 
 void argument_text::take_as_text() {

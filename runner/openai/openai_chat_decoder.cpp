@@ -1,10 +1,9 @@
 #include "runner/openai/openai_chat.hpp"
 
-#include "runner/base/json_brackets.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_scratch.hpp"
 #include "runner/base/utf8.hpp"
-#include "runner/http/sse_parser.hpp"
+#include "runner/openai/openai_body.hpp"
 #include "runner/openai/openai_fields.hpp"
 #include "runner/openai/openai_message_reader.hpp"
 
@@ -21,13 +20,9 @@ namespace {
 
 namespace json = boost::json;
 
-// Limit of an object of a body without events: the same as of one event.
-constexpr std::size_t object_bytes_max = 16U << 20U;
-
 // How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
 constexpr std::size_t noise_bytes_max = 200;
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view blank = " \t\r\n";
 constexpr std::string_view end_word = "[DONE]";
 
@@ -38,23 +33,18 @@ std::string_view without_blank_begin(std::string_view text) noexcept {
 
 } // namespace
 
-struct openai_decoder::state final : sse_parser::handler {
+struct openai_decoder::state final : openai_body::reader {
     state(
         model_sink& to, std::string model_name, std::string provider, std::string_view reasoning_tag
     )
         : model(std::move(model_name)),
           provider_name(std::move(provider)),
-          parser(*this),
+          body(*this),
           message(to, reasoning_tag) {}
 
-    /// `objects`: without events, one answer as JSON or one chunk after the other.
-    enum class form { unknown, events, objects };
-
-    bool choose_form(std::string_view& bytes);
-    void on_sse(std::string_view event, std::string_view data) override;
-    [[nodiscard]] bool is_event(std::string_view data) const override;
-    void feed_objects(std::string_view bytes);
-    void data_object(std::string_view text);
+    void on_event(std::string_view name, std::string_view data) override;
+    void on_object(std::string_view text) override;
+    void chunk_text(std::string_view text);
     void chunk(const json::value& value);
     void finish_with(std::string_view name);
     void choice(const json::object& value);
@@ -66,11 +56,8 @@ struct openai_decoder::state final : sse_parser::handler {
 
     std::string model;
     std::string provider_name;
-    sse_parser parser;
+    openai_body body;
     openai_message_reader message;
-    form body = form::unknown;
-    std::string partial; ///< What has come of an object that is not whole, and of an unknown form.
-    json_brackets brackets;  ///< Of that object.
     std::string noise;       ///< The first line that is neither a chunk nor an error.
     std::size_t chunks = 0;  ///< Of the dialect.
     bool answered = false;   ///< Something of the dialect was seen.
@@ -100,19 +87,8 @@ bool openai_decoder::feed(std::string_view bytes) {
     if (s.failure || s.end_marker) {
         return false;
     }
-    std::string begin;
-    if (s.body == state::form::unknown) {
-        s.partial.append(bytes);
-        begin.swap(s.partial);
-        bytes = begin;
-        if (!s.choose_form(bytes)) {
-            return true;
-        }
-    }
-    if (s.body == state::form::objects) {
-        s.feed_objects(bytes);
-    } else if (!s.parser.feed(bytes)) {
-        s.fail("an event of the answer is too long");
+    if (const std::string_view wrong = s.body.feed(bytes); !wrong.empty()) {
+        s.fail(std::string(wrong));
     }
     return !s.failure && !s.end_marker;
 }
@@ -124,10 +100,10 @@ bool openai_decoder::complete() const noexcept { return state_->reason && state_
 bool openai_decoder::failed() const noexcept { return state_->failure.has_value(); }
 
 bool openai_decoder::begun() const noexcept {
-    return state_->message.begun() || state_->body == state::form::objects;
+    return state_->message.begun() || state_->body.has_objects();
 }
 
-bool openai_decoder::whole() const noexcept { return state_->body == state::form::objects; }
+bool openai_decoder::whole() const noexcept { return state_->body.has_objects(); }
 
 std::size_t openai_decoder::chunks() const noexcept { return state_->chunks; }
 
@@ -160,42 +136,15 @@ model_outcome openai_decoder::finish() {
     return answer;
 }
 
-/// Blank lines may come first, also as signs of life before a whole answer, and a byte order mark.
-/// False: more bytes are needed; `bytes` is kept.
-bool openai_decoder::state::choose_form(std::string_view& bytes) {
-    std::string_view rest = without_blank_begin(bytes);
-    if (rest.starts_with(byte_order_mark)) {
-        rest = without_blank_begin(rest.substr(byte_order_mark.size()));
-    }
-    if (rest.empty() || byte_order_mark.starts_with(rest)) {
-        partial.assign(rest.empty() ? std::string_view() : rest);
-        return false;
-    }
-    body = rest.front() == '{' ? form::objects : form::events;
-    bytes = rest;
-    return true;
-}
-
 /// The steps that need the end of the body.
 void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    if (body == form::objects && !end_marker) {
-        if (!partial.empty() && !reason) {
-            failure = model_failure{
-                .what = model_failure::kind::lost,
-                .status = 0,
-                .detail = "the answer is not whole, or not JSON",
-                .upstream = {}
-            };
-            return;
-        }
-        end_marker = true;
-    } else if (body == form::events) {
-        ended = true;
-        parser.finish();
-    }
+    ended = true;
+    body.finish();
+    answered = answered || body.is_cut();
+    end_marker = end_marker || (body.has_objects() && !body.is_cut());
     if (failure) {
         return;
     }
@@ -236,36 +185,7 @@ void openai_decoder::state::check_message() {
     }
 }
 
-/// Objects that follow each other: newline-delimited JSON, or one answer of a server that does not
-/// stream. What is not an object is passed over.
-void openai_decoder::state::feed_objects(std::string_view bytes) {
-    while (!bytes.empty() && !failure) {
-        if (partial.empty()) {
-            bytes.remove_prefix(std::min(bytes.find('{'), bytes.size()));
-            brackets = {};
-        }
-        const std::size_t length = brackets.feed(bytes);
-        if (length > object_bytes_max - partial.size()) {
-            fail("the answer is too long");
-            return;
-        }
-        partial.append(bytes.substr(0, length));
-        bytes.remove_prefix(length);
-        if (brackets.closed()) {
-            const std::string object = std::exchange(partial, {});
-            data_object(object);
-            // The thread would hold the megabytes of an answer until its next chunk.
-            drop_json_scratch();
-        }
-    }
-}
-
-/// Servers that leave out the empty line between events have one chunk in each data line.
-bool openai_decoder::state::is_event(std::string_view data) const {
-    return is_whole_object(data) || without_blank_begin(data).starts_with(end_word);
-}
-
-void openai_decoder::state::on_sse(std::string_view event, std::string_view data) {
+void openai_decoder::state::on_event(std::string_view name, std::string_view data) {
     if (failure || end_marker) {
         return;
     }
@@ -277,7 +197,7 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
         end_marker = true;
         return;
     }
-    if (event == "error") {
+    if (name == "error") {
         fail("the stream holds an error", to_utf8(data.substr(0, error_text_max)));
         return;
     }
@@ -288,10 +208,18 @@ void openai_decoder::state::on_sse(std::string_view event, std::string_view data
         }
         return;
     }
-    data_object(data);
+    chunk_text(data);
 }
 
-void openai_decoder::state::data_object(std::string_view text) {
+void openai_decoder::state::on_object(std::string_view text) {
+    if (!failure) {
+        chunk_text(text);
+        // The thread would hold the megabytes of an answer until its next chunk.
+        drop_json_scratch();
+    }
+}
+
+void openai_decoder::state::chunk_text(std::string_view text) {
     const parsed_json parsed = parse_json_scratch(text);
     if (parsed.value == nullptr) {
         // A cut within an event is the same loss as one between two events.

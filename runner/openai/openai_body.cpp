@@ -1,0 +1,87 @@
+#include "runner/openai/openai_body.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace agui::runner {
+
+namespace {
+
+// The same limit as of one event.
+constexpr std::size_t object_bytes_max = 16U << 20U;
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+std::string_view without_blank_begin(std::string_view text) noexcept {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    return text;
+}
+
+} // namespace
+
+std::string_view openai_body::feed(std::string_view bytes) {
+    std::string begin;
+    if (form_ == form::unknown) {
+        partial_.append(bytes);
+        begin.swap(partial_);
+        bytes = begin;
+        if (!choose_form(bytes)) {
+            return {};
+        }
+    }
+    if (form_ == form::objects) {
+        return feed_objects(bytes);
+    }
+    return events_.feed(bytes) ? std::string_view() : "an event of the answer is too long";
+}
+
+void openai_body::finish() {
+    if (form_ == form::events) {
+        events_.finish();
+    }
+}
+
+/// Blank lines may also be signs of life before a whole answer. False: more bytes are needed; these
+/// are kept.
+bool openai_body::choose_form(std::string_view& bytes) {
+    std::string_view rest = without_blank_begin(bytes);
+    if (rest.starts_with(byte_order_mark)) {
+        rest = without_blank_begin(rest.substr(byte_order_mark.size()));
+    }
+    if (rest.empty() || byte_order_mark.starts_with(rest)) {
+        partial_.assign(rest.empty() ? std::string_view() : rest);
+        return false;
+    }
+    form_ = rest.front() == '{' ? form::objects : form::events;
+    bytes = rest;
+    return true;
+}
+
+/// What stands between two objects is passed over.
+std::string_view openai_body::feed_objects(std::string_view bytes) {
+    while (!bytes.empty()) {
+        if (partial_.empty()) {
+            bytes.remove_prefix(std::min(bytes.find('{'), bytes.size()));
+            brackets_ = {};
+        }
+        const std::size_t length = brackets_.feed(bytes);
+        if (length > object_bytes_max - partial_.size()) {
+            return "the answer is too long";
+        }
+        partial_.append(bytes.substr(0, length));
+        bytes.remove_prefix(length);
+        if (brackets_.closed()) {
+            const std::string object = std::exchange(partial_, {});
+            to_.on_object(object);
+        }
+    }
+    return {};
+}
+
+/// Servers that leave out the empty line between events have one chunk in each data line.
+bool openai_body::is_event(std::string_view data) const {
+    return is_whole_object(data) || without_blank_begin(data).starts_with("[DONE]");
+}
+
+} // namespace agui::runner

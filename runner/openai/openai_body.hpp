@@ -1,0 +1,56 @@
+#pragma once
+
+#include "runner/base/json_brackets.hpp"
+#include "runner/http/sse_parser.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace agui::runner {
+
+/// Cuts the body of an answer, in bytes cut anywhere, into its parts: server-sent events, whose
+/// empty lines may be missing, or JSON objects that follow each other (newline-delimited JSON, or
+/// the one answer of a server that does not stream). The first byte decides; blanks and a byte
+/// order mark may come before it.
+class openai_body final : private sse_parser::handler {
+public:
+    /// Receives the parts in order; views are valid during the call.
+    class reader {
+    public:
+        virtual ~reader() = default;
+        virtual void on_event(std::string_view name, std::string_view data) = 0;
+        virtual void on_object(std::string_view text) = 0;
+    };
+
+    /// `to` must outlive it.
+    explicit openai_body(reader& to) : to_(to), events_(*this) {}
+
+    /// Returns what is wrong with the body, a literal; empty: nothing.
+    [[nodiscard]] std::string_view feed(std::string_view bytes);
+
+    /// The body has ended: delivers an event that lacks its empty line.
+    void finish();
+
+    /// True if the body consists of objects.
+    [[nodiscard]] bool has_objects() const noexcept { return form_ == form::objects; }
+    /// True if the last object is not whole.
+    [[nodiscard]] bool is_cut() const noexcept { return has_objects() && !partial_.empty(); }
+
+private:
+    enum class form { unknown, events, objects };
+
+    void on_sse(std::string_view event, std::string_view data) override {
+        to_.on_event(event, data);
+    }
+    [[nodiscard]] bool is_event(std::string_view data) const override;
+    [[nodiscard]] bool choose_form(std::string_view& bytes);
+    [[nodiscard]] std::string_view feed_objects(std::string_view bytes);
+
+    reader& to_;
+    sse_parser events_;
+    form form_ = form::unknown;
+    std::string partial_; ///< The start of an object, or of a body whose form is not known.
+    json_brackets brackets_;
+};
+
+} // namespace agui::runner
