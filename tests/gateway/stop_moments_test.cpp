@@ -314,7 +314,9 @@ protected:
         const auto give_up = std::chrono::steady_clock::now() + patience;
         while (std::chrono::steady_clock::now() < give_up) {
             const raw_reply seen = ask(get("/agui/threads/" + thread));
-            if (seen.status == 200 && seen.body.find("activeRunId") == std::string::npos) {
+            const bool has_begun = seen.body.find(R"("createdAt":0)") == std::string::npos;
+            if (seen.status == 200 && has_begun &&
+                seen.body.find("activeRunId") == std::string::npos) {
                 return true;
             }
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
