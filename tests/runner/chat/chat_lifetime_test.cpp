@@ -12,6 +12,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -61,7 +62,7 @@ public:
     }
 
 private:
-    std::vector<std::string> words_ = {"a word that needs memory of its own", " and another one"};
+    std::vector<std::string> words_ = {"a word that needs memory of its own"};
     std::vector<std::string> names_ = {"typed", "registered", "executor", "plugin"};
     int rounds_ = 0;
 };
@@ -142,15 +143,15 @@ std::vector<server_tool> make_tools(const tool_parts& parts) {
     };
 }
 
-// How many chats a test makes; `AGUI_TEST_CHATS` for more of them.
+// How many chats a test makes; `AGUI_TEST_CHATS` for more of them, 1000 for all.
 int chats() {
     const char* const wanted = std::getenv("AGUI_TEST_CHATS");
-    return wanted == nullptr ? 200 : std::atoi(wanted);
+    return wanted == nullptr ? 120 : std::atoi(wanted);
 }
 
 // A program that waits for a chat, and is cancelled after so many handlers. Returns false if there
 // are not so many.
-bool leave_after(int handlers, bool plugins) {
+bool leave_after(int handlers, bool plugins, int first_call) {
     asio::io_context context(1);
     const gate closed = make_gate(context);
     std::shared_ptr<int> calls;
@@ -158,7 +159,7 @@ bool leave_after(int handlers, bool plugins) {
     asio::cancellation_signal leaving;
     std::optional<chat_result> ended;
     {
-        const tool_parts parts{closed};
+        const tool_parts parts{closed, std::make_shared<int>(first_call)};
         calls = parts.calls;
         returned = parts.returned;
         asio::co_spawn(
@@ -192,21 +193,25 @@ bool leave_after(int handlers, bool plugins) {
     open(closed);
     context.restart();
     context.run();
-    EXPECT_EQ(*calls, *returned);
+    EXPECT_EQ(*calls, first_call + *returned);
     return done == handlers && !was_over;
 }
 
 TEST(ChatLifetime, ToolsOutliveChatsThatAreLeftAtEveryStep) {
-    int handlers = 0;
+    // With and without plugins; which of the tools wait.
+    std::array<int, 4> handlers{};
     for (int i = 0; i < chats(); ++i) {
-        SCOPED_TRACE(handlers);
-        const bool more = leave_after(handlers, i % 2 == 0);
-        handlers = more ? handlers + 1 : 0;
+        const int variant = i % 4;
+        int& wanted = handlers.at(static_cast<std::size_t>(variant));
+        SCOPED_TRACE(std::to_string(variant) + " after " + std::to_string(wanted));
+        const bool more = leave_after(wanted, variant % 2 == 0, variant / 2);
+        wanted = more ? wanted + 1 : 0;
     }
 }
 
-// A function with a loop and its provider as locals, which returns after so many steps.
-asio::awaitable<void> pull_steps(int most, tool_parts parts, bool& reached_end) {
+// A function with a loop and its provider as locals, which returns after so many steps, and once
+// `leaving` is open.
+asio::awaitable<void> pull_steps(int most, gate leaving, tool_parts parts, bool& reached_end) {
     const auto provider = std::make_shared<patient_model>();
     chat_loop_settings settings;
     settings.log = std::make_shared<memory_logger>();
@@ -229,28 +234,48 @@ asio::awaitable<void> pull_steps(int most, tool_parts parts, bool& reached_end) 
             EXPECT_TRUE(loop.submit_tool_results(results));
         }
     }
+    co_await leaving->async_wait(as_result);
+}
+
+// Leaves at once, or when only tools are left that wait. True: the chat was over before.
+bool leave_loop_after(int steps, bool at_once, int first_call) {
+    asio::io_context context(1);
+    const gate closed = make_gate(context);
+    const gate leaving = make_gate(context);
+    bool reached_end = false;
+    bool left = false;
+    if (at_once) {
+        open(leaving);
+    }
+    asio::co_spawn(
+        context,
+        pull_steps(steps, leaving, {closed, std::make_shared<int>(first_call)}, reached_end),
+        [&left](std::exception_ptr thrown) {
+            EXPECT_EQ(thrown, nullptr);
+            left = true;
+        }
+    );
+    context.poll();
+    open(leaving);
+    context.restart();
+    context.poll();
+    open(closed);
+    context.restart();
+    context.run(); // Everything ends by itself.
+    EXPECT_TRUE(left);
+    return reached_end;
 }
 
 TEST(ChatLifetime, ALoopMayBeLeftAfterEachOfItsSteps) {
-    bool reached_end = false;
-    for (int most = 0; !reached_end; ++most) {
-        SCOPED_TRACE(most);
-        asio::io_context context(1);
-        const gate closed = make_gate(context);
-        bool left = false;
-        asio::co_spawn(
-            context, pull_steps(most, {closed}, reached_end),
-            [&left](std::exception_ptr thrown) {
-                EXPECT_EQ(thrown, nullptr);
-                left = true;
+    for (const bool at_once : {false, true}) {
+        for (const int first_call : {0, 1}) {
+            bool reached_end = false;
+            for (int steps = 0; !reached_end; ++steps) {
+                SCOPED_TRACE(steps);
+                reached_end = leave_loop_after(steps, at_once, first_call);
+                ASSERT_LT(steps, 200) << "it has no end";
             }
-        );
-        context.poll();
-        open(closed);
-        context.restart();
-        context.run(); // Everything ends by itself.
-        EXPECT_TRUE(left);
-        ASSERT_LT(most, 200) << "it has no end";
+        }
     }
 }
 
@@ -258,7 +283,7 @@ TEST(ChatLifetime, ALoopMayBeLeftAfterEachOfItsSteps) {
 TEST(ChatLifetime, AContextMayBeDestroyedAfterEachHandler) {
     for (const bool with_tools : {false, true}) {
         bool over = false;
-        for (int handlers = 0; !over; ++handlers) {
+        for (int handlers = 0; !over; handlers += chats() < 1000 ? 5 : 1) {
             SCOPED_TRACE(handlers);
             asio::io_context context(1);
             const gate closed = make_gate(context);
@@ -277,7 +302,7 @@ TEST(ChatLifetime, AContextMayBeDestroyedAfterEachHandler) {
                     on_end
                 );
             } else {
-                asio::co_spawn(context, pull_steps(1000, parts, reached_end), on_end);
+                asio::co_spawn(context, pull_steps(1000, closed, parts, reached_end), on_end);
             }
             for (int i = 0; i < handlers; ++i) {
                 if (context.poll_one() == 0) { // Only tools that wait are left.
