@@ -603,7 +603,8 @@ TEST(ChatMessages, OfALongConversationOnlyTheLastMessageIsRead) {
 }
 
 TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
-    const std::string result = call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":"done")");
+    const std::string result =
+        call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":"done")");
     const lines got = frames(
         chat_mode::incremental,
         {custom("agui-gateway.tool.started", R"({"toolCallId":"c","toolCallName":"f"})"), result,
@@ -622,7 +623,8 @@ TEST(ChatMessages, ASecondResultOfACallIsAMessageOfItsOwn) {
 TEST(ChatMessages, IncrementallyResultsAreNotKept) {
     chat_messages messages("s", "m", chat_mode::incremental);
     const std::string large(100'000, 'x');
-    messages.take(call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":")" + large + '"'));
+    messages.take(call("RESULT", "c", R"(,"messageId":"x","role":"tool","content":")" + large + '"')
+    );
     EXPECT_GT(messages.bytes(), large.size());
     messages.skip_frame();
 
