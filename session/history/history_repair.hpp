@@ -11,8 +11,8 @@ namespace agui::session {
 /// call order; a call without a result gets an explicit error result by its status; results without
 /// a call and repeated results are left out; a call that is repeated in a later message is left out
 /// with its result; reasoning stands right before the answer whose origin names it, or is left out;
-/// assistant messages that hold nothing but white space are left out; arguments are always a JSON object: empty
-/// ones `{}`, others `{"INVALID_JSON":"<the text>"}`. Never an invented success.
+/// assistant messages that hold nothing but white space are left out; arguments are always a JSON
+/// object: empty ones `{}`, others `{"INVALID_JSON":"<the text>"}`. Never an invented success.
 ///
 /// Pure. What is already in this form stays as it is, byte for byte.
 [[nodiscard]] std::vector<message> repair_history(history_selection selected);
