@@ -367,6 +367,32 @@ TEST_F(AgentLoop, NothingNewSendsTheSnapshotThatTheClientMisses) {
     EXPECT_EQ(sink.end.reason, stop_reason::nothing_new);
 }
 
+TEST_F(AgentLoop, TheArgumentsOfACallAreCompleteAtItsEnd) {
+    model.turns = {{[](model_sink& to) -> model_outcome {
+        to.on_call(0, "c1", "change_background");
+        to.on_call_end(0);
+        to.on_call(1, "c2", "change_background");
+        to.on_text("Wait");
+        to.on_call_arguments(1, "{ }");
+        return model_answer{finish_reason::tool_calls, {}};
+    }}};
+
+    play();
+
+    const std::vector<std::string> shown = {
+        "call c1 change_background external",
+        "args c1 {}",
+        "ended c1",
+        "call c2 change_background external",
+        "text Wait",
+        "args c2 { }",
+        "turn ended",
+    };
+    const auto begin = std::ranges::find(sink.steps, shown.front());
+    ASSERT_GE(sink.steps.end() - begin, std::ssize(shown));
+    EXPECT_EQ(std::vector<std::string>(begin, begin + std::ssize(shown)), shown);
+}
+
 TEST_F(AgentLoop, EachStretchOfReasoningIsAMessageAndTheOrderIsKept) {
     model.provider_name = "main";
     request.agent.parameters.model = "thinker-1";

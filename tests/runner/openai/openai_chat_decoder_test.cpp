@@ -1014,7 +1014,7 @@ protected:
         const model_outcome outcome = decoder.finish();
 
         EXPECT_EQ(sink.lines, param.lines);
-        EXPECT_FALSE(sink.empty_delta);
+        EXPECT_FALSE(sink.contract_broken);
         EXPECT_EQ(describe(outcome), param.outcome);
     }
 };

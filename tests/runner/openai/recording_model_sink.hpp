@@ -2,6 +2,8 @@
 
 #include "runner/base/model_provider.hpp"
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,22 +22,29 @@ public:
         );
     }
     void on_call_arguments(std::size_t call, std::string_view delta) override {
+        contract_broken = contract_broken || ended_.contains(call);
         add("arguments " + std::to_string(call) + " ", delta);
     }
 
-    void on_call_end(std::size_t call) override { lines.push_back("end " + std::to_string(call)); }
+    void on_call_end(std::size_t call) override {
+        contract_broken = !ended_.insert(call).second || contract_broken;
+        lines.push_back("end " + std::to_string(call));
+    }
 
     std::vector<std::string> lines;
-    bool empty_delta = false; ///< The contract forbids them.
+    /// An empty delta came, or something for a call that had ended.
+    bool contract_broken = false;
 
 private:
     void add(const std::string& kind, std::string_view delta) {
-        empty_delta = empty_delta || delta.empty();
+        contract_broken = contract_broken || delta.empty();
         if (lines.empty() || !lines.back().starts_with(kind)) {
             lines.push_back(kind);
         }
         lines.back().append(delta);
     }
+
+    std::set<std::size_t> ended_;
 };
 
 } // namespace agui::test
