@@ -228,7 +228,8 @@ function asSent(messages) {
     });
 }
 
-function* lastRequestProblems(seen, stored) {
+/// A model that thinks aloud may be sent its thoughts back as it said them.
+function* lastRequestProblems(seen, stored, one) {
     const { messages } = seen.requests.at(-1).body;
     const expected = asSent(stored.slice(0, stored.findLastIndex((message) => message.role === 'user' || message.role === 'tool') + 1));
     const actual = messages.filter((message) => message.role !== 'system').map((message, n) => {
@@ -236,7 +237,8 @@ function* lastRequestProblems(seen, stored) {
         if (message.role === 'tool') return { role: 'tool', text: expected[n]?.text === undefined ? undefined : text };
         if (message.role === 'user') return { role: 'user', text };
         const calls = (message.tool_calls ?? []).map((call) => ({ name: call.function.name, arguments: call.function.arguments }));
-        return { role: 'assistant', text: text.trim() === '' ? '' : text, calls: argumentsOf(calls).map((call) => invalid(call)) };
+        const said = one.tags ? text.replace(/^<think>[^]*?<\/think>\n*/, '') : text;
+        return { role: 'assistant', text: said.trim() === '' ? '' : said, calls: argumentsOf(calls).map(invalid) };
     });
     const wrong = difference(actual, expected.map((message) => (message.calls ? { ...message, calls: message.calls.map(invalid) } : message)));
     if (wrong) yield { rule: 'sent', detail: wrong };
@@ -304,7 +306,7 @@ function* readerProblems(seen, one, schema) {
     for (const text of seen.complaints) yield { rule: 'client complains', detail: text.slice(0, 1000) };
     yield* requestProblems(seen);
     const reloaded = plain(seen.reloaded);
-    if (seen.requests.length > 0) yield* lastRequestProblems(seen, reloaded);
+    if (seen.requests.length > 0) yield* lastRequestProblems(seen, reloaded, one);
     const stored = seen.runs.at(-1)?.stored;
     const snapshot = stored && difference(reloaded, plain(stored));
     if (snapshot) yield { rule: 'snapshot', detail: snapshot };

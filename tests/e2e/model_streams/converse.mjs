@@ -3,6 +3,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EventParser, MessageList } from '../../../examples/chat-stream/chat_stream.js';
 import { agents, serverTool, tools } from './answers.mjs';
 
@@ -23,11 +24,20 @@ export function collectComplaints() {
     }
 }
 
-async function getJson(url) {
+/// The text of a 200. A gateway that prepares many replies says when to come again (P11).
+async function getText(url) {
     const response = await fetch(url);
-    if (response.status !== 200) throw new Error(`GET ${url} is ${response.status}: ${await response.text()}`);
-    return response.json();
+    if (response.status === 503) {
+        await response.text();
+        await sleep(1000 * Number(response.headers.get('retry-after')));
+        return getText(url);
+    }
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`GET ${url} is ${response.status}: ${text}`);
+    return text;
 }
+
+const getJson = async (url) => JSON.parse(await getText(url));
 
 const clone = (value) => JSON.parse(JSON.stringify(value));
 
@@ -113,7 +123,7 @@ class ChatReader {
         run.status = response.status;
         run.live = framesOf(await response.text());
         const events = `${this.gateway.url}/threads/${this.sessionId}/runs/${run.runId}/events`;
-        const again = async (mode) => framesOf(await (await fetch(`${events}?form=chat-stream&responseMode=${mode}`)).text());
+        const again = async (mode) => framesOf(await getText(`${events}?form=chat-stream&responseMode=${mode}`));
         run.incremental = await again('incremental');
         run.full = await again('full');
         run.list = fold(this.mode, run.live);

@@ -47,16 +47,20 @@ export function meaningOf({ items: all, style: given, end }, tags) {
     });
 
     const numbered = style.index === undefined || style.index === 'from one';
-    const named = style.ids === undefined || ['each', 'late', 'repeated', 'long', 'odd'].includes(style.ids);
+    const named = style.ids === undefined || ['each', 'repeated', 'long', 'odd'].includes(style.ids);
     if (!(numbered || style.ids === 'each') && calls.length > 1 && style.order !== 'text inside') drop('order');
     const order = meant.filter((item) => item.call).map((item) => item.call);
-    const sameInARow = order.some((call, n) => n > 0 && call.name === order[n - 1].name);
-    const either = Boolean(style.glued) || (style.framing !== 'whole' && !numbered && !named && sameInARow);
+    const repeats = order.filter((call, n) => call.name === order[n + 1]?.name);
+    // `{}` may be a placeholder: what follows it cannot be told from another call.
+    if (!numbered && repeats.some(isEmpty)) drop('ids');
+    const told = style.framing === 'whole' || numbered || named;
+    const either = Boolean(style.glued) || (!told && repeats.length > 0);
     const join = (...kinds) => meant.map((item) => kinds.map((kind) => item[kind] ?? '').join('')).join('').toWellFormed();
     return {
         items: meant, tags, style, glue, either, end, calls: order,
         text: join('text'), thought: join('aloud', 'thought'),
-        usage: [undefined, 'null'].includes(style.usage) ? undefined : { input: usage.prompt_tokens, output: usage.completion_tokens },
+        usage: [undefined, 'null'].includes(style.usage) ? undefined
+            : { input: usage.prompt_tokens, output: usage.completion_tokens },
     };
 }
 

@@ -88,7 +88,6 @@ export class StreamServer {
     }
 
     async #play({ contentType, transfer, pieces, pace, reset }, response) {
-        response.socket.setNoDelay(true);
         if (transfer === 'close') {
             response.useChunkedEncodingByDefault = false;
             response.shouldKeepAlive = false;
