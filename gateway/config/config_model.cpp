@@ -72,7 +72,7 @@ void read_model(config_reader& table, model_config& model) {
          {"gemini", variant::gemini},
          {"mistral", variant::mistral}}
     );
-    if (table.read("reasoning_tags", model.reasoning_tags) &&
+    if (table.read("reasoning_tags", model.reasoning_tags) && !model.reasoning_tags.empty() &&
         !runner::is_reasoning_tag(model.reasoning_tags)) {
         table.problem(
             "reasoning_tags",

@@ -25,9 +25,9 @@ std::optional<milliseconds> duration_of(std::string_view text, double factor) {
         text.remove_suffix(1);
     }
     double number = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-    if (text.empty() || read.ec != std::errc() || read.ptr != end ||
+    const auto read =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size() ||
         !(number >= 0 && number * factor <= milliseconds_max)) {
         return std::nullopt;
     }
@@ -44,9 +44,9 @@ struct date_parts {
 
 std::optional<int> number_of(std::string_view text) {
     int number = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, number);
-    const bool whole = !text.empty() && read.ec == std::errc() && read.ptr == end && number >= 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = !text.empty() && read.ec == std::errc() &&
+                       read.ptr == text.data() + text.size() && number >= 0;
     return whole ? std::optional(number) : std::nullopt;
 }
 
