@@ -297,9 +297,12 @@ private:
     // A client must not mistake a server call for its own (specification S5), so the call gets a
     // result, on the wire only.
     void emit_lost_result(const call_record& call) {
-        const session::content text = std::string("The call was interrupted.");
-        const std::string message_id = session::missing_result_id(call.id);
-        sink_.emit(call_result{message_id, call.id, &text, true});
+        session::tool_call made;
+        made.id = call.id;
+        made.name = call.name;
+        const session::message result =
+            session::shown_missing_result(made, session::call_status::dead);
+        sink_.emit(call_result{result.id, call.id, &result.content, true});
     }
 
     // The steps of a run with plugins.

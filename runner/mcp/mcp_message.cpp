@@ -1,7 +1,7 @@
 #include "runner/mcp/mcp_message.hpp"
 
-#include "runner/base/json_members.hpp"
 #include "runner/base/json_escapes.hpp"
+#include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/finite_json.hpp"
 

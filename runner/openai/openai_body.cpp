@@ -11,6 +11,7 @@ namespace {
 // The same limit as of one event.
 constexpr std::size_t object_bytes_max = 16U << 20U;
 
+constexpr std::string_view end_mark = "[DONE]";
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 std::string_view without_blank_begin(std::string_view text) noexcept {
@@ -58,11 +59,19 @@ bool openai_body::choose_form(std::string_view& bytes) {
     return true;
 }
 
-/// What stands between two objects is passed over.
+/// Bytes that are no part of an object: line ends, and perhaps the end mark.
+void openai_body::pass_over(std::string_view bytes) {
+    between_.append(bytes);
+    has_end_mark_ = has_end_mark_ || between_.find(end_mark) != std::string::npos;
+    between_.erase(0, between_.size() - std::min(between_.size(), end_mark.size() - 1));
+}
+
 std::string_view openai_body::feed_objects(std::string_view bytes) {
     while (!bytes.empty()) {
         if (partial_.empty()) {
-            bytes.remove_prefix(std::min(bytes.find('{'), bytes.size()));
+            const std::size_t begin = std::min(bytes.find('{'), bytes.size());
+            pass_over(bytes.substr(0, begin));
+            bytes.remove_prefix(begin);
             brackets_ = {};
         }
         const std::size_t length = brackets_.feed(bytes);
@@ -81,7 +90,7 @@ std::string_view openai_body::feed_objects(std::string_view bytes) {
 
 /// Servers that leave out the empty line between events have one chunk in each data line.
 bool openai_body::is_event(std::string_view data) const {
-    return is_whole_object(data) || without_blank_begin(data).starts_with("[DONE]");
+    return is_whole_object(data) || without_blank_begin(data).starts_with(end_mark);
 }
 
 } // namespace agui::runner

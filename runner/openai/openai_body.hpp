@@ -35,6 +35,8 @@ public:
     [[nodiscard]] bool has_objects() const noexcept { return form_ == form::objects; }
     /// True if the last object is not whole.
     [[nodiscard]] bool is_cut() const noexcept { return has_objects() && !partial_.empty(); }
+    /// True if `[DONE]` has come between or after objects.
+    [[nodiscard]] bool has_end_mark() const noexcept { return has_end_mark_; }
 
 private:
     enum class form { unknown, events, objects };
@@ -45,11 +47,14 @@ private:
     [[nodiscard]] bool is_event(std::string_view data) const override;
     [[nodiscard]] bool choose_form(std::string_view& bytes);
     [[nodiscard]] std::string_view feed_objects(std::string_view bytes);
+    void pass_over(std::string_view bytes);
 
     reader& to_;
     sse_parser events_;
     form form_ = form::unknown;
     std::string partial_; ///< The start of an object, or of a body whose form is not known.
+    std::string between_; ///< The last bytes that were passed over, less than an end mark.
+    bool has_end_mark_ = false;
     json_brackets brackets_;
 };
 

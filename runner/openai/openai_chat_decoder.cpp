@@ -58,11 +58,12 @@ struct openai_decoder::state final : openai_body::reader {
     std::string provider_name;
     openai_body body;
     openai_message_reader message;
-    std::string noise;       ///< The first line that is neither a chunk nor an error.
-    std::size_t chunks = 0;  ///< Of the dialect.
-    bool answered = false;   ///< Something of the dialect was seen.
-    bool end_marker = false; ///< `[DONE]`, or the end of a whole answer.
-    bool torn = false;       ///< The current chunk was cut in the middle of a character.
+    std::string noise;         ///< The first line that is neither a chunk nor an error.
+    std::size_t chunks = 0;    ///< Of the dialect.
+    bool answered = false;     ///< Something of the dialect was seen.
+    bool end_marker = false;   ///< `[DONE]`, or the end of a whole answer.
+    bool whole_answer = false; ///< The body is an object that holds the message, not its deltas.
+    bool torn = false;         ///< The current chunk was cut in the middle of a character.
     bool ended =
         false; ///< The body has ended: an event delivered after that lacked its empty line.
     std::string unknown_reason;
@@ -144,7 +145,7 @@ void openai_decoder::state::settle() {
     ended = true;
     body.finish();
     answered = answered || body.is_cut();
-    end_marker = end_marker || (body.has_objects() && !body.is_cut());
+    end_marker = end_marker || ((whole_answer || body.has_end_mark()) && !body.is_cut());
     if (failure) {
         return;
     }
@@ -292,6 +293,7 @@ void openai_decoder::state::choice(const json::object& value) {
     if (object_of(part) != nullptr) {
         inner_use = message.read(part->get_object(), false, torn);
     } else if (object_of(whole_message) != nullptr) {
+        whole_answer = whole_answer || body.has_objects();
         inner_use = message.read(whole_message->get_object(), true, torn);
     }
     check_message();

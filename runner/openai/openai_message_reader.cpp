@@ -277,7 +277,8 @@ void openai_message_reader::tool_call(
     if (!problem_.empty()) {
         return;
     }
-    end_halves(); // A call ends the text before it.
+    // Text may continue after the call, thoughts before it are over.
+    end_half(reasoning_half_, &openai_message_reader::pass_reasoning);
     std::string text;
     tags_.interrupt(text);
     pass_tagged({}, text);

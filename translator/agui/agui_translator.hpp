@@ -70,8 +70,8 @@ struct run_opening {
 /// Terminal by stop reason: a success gives RUN_FINISHED (with `pendingToolCallIds` after a
 /// hand-off; no outcome for undeclared peers). A stop gives CUSTOM `agui-gateway.run.stopped`
 /// {"reason"}, then RUN_FINISHED with outcome `cancelled`; undeclared peers get no outcome for
-/// user_stop, plugin_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code for the
-/// others, and for all of them if an external call is open. A failure gives RUN_ERROR. Each
+/// user_stop, plugin_stop, superseded and max_output_tokens, and RUN_ERROR with the reason as code
+/// for the others, and for all of them if an external call is open. A failure gives RUN_ERROR. Each
 /// terminal has `usage` (S12).
 class agui_translator {
 public:

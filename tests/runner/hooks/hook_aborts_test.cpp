@@ -140,7 +140,12 @@ TEST_F(HookAborts, AStopDuringMessageAppend) {
 
     expect_aborted(stop_reason::superseded);
     EXPECT_EQ(status_of("c1"), session::call_status::dead);
-    EXPECT_THAT(sink.steps, Contains("result c1 failed The call was interrupted."));
+    EXPECT_THAT(
+        sink.steps,
+        Contains(
+            R"(result c1 failed {"error":"The call was interrupted; whether it had any effect is unknown."})"
+        )
+    );
 }
 
 // A stop must not store what a plugin is about to cut out.

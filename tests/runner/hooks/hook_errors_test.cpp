@@ -124,7 +124,12 @@ TEST_F(HookErrors, OfMessageAppendEndsTheTurnBeforeItsCallsAreExecuted) {
     expect_failed("bad message");
     EXPECT_EQ(noted("B append "), 0);
     EXPECT_EQ(status_of("c1"), session::call_status::dead);
-    EXPECT_THAT(sink.steps, Contains("result c1 failed The call was interrupted."));
+    EXPECT_THAT(
+        sink.steps,
+        Contains(
+            R"(result c1 failed {"error":"The call was interrupted; whether it had any effect is unknown."})"
+        )
+    );
     EXPECT_THAT(stored_texts(), ElementsAre("assistant ")) << "a failed hook changes nothing";
 }
 

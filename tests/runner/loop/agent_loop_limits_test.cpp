@@ -22,7 +22,12 @@ TEST_F(AgentLoop, StopsAfterMaxRoundsWithoutExecutingWhatFollows) {
     EXPECT_EQ(sink.end.reason, stop_reason::max_rounds);
     EXPECT_EQ(status_of("c1"), call_status::answered);
     EXPECT_EQ(status_of("c2"), call_status::dead);
-    EXPECT_THAT(sink.steps, ::testing::Contains("result c2 failed The call was interrupted."));
+    EXPECT_THAT(
+        sink.steps,
+        ::testing::Contains(
+            R"(result c2 failed {"error":"The call was interrupted; whether it had any effect is unknown."})"
+        )
+    );
 }
 
 // Each of the model's answers makes the same call.

@@ -176,7 +176,12 @@ TEST_F(AgentLoop, AStoreThatFailsBeforeTheToolsRunEndsTheRun) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::store_unavailable);
     // The turn was shown: it is stored with the end, its call dead, and answered on the wire.
-    EXPECT_THAT(sink.steps, ::testing::Contains("result c1 failed The call was interrupted."));
+    EXPECT_THAT(
+        sink.steps,
+        ::testing::Contains(
+            R"(result c1 failed {"error":"The call was interrupted; whether it had any effect is unknown."})"
+        )
+    );
     EXPECT_EQ(stored().nodes.at(1).message.tool_calls.at(0).id, "c1");
     EXPECT_EQ(stored().find_call("c1")->status, session::call_status::dead);
 }

@@ -853,7 +853,15 @@ const std::vector<answer_case>& call_cases() {
               call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
               finish("tool_calls"), done}
          ),
-         {"text a\xEF\xBF\xBD", "call 0 a f", "arguments 0 {}"},
+         {"text a", "call 0 a f", "text \xEF\xBF\xBD", "arguments 0 {}"},
+         "tool_calls"},
+        {"HalvesOfTextAroundACall",
+         frames(
+             {delta(R"("content":"a\ud83d")"),
+              call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{}"})"),
+              delta(R"("content":"\ude00")"), finish("tool_calls"), done}
+         ),
+         {"text a", "call 0 a f", "text \xF0\x9F\x98\x80", "arguments 0 {}"},
          "tool_calls"},
         {"WholeMessageWithItsCalls",
          frames(
@@ -973,6 +981,7 @@ const std::vector<answer_case>& failure_cases() {
          ),
          {},
          "unavailable: the native_finish_reason reports a failure: network_error"},
+        {"NewlineDelimitedJsonWithoutItsEnd", delta(R"("content":"a")") + "\n", {"text a"}, "lost"},
         {"NewlineDelimitedJsonThatIsCut",
          delta(R"("content":"a")") + "\n{\"choices\":[{\"del",
          {"text a"},
