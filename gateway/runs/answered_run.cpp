@@ -3,6 +3,7 @@
 #include "gateway/runs/live_run.hpp"
 #include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/history/missing_result.hpp"
 #include "session/history/shown_messages.hpp"
 #include "translator/agui/projected_events.hpp"
 
@@ -26,6 +27,16 @@ using session::node_index;
 // How many times a thread's text is in memory: as read, and as written in a snapshot.
 constexpr std::size_t copies_of_thread = 2;
 
+// True for the error result of a call whose answer came after the run: it was open at the run's
+// end.
+bool is_answered_later(const session::thread_record& thread, const session::message& result) {
+    if (result.id != session::missing_result_id(result.tool_call_id)) {
+        return false;
+    }
+    const session::call_record* const call = thread.find_call(result.tool_call_id);
+    return call != nullptr && call->status == session::call_status::answered;
+}
+
 // The conversation up to the last message of the run; then without the last messages from one on
 // that holds a call without its result.
 std::vector<session::message>
@@ -39,7 +50,7 @@ conversation_after(const session::thread_record& thread, const std::string& run_
     std::vector<session::message> messages = session::shown_messages(thread, last);
     std::set<std::string, std::less<>> answered;
     for (const session::message& each : messages) {
-        if (each.role == session::role::tool) {
+        if (each.role == session::role::tool && !is_answered_later(thread, each)) {
             answered.insert(each.tool_call_id);
         }
     }

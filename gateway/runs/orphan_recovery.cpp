@@ -219,10 +219,11 @@ private:
         } else {
             writer.resume(opening, open_);
         }
-        const session::content result = std::string(session::missing_answer(call_status::dead));
         for (const std::string& call_id : interrupted_calls_) {
-            const std::string message_id = session::missing_result_id(call_id);
-            writer.translate(runner::call_result{message_id, call_id, &result, true});
+            session::tool_call call;
+            call.id = call_id;
+            const session::message result = session::shown_missing_result(call, call_status::dead);
+            writer.translate(runner::call_result{result.id, call_id, &result.content, true});
         }
         runner::run_end end;
         end.reason = runner::stop_reason::error;

@@ -115,7 +115,7 @@ TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
     );
     events.emplace_back(
         R"({"type":"TOOL_CALL_RESULT","timestamp":5000,"messageId":"c:missing","toolCallId":"c","role":"tool",)"
-        R"("content":"The call was interrupted; whether it had any effect is unknown."})"
+        R"("content":"{\"error\":\"The call was interrupted; whether it had any effect is unknown.\"}"})"
     );
     events.push_back(error_end);
     EXPECT_EQ(frames_of(log_of(*store)), events);

@@ -61,6 +61,7 @@ TEST_F(SqliteStore, AFileOfTheSchemaBeforeSigningKeysGetsOne) {
     {
         database db(path());
         db.execute("DROP TABLE signing_key");
+        db.execute("DROP TABLE attachments");
         db.execute("PRAGMA user_version = 11");
     }
 

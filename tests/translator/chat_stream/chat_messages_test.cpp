@@ -442,7 +442,8 @@ TEST(ChatMessages, ALogOfAnEarlierVersionIsRead) {
         chat_mode::full,
         {custom("tool.started", R"({"toolCallId":"c","toolCallName":"f"})"),
          custom("tool.failed", R"({"toolCallId":"c"})"),
-         R"({"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","content":"no"})"}
+         R"({"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","role":"tool","content":"no"})"
+        }
     );
     EXPECT_THAT(tools.back(), HasSubstr(R"("type":"tool_execution_start")"));
     EXPECT_THAT(tools.back(), HasSubstr(R"("error":"no")"));
