@@ -274,9 +274,12 @@ describe('servers of aimock', () => {
         assert.deepEqual(results, ['from the first', 'from the second']);
     });
 
-    it('are offered without the tools that break the schema', async () => {
-        assert.deepEqual((await offered('first')).map(({ name }) => name), ['mcp__first__search', 'mcp__first__break']);
-        assert.match(gateway.log, /warning tools of an MCP server cannot be offered server=first tools=1/);
+    it('are offered with a name and a schema that model servers take', async () => {
+        const tools = await offered('first');
+        assert.deepEqual(tools.slice(0, 2).map(({ name }) => name), ['mcp__first__search', 'mcp__first__break']);
+        assert.match(tools[2].name, /^mcp__first__no_schema_[a-z0-9]{8}$/);
+        assert.equal(tools[2].parameters.type, 'object');
+        assert.deepEqual(tools[2].parameters.properties, {});
     });
 
     it('pass an error on', async () => {

@@ -204,7 +204,10 @@ describe('the code of README.md, "From your app"', () => {
             await (await model.request(key, 1)).closed;
             const reloaded = await page(client);
             await reloaded.load();
-            assert.equal(reloaded.shown.messages.at(-1).toolCalls[0].id, 'call_stopped');
+            const [stopped, result] = reloaded.shown.messages.slice(-2);
+            assert.equal(stopped.toolCalls[0].id, 'call_stopped');
+            assert.equal(result.toolCallId, 'call_stopped');
+            assert.match(result.content, /interrupted/);
             assert.equal(reloaded.body.style.background, undefined);
             await reloaded.send('another');
             assert.equal(reloaded.body.style.background, undefined);
