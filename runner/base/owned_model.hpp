@@ -6,8 +6,8 @@
 
 namespace agui::runner {
 
-/// A model that its user holds: who is asked, and with which parameters. Whatever has something
-/// under way with it keeps a copy, so that no one needs to outlive anyone.
+/// A model that its user holds: the provider that is asked, and the parameters of its requests. A
+/// chat keeps a copy, so that the program need not keep the model alive.
 struct owned_model {
     std::shared_ptr<model_provider> provider; ///< Not null.
     model_parameters parameters = {};

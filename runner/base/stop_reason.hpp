@@ -48,8 +48,8 @@ enum class stop_class { success, stopped, failed };
 /// A sentence for people. It is fixed: it holds nothing that a model server has said.
 [[nodiscard]] std::string_view describe(stop_reason reason) noexcept;
 
-/// What a user turn has used: everything since the user's message, over all its runs. A hand-off
-/// makes one turn of many runs, and no limit may be evaded that way.
+/// The use of a user turn since the user's message, over all its runs: a hand-off makes one turn of
+/// many runs, and no limit may be evaded that way.
 struct turn_use {
     std::uint32_t rounds = 0;  ///< Answers of the model that held calls; requests by plugins.
     std::uint32_t calls = 0;   ///< Executed or not.
@@ -57,8 +57,8 @@ struct turn_use {
     std::string last_provider; ///< Of the last answer that names it; empty: none does.
 };
 
-/// What is known of an end besides its reason. For a log, and for a program that calls the loop
-/// itself; no client is shown it (P12).
+/// Details of an end besides its reason, for a log and for a program that calls the loop itself. No
+/// client is shown them (P12).
 struct end_details {
     int status = 0;         ///< The model server's HTTP status; 0: none.
     std::string request_id; ///< The model server's id of the request; empty: none.

@@ -48,7 +48,7 @@ struct chat_listeners {
     std::function<void(const boost::json::object& segment)> segment = {};
 };
 
-/// What a conversation is made of. It holds all of it until its last run has ended.
+/// The parts of a conversation, which holds them until its last run has ended.
 struct chat_parts {
     owned_model model;
     std::vector<owned_model> fallbacks; ///< Asked in this order when a model fails.

@@ -69,7 +69,7 @@ struct chat_loop_settings {
 /// A conversation with a model, in steps that the program pulls, with tools that the program
 /// executes itself. The loop is that of run_agent(). Lives on one executor, like all its callers.
 /// The model is read no faster than the steps are pulled. May be destroyed at any time, also while
-/// next() is awaited: what is under way holds all that it uses, ends soon, and tells nobody.
+/// next() is awaited: the run under way holds everything that it uses and ends soon.
 class chat_loop {
 public:
     /// Starts at once.

@@ -31,7 +31,7 @@ struct chat_with_tools {
 /// model is offered, each with its function (see tool()); without any it is offered what
 /// config.registry has. `stop`, which may be null, ends it early from any thread; it serves for one
 /// call and must outlive the await. So does a cancellation of the caller (terminal). A tool that
-/// ignores its cancellation may run on afterwards: it holds what it needs. Throws
+/// ignores its cancellation may run on afterwards: it holds everything it needs. Throws
 /// std::invalid_argument for two tools of one name.
 [[nodiscard]] boost::asio::awaitable<chat_result> chat_loop_with_tools(
     owned_model model, std::vector<session::message> messages, std::vector<server_tool> tools,

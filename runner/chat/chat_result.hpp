@@ -25,8 +25,8 @@ struct chat_totals {
     [[nodiscard]] token_usage usage_total() const;
 };
 
-/// Why a chat ended, and what is known of it: the model server's status, its id of the request,
-/// what happened, and what plugins have thrown.
+/// Why a chat ended, with the model server's status, its id of the request, a sentence of detail,
+/// and the errors of plugins.
 struct chat_end : end_details {
     stop_reason what = stop_reason::completed;
 

@@ -8,8 +8,8 @@
 
 namespace agui::runner {
 
-/// What the turn that ends in `tip` has used, over all its runs; tokens of the answers that say how
-/// many (turn_origin::tokens). What a plugin has put between begins no turn and is no round.
+/// The use of the turn that ends in `tip`, over all its runs. Tokens are counted for answers that
+/// say how many (turn_origin::tokens). A plugin's message begins no turn and is no round.
 [[nodiscard]] turn_use use_of_turn(const session::thread_record& thread, session::node_index tip);
 
 /// The calls of each of the turn's last answers, oldest first: of as many answers as hold `most`

@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-// What JSON makes of a C++ type: its schema, and its values in both directions. Types are bool,
+// The JSON form of a C++ type: its schema, and its values in both directions. Types are bool,
 // whole and floating numbers, std::string, described enums and structs (Boost.Describe),
 // std::optional (null or absent), lists with push_back(), maps whose keys are std::string, and the
 // types of Boost.JSON.

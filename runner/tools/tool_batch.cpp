@@ -199,7 +199,7 @@ bool tool_batch::prepare(task& current) {
 void tool_batch::execute(task& current, std::shared_ptr<const tool_function> function) {
     // The function is called inside the spawned coroutine, so an exception is the tool's failure
     // whether the function is a coroutine or only returns one. The coroutine holds the function:
-    // what a lambda has captured lives in it, and the tool may run on after everything else.
+    // a lambda's captures live in it, and the tool may run on after everything else.
     boost::asio::co_spawn(
         executor_,
         [](std::shared_ptr<const tool_function> called,

@@ -22,7 +22,7 @@
 
 namespace agui::runner {
 
-/// The name of a tool's argument, and what the model is told of it.
+/// The name of a tool's argument, with a description for the model.
 struct tool_parameter {
     // NOLINTNEXTLINE(google-explicit-constructor): `{"a", "b"}` names two parameters.
     tool_parameter(const char* given, std::string about = {})
@@ -125,7 +125,7 @@ read_arguments(const json::object& from, const std::vector<tool_parameter>& give
     }
 }
 
-/// What the model is told of a value that a function has returned.
+/// The tool's result for the return value of its function.
 template <class T>
 [[nodiscard]] tool_outcome outcome_of(T value) {
     if constexpr (std::is_same_v<T, tool_outcome>) {
@@ -153,7 +153,7 @@ struct typed_function {
     std::vector<tool_parameter> parameters;
 };
 
-/// Holds what it uses: a tool may outlive whatever has called it.
+/// Holds everything that it uses: a tool may outlive its caller.
 template <class Function>
 [[nodiscard]] boost::asio::awaitable<tool_outcome>
 call_typed(std::shared_ptr<typed_function<Function>> typed, tool_invocation call) {
@@ -194,7 +194,7 @@ template <class Function>
 
 } // namespace detail
 
-/// A tool with its function, which says what its arguments are:
+/// A tool with its function, whose parameters are the tool's arguments:
 ///
 ///     tool("add", "Adds two numbers.", {"a", "b"}, [](double a, double b) { return a + b; })
 ///
