@@ -20,7 +20,7 @@ class warned_names {
 public:
     using time_point = log_interval::time_point;
 
-    /// True: a line may be written. `name` is short.
+    /// Returns true if a line may be written. `name` is short.
     [[nodiscard]] bool due(std::string_view kind, std::string_view name, time_point now) {
         std::pair<std::string, std::string> key(kind, name);
         const std::lock_guard lock(mutex_);

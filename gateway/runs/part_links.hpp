@@ -25,7 +25,7 @@ public:
     part_links() = default;
     explicit part_links(settings values) : settings_(std::move(values)) {}
 
-    /// Empty: no links are made. It expires after at least settings::valid, at the end of a day
+    /// Empty if no links are made. It expires after at least settings::valid, at the end of a day
     /// (UTC), so that the links of one day are equal.
     [[nodiscard]] std::string
     link(const session::thread_key& key, std::string_view sha256, unix_ms now) const;

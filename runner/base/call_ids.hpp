@@ -38,7 +38,7 @@ private:
 
     call_id_form form_;
     std::map<std::string, std::string, std::less<>> sent_; ///< By the real id.
-    std::set<std::string, std::less<>> taken_;             ///< What was sent.
+    std::set<std::string, std::less<>> taken_;             ///< The ids that were sent.
 };
 
 } // namespace agui::runner

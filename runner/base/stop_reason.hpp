@@ -63,7 +63,7 @@ struct end_details {
     int status = 0;         ///< The model server's HTTP status; 0: none.
     std::string request_id; ///< The model server's id of the request; empty: none.
     std::string detail;     ///< What happened, or which limit was reached. May be empty.
-    std::string upstream;   ///< What the model server said, keys cut out. May be empty.
+    std::string upstream;   ///< The model server's words, keys cut out; may be empty.
     std::vector<std::string> hook_errors; ///< What plugins have thrown, in order.
 };
 

@@ -40,7 +40,7 @@ private:
     [[nodiscard]] bool is_taken(std::string_view name) const noexcept;
     [[nodiscard]] const tool_definition* find(std::string_view name) const noexcept;
 
-    const std::vector<tool_definition>* offered_;             ///< Null: none.
+    const std::vector<tool_definition>* offered_;             ///< May be null.
     std::map<std::string, std::string, std::less<>> changed_; ///< Offered names that do not fit.
 };
 

@@ -56,7 +56,7 @@ struct chat_parts {
     agent_settings agent; ///< Its parameters are those of the model that is asked.
     chat_listeners listeners;
     plugin_list plugins;
-    std::shared_ptr<logger> log; ///< Null: no log.
+    std::shared_ptr<logger> log; ///< May be null.
 };
 
 /// A conversation in memory that run_agent() continues: the part that chat_loop and

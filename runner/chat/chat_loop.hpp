@@ -61,7 +61,7 @@ struct chat_loop_settings {
     /// How long results are waited for once a tool_calls_step was pulled.
     std::chrono::milliseconds results_timeout{600'000};
     std::vector<owned_model> fallbacks = {}; ///< Asked in this order when a model fails.
-    std::shared_ptr<logger> log = {};        ///< Null: no log.
+    std::shared_ptr<logger> log = {};        ///< May be null.
     /// Take part in each turn; one ends at a tool_calls_step. In the order of registration.
     plugin_list plugins = {};
 };

@@ -21,7 +21,7 @@ struct chat_with_tools {
     /// loop. The parameters are the model's.
     agent_settings agent = {};
     std::vector<owned_model> fallbacks = {}; ///< Asked in this order when a model fails.
-    std::shared_ptr<logger> log = {};        ///< Null: no log.
+    std::shared_ptr<logger> log = {};        ///< May be null.
     /// Take part in the conversation, which is one turn; in the order of registration.
     plugin_list plugins = {};
 };
