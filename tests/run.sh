@@ -334,7 +334,7 @@ release_parts() {
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
     node_tests release "Photos, the checker of random streams" photos.test.mjs model_streams/check.test.mjs
-    model_streams release "$(if $all; then echo 2000; else echo 200; fi)" 1
+    model_streams release 200 1
     node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
     kill_campaign release
     if $all; then peers_campaign release; fi
