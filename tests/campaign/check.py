@@ -177,7 +177,8 @@ def check_store(report, database, acknowledged, seen):
     kept = {}
     for thread, text in database.execute("SELECT thread, message FROM messages"):
         message = json.loads(text)
-        kept[threads[thread], message["id"]] = message.get("content") or ""
+        if message["role"] != "activity":  # The note of a failed run has the id of the message that it is about.
+            kept[threads[thread], message["id"]] = message.get("content") or ""
     for key, text in said.items():
         report.expect("text that was seen is in the conversation", kept.get(key) == text, (key, text, kept.get(key)))
 
