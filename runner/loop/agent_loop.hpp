@@ -117,7 +117,7 @@ struct run_request {
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;
-    /// What the user turn has used before; nullopt: what use_of_turn() finds in the thread.
+    /// The use of the user turn so far. If it is nullopt, use_of_turn() reads it from the thread.
     std::optional<turn_use> used = {};
     /// Asked in this order, after agent.parameters and loop_services::model, when a model fails
     /// before it has said anything. Within a user turn the one that answered is asked first.

@@ -15,7 +15,7 @@ namespace agui::runner {
     const session::thread_record& thread, session::node_index tip, const turn_limits& limits
 );
 
-/// What the agent does about a loop.
+/// The agent's action on a loop.
 [[nodiscard]] loop_action action_on(const found_loop& found, const turn_limits& limits);
 
 /// What belongs in front of the caller's result of an external call; nullopt: nothing. A call of

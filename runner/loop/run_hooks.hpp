@@ -64,7 +64,7 @@ public:
     /// appends.
     [[nodiscard]] boost::asio::awaitable<following> follow();
 
-    /// Null: no plugin has brought a tool of that name to the last request.
+    /// Null if no plugin has brought a tool of that name to the last request.
     [[nodiscard]] std::shared_ptr<const tool_function> function_of(std::string_view name
     ) const noexcept;
 

@@ -25,7 +25,7 @@ public:
     /// Who executes a call of that name. A name that nobody knows is the server's: the model is
     /// told that there is no such tool.
     [[nodiscard]] session::call_owner owner_of(std::string_view name) const noexcept;
-    /// Null: the agent has no such tool of the server.
+    /// Null if the agent has no such tool of the server.
     [[nodiscard]] std::shared_ptr<const registered_tool> tool_of(std::string_view name
     ) const noexcept;
 

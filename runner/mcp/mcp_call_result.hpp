@@ -7,7 +7,7 @@
 
 namespace agui::runner {
 
-/// What the model is told of an answer to tools/call: its texts, each on lines of its own; a link
+/// The model's view of an answer to tools/call: its texts, each on lines of its own; a link
 /// to a resource with its URI, name, title, description and type; a short note in place of an
 /// image, a sound or a file, which tool messages cannot carry; the structured content if there is
 /// no text. Where MCP has a text and the server something else, the model gets that as JSON.

@@ -22,7 +22,7 @@ struct mcp_tool {
 struct mcp_tool_page {
     std::vector<mcp_tool> tools;
     std::size_t left_out = 0; ///< How many entries are no tools with a name, or break a limit.
-    std::string next_cursor;  ///< Empty: this is the last page.
+    std::string next_cursor;  ///< Empty on the last page.
 };
 
 /// nullopt: this is no answer to tools/list.

@@ -12,7 +12,7 @@ namespace agui::runner {
 struct openai_model_settings {
     std::string url;      ///< Of the API, as `https://api.openai.com/v1`.
     std::string model;    ///< Its id there.
-    std::string key = {}; ///< Empty: none is sent. It is cut out of what the server says.
+    std::string key = {}; ///< None is sent if empty. It is cut out of errors.
     /// model_provider::name(). Two models of one name get each other's reasoning sent back. Empty:
     /// made of `model` and `url`, so that it is the same in another process.
     std::string name = {};
