@@ -119,9 +119,6 @@ http_reply to_reply(const failure& error) {
     if (!error.active_run_id.empty()) {
         body["activeRunId"] = error.active_run_id;
     }
-    if (error.earliest) {
-        body["earliest"] = *error.earliest;
-    }
     return make_reply(answer_to(error.code), std::move(body));
 }
 

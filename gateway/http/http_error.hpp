@@ -25,9 +25,9 @@ enum class http_errc {
     overloaded,             ///< 503
 };
 
-/// `{"error":{"code","message","path"?,"activeRunId"?,"earliest"?}}` with the status of the code,
-/// and Retry-After where trying again may help. Only these two functions know which status belongs
-/// to a code.
+/// `{"error":{"code","message","path"?,"activeRunId"?}}` with the status of the code, and
+/// Retry-After where trying again may help. Only these two functions know which status belongs to a
+/// code.
 [[nodiscard]] http_reply to_reply(const failure& error);
 [[nodiscard]] http_reply to_reply(http_errc code, std::string_view message);
 

@@ -76,10 +76,6 @@ public:
     /// number at that moment and, if one has gone, how it has ended.
     void set_readers_handler(std::function<void(std::size_t, session::leaving)> handler);
 
-    /// The log of an ended run whose events are gone: it ends at `last_sequence`.
-    [[nodiscard]] static std::shared_ptr<event_log>
-    empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence);
-
     /// What log_slice::variants holds for an event: its forms for older projections (nullopt: the
     /// same as for the newest).
     [[nodiscard]] static std::string write_variants(

@@ -68,13 +68,4 @@ void event_log::show_restored() { make_visible(last_sequence(), stored::yes); }
 
 void event_log::end_restored() { publish_end(); }
 
-std::shared_ptr<event_log>
-event_log::empty_at(boost::asio::any_io_executor executor, std::uint64_t last_sequence) {
-    auto log = std::make_shared<event_log>(std::move(executor), settings{});
-    const std::lock_guard lock(log->mutex_);
-    log->visible_ = last_sequence;
-    log->ended_ = true;
-    return log;
-}
-
 } // namespace agui::gateway

@@ -125,17 +125,14 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
         run = std::move(*begun);
     }
     auto log = co_await log_of(*core, place, *run);
-    const std::uint64_t end = run->record.last_sequence;
-    if (!log && log.error().code == errc::run_expired && after != end) {
-        co_return failure{
-            errc::cursor_expired, "the events of this run are gone", "after", {}, end
-        };
+    if (!log && log.error().code == errc::run_expired) {
+        co_return failure{errc::cursor_expired, "the events of this run are gone", "after"};
     }
-    if (!log && log.error().code != errc::run_expired) {
+    if (!log) {
         co_return log.error();
     }
     attachment found;
-    found.log = log ? *log : event_log::empty_at(co_await boost::asio::this_coro::executor, end);
+    found.log = std::move(*log);
     // The events of a run elsewhere may be shown there a moment before they can be read here.
     const bool may_come = run->place == run_place::elsewhere && !found.log->ended();
     if (after > found.log->visible_sequence() && !may_come) {

@@ -3,8 +3,6 @@
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,10 +26,9 @@ enum class errc {
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.
     run_id_reused,        ///< The runId was used before with a different body.
     run_expired,          ///< The run is known, but its log is gone.
-    /// The log no longer goes back to the cursor; `earliest` is the lowest that can be served.
-    cursor_expired,
-    bad_cursor,     ///< A cursor after the run's last event, or a text that is not a cursor.
-    body_too_large, ///< The thread would exceed `session.max_thread_bytes`.
+    cursor_expired,       ///< No event after the cursor can be read: the run's log is gone.
+    bad_cursor,           ///< A cursor after the run's last event, or a text that is not a cursor.
+    body_too_large,       ///< The thread would exceed `session.max_thread_bytes`.
     not_found,
     overloaded,        ///< A limit of the process is reached; try again later.
     draining,          ///< The process is shutting down.
@@ -50,8 +47,6 @@ struct failure {
     /// JSON path into the request, as `messages[2].toolCallId`; or empty.
     std::string path{};
     std::string active_run_id{}; ///< For thread_busy: the run that holds the thread, if one does.
-    /// For cursor_expired: the lowest cursor that can be served.
-    std::optional<std::uint64_t> earliest{};
 };
 
 /// Called by result<T>::value() if there is no value. Throws std::runtime_error with code and

@@ -97,6 +97,7 @@ TEST_P(Reattach, OnceItsPeriodIsOverARunIsReadWithFewerDeltasOrNotAtAll) {
 
     if (GetParam() == store_kind::memory) {
         EXPECT_EQ(reply.status, 410);
+        EXPECT_EQ(read_again("?after=" + std::to_string(frames.size())).status, 410);
         return;
     }
     const std::vector<std::string> joined = frames_of(reply.body);
