@@ -59,15 +59,17 @@ std::string argument_text::feed(std::string_view text) {
             read_object(text);
             break;
         case form::quoted:
+        case form::next_quoted:
             if (std::string rest = read_quoted(text); !rest.empty()) {
-                return rest;
+                return rest.append(text);
             }
             break;
         case form::whole:
             if (text.front() == '{') {
                 return std::string(text);
             }
-            form_ = form::other;
+            form_ = text.front() == '"' ? form::next_quoted : form::other;
+            escaped_ = false;
             break;
         case form::other:
             ready_.append(text);
@@ -130,7 +132,7 @@ std::string argument_text::read_quoted(std::string_view& text) {
         if (ends) {
             held_.append(text.substr(0, at + 1));
             text.remove_prefix(at + 1);
-            return decode();
+            return take_decoded();
         }
     }
     held_.append(text);
@@ -138,22 +140,30 @@ std::string argument_text::read_quoted(std::string_view& text) {
     return {};
 }
 
-/// Takes the object out of a JSON string. If it holds none, the string is passed on as it came.
-std::string argument_text::decode() {
+/// Takes the object out of the JSON string that is held. If it holds none, the string is passed on
+/// as it came. Returns what belongs to another object.
+std::string argument_text::take_decoded() {
+    const bool is_next = form_ == form::next_quoted;
     std::optional<std::string> inner = decoded(held_);
     // Each level of encoding doubles the backslashes, so that there are few.
     while (inner && trimmed(*inner).starts_with('"')) {
         inner = decoded(trimmed(*inner));
     }
     const std::string_view text = inner ? trimmed(*inner) : std::string_view();
-    if (inner && (text.empty() || text == null_word)) {
-        form_ = form::placeholder;
-        return {};
-    }
+    const bool is_placeholder = inner && (text.empty() || text == null_word);
     json_brackets brackets;
     brackets.feed(text.starts_with('{') ? text : std::string_view());
-    if (!brackets.closed()) {
+    if (!is_placeholder && !brackets.closed()) {
         take_as_text();
+        return {};
+    }
+    if (is_next) {
+        form_ = form::whole;
+        held_.clear();
+        return std::string(is_placeholder ? std::string_view() : text);
+    }
+    if (is_placeholder) {
+        form_ = form::placeholder;
         return {};
     }
     form_ = form::blank;

@@ -15,8 +15,8 @@ namespace agui::runner {
 /// Any other text is passed on as it came, for the reader of the call to judge.
 class argument_text {
 public:
-    /// Takes the next piece. Returns the rest of it that belongs to another object, which begins
-    /// with `{` after this one is whole; usually empty.
+    /// Takes the next piece. Returns the rest of it that belongs to another object, encoded or not,
+    /// which begins after this one is whole; usually empty, otherwise it starts with `{`.
     [[nodiscard]] std::string feed(std::string_view text);
 
     /// A placeholder was the arguments.
@@ -45,6 +45,7 @@ private:
         object,      ///< As long as it is hollow, held_ is its text.
         quoted,      ///< A JSON string: held_ is its text.
         whole,
+        next_quoted, ///< After a whole object, a JSON string: held_ is its text.
         other,
     };
 
@@ -52,7 +53,7 @@ private:
     void read_word(std::string_view& text);
     void read_object(std::string_view& text);
     [[nodiscard]] std::string read_quoted(std::string_view& text);
-    [[nodiscard]] std::string decode();
+    [[nodiscard]] std::string take_decoded();
     void take_as_text();
 
     form form_ = form::blank;

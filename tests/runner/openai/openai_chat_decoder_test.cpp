@@ -711,6 +711,35 @@ const std::vector<answer_case>& call_cases() {
          ),
          {"call 0 a f", "arguments 0 {\"x\":1}"},
          "tool_calls"},
+        {"TwoObjectsThatAreEncodedTwice",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""})"),
+              call(
+                  R"("index":0,"function":{"arguments":" \"\\\"{\\\\\\\"x\\\\\\\":2}\\\"\"{\"x\":3}"})"
+              ),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1  f", "arguments 1 {\"x\":2}",
+          "end 1", "call 2  f", "arguments 2 {\"x\":3}"},
+         "tool_calls"},
+        {"TwoObjectsInOneString",
+         frames(
+             {call(
+                  R"("index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":1}{\\\"x\\\":2}\""})"
+              ),
+              call(R"("index":0,"function":{"arguments":"\"null\""})"), finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}", "end 0", "call 1  f", "arguments 1 {\"x\":2}"},
+         "tool_calls"},
+        {"AStringOfPlainTextAfterAnObjectMakesItText",
+         frames(
+             {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}\"lo\""})"),
+              call(R"("index":1,"id":"b","function":{"name":"f","arguments":"{\"x\":1}\"{\\\"x"})"),
+              finish("tool_calls"), done}
+         ),
+         {"call 0 a f", "arguments 0 {\"x\":1}\"lo\"", "end 0", "call 1 b f",
+          "arguments 1 {\"x\":1}\"{\\\"x"},
+         "tool_calls"},
         {"AStringOfPlainTextStaysAsItCame",
          frames(
              {call(R"("index":0,"id":"a","function":{"name":"f","arguments":"\"lo\\\"ud\""})"),
