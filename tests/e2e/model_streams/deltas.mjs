@@ -88,6 +88,11 @@ function pieces(text, how, random) {
     return how === 'torn' ? split(torn(text), random) : split(text, random, how);
 }
 
+/// Text may come between any two of these pieces: it ends a thought, and no server ends one in a character.
+function wholeCharacters(text, how, random) {
+    return split(Array.from(text.toWellFormed()), random, how).map((characters) => characters.join(''));
+}
+
 export function callId(style, prefix, call, n) {
     switch (style.ids) {
     case 'absent': return undefined;
@@ -163,8 +168,9 @@ export function deltasOf(meaning, prefix, dice) {
         .map((piece) => ({ kind: 'text', delta: textDelta(piece, style) }));
     const groups = meaning.items.filter((item) => item.aloud === undefined).map((item) => {
         if (item.call) n += 1;
+        const cut = item.thought !== undefined && style.order === 'text inside' ? wholeCharacters : pieces;
         const deltas = item.call ? callDeltas(item.call, n, meaning, prefix, random)
-            : pieces(item.text ?? item.thought, style.pieces, random)
+            : cut(item.text ?? item.thought, style.pieces, random)
                 .map((piece) => (item.text === undefined ? thoughtDelta(piece, style) : textDelta(piece, style)));
         const kind = item.call ? 'call' : item.text === undefined ? 'thought' : 'text';
         return deltas.map((delta) => ({ kind, delta }));
@@ -245,7 +251,7 @@ export function joined(deltas, style) {
             || style.joined && rank[last.kind] < rank[each.kind] && !Object.keys(each.delta).some((name) => name in last.delta));
         if (!both) out.push(each);
         else if (each.kind === 'call' && last.kind === 'call') {
-            last.delta = { tool_calls: [...last.delta.tool_calls, ...each.delta.tool_calls] };
+            last.delta = { ...last.delta, tool_calls: [...last.delta.tool_calls, ...each.delta.tool_calls] };
         } else out[out.length - 1] = { kind: each.kind, delta: { ...last.delta, ...each.delta } };
     }
     return out;
