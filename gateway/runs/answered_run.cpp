@@ -114,14 +114,14 @@ boost::asio::awaitable<result<void>> write_answered_end(
 }
 
 std::vector<std::string> end_unstored(
-    const run_core& core, const conversation_key& place, const session::run_record& run,
-    event_log& log, const std::function<void(translator::agui_translator&)>& write
+    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log,
+    const std::function<void(translator::agui_translator&)>& write
 ) {
     using translator::projection;
     translator::projected_events events(
         translator::projection_from_string(run.protocol).value_or(projection::undeclared)
     );
-    translator::agui_translator writer(events, core.translation_of(place));
+    translator::agui_translator writer(events, core.translation_of(place, run.protocol));
     writer.set_time(core.services.time.now());
     writer.resume({place.thread.thread_id, run.run_id, run.parent_run_id}, {});
     write(writer);
@@ -161,7 +161,9 @@ answered_log(run_core& core, const conversation_key& place, const session::run_r
     event_log::settings options;
     options.budget = core.services.memory;
     auto log = std::make_shared<event_log>(executor, options);
-    auto writer = std::make_unique<translator::agui_translator>(*log, core.translation_of(place));
+    auto writer = std::make_unique<translator::agui_translator>(
+        *log, core.translation_of(place, run.protocol)
+    );
     writer->set_time(run.started_at);
     writer->start({place.thread.thread_id, run.run_id, run.parent_run_id});
     auto active = core.registry.active(place);

@@ -30,8 +30,8 @@ namespace agui::gateway {
 /// that have no number, because no reader could continue after them. `write` is given their writer.
 /// Returns them.
 std::vector<std::string> end_unstored(
-    const run_core& core, const conversation_key& place, const session::run_record& run,
-    event_log& log, const std::function<void(translator::agui_translator&)>& write
+    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log,
+    const std::function<void(translator::agui_translator&)>& write
 );
 
 /// The log of a run that another run has answered, from its record. It ends once the other run has.

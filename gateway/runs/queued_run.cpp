@@ -82,7 +82,7 @@ public:
           ),
           writer_(
               observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
-              core_->translation_of(waiting_->place)
+              core_->translation_of(waiting_->place, waiting_->record.protocol)
           ) {
         if (store().is_shared() && row_memory_.grow_to(session::bytes_of(row))) {
             row_ = std::move(row);

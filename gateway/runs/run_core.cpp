@@ -4,6 +4,7 @@
 #include "session/base/failpoint.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <utility>
 
@@ -38,8 +39,20 @@ session::store& run_core::store_of(const conversation_key& place) const {
     return place.ephemeral ? ephemeral->store() : services.store;
 }
 
-translator::translator_settings run_core::translation_of(const conversation_key& place) const {
+translator::translator_settings
+run_core::translation_of(const conversation_key& place, std::string_view protocol) {
+    using translator::projection;
     translator::translator_settings made = settings.translation;
+    if (translator::projection_from_string(protocol) == projection::undeclared) {
+        made.on_loss = [weak = weak_from_this(),
+                        id = place.thread.thread_id](std::string_view type) {
+            constexpr std::string_view text = "an event holds parts that its peer cannot be shown";
+            const auto core = weak.lock();
+            if (core && core->told.due(text, type, std::chrono::steady_clock::now())) {
+                core->services.log.log(log_level::warning, text, {{"name", type}, {"thread", id}});
+            }
+        };
+    }
     // An ephemeral thread is in no store, from which a link could be served.
     if (services.links != nullptr && !place.ephemeral) {
         made.part_link = [links = services.links,

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agui::gateway {
@@ -27,9 +28,11 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     /// An empty id means the default agent. Null: there is no such agent.
     [[nodiscard]] const agent_entry* find_agent(const std::string& id) const;
     [[nodiscard]] session::store& store_of(const conversation_key& place) const;
-    /// The settings of what writes the events of a conversation.
-    [[nodiscard]] translator::translator_settings translation_of(const conversation_key& place
-    ) const;
+    /// The settings of what writes the events of a conversation for a peer of this projection, by
+    /// its stored name. Parts that it cannot be shown are logged once an hour for each type of
+    /// event.
+    [[nodiscard]] translator::translator_settings
+    translation_of(const conversation_key& place, std::string_view protocol);
 
     // live_run::owner
     void on_detached(const std::shared_ptr<live_run>& run) override;
@@ -43,7 +46,7 @@ struct run_core final : live_run::owner, std::enable_shared_from_this<run_core> 
     run_registry registry;
     run_queue queue;
     orphan_threads orphans;
-    warned_names told; ///< Names in requests that were warned of.
+    warned_names told; ///< What requests and their peers were warned of.
     const std::shared_ptr<ephemeral_store> ephemeral;
 };
 

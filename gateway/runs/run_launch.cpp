@@ -9,14 +9,16 @@ namespace agui::gateway {
 
 namespace {
 
-live_run::settings
-settings_of(const run_core& core, const requested_run& what, const conversation_key& place) {
+live_run::settings settings_of(
+    run_core& core, const requested_run& what, const conversation_key& place,
+    std::string_view protocol
+) {
     live_run::settings options;
     options.on_disconnect = what.on_disconnect.value_or(core.settings.on_disconnect);
     options.run_timeout = core.settings.run_timeout;
     options.detached = core.settings.detached;
     options.max_bytes = core.settings.max_run_bytes;
-    options.translation = core.translation_of(place);
+    options.translation = core.translation_of(place, protocol);
     options.observer = core.services.observer;
     return options;
 }
@@ -30,11 +32,12 @@ std::shared_ptr<live_run> launch_run(
 ) {
     run_core& core = *request.core;
     const process_services& services = core.services;
+    const live_run::settings options =
+        settings_of(core, request.what, request.place, record.protocol);
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
         request.place, request.held, std::move(record),
-        static_cast<session::node_index>(run.thread.nodes.size()),
-        settings_of(core, request.what, request.place)
+        static_cast<session::node_index>(run.thread.nodes.size()), options
     );
     if (request.place.ephemeral) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());

@@ -187,7 +187,7 @@ run_service::history(std::string principal, const translator::run_input& input) 
     write_history(
         thread, live ? live->first_own_message : session::no_node,
         {input.thread_id, input.run_id, input.parent_run_id}, core->services.time.now(),
-        core->translation_of(place), *out.log
+        core->translation_of(place, to_string(input.projection)), *out.log
     );
     out.log->publish_end();
     if (out.log->outgrown(SIZE_MAX)) {

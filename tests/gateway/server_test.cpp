@@ -17,6 +17,10 @@
 namespace agui::test {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using ServerTest = server_test;
 
 std::string error_code(const raw_reply& reply) {
@@ -651,6 +655,40 @@ TEST_F(ServerTest, EndsARunThatWritesTooMuch) {
 
     EXPECT_TRUE(reply.complete);
     EXPECT_NE(reply.body.find("token_limit"), std::string::npos);
+}
+
+TEST_F(ServerTest, LogsOnceWhatAnOlderPeerCannotBeShown) {
+    memory_logger log;
+    options.log = &log;
+    start();
+    const std::string file =
+        R"([{"type":"document","source":{"type":"file","value":"file_1","mimeType":"text/plain"}}])";
+    (void)ask(post("/agui", run_body("t", "r")));
+    (void)ask(post(
+        "/agui", R"({"threadId":"t","runId":"r2","protocolVersion":"1.1","messages":[)"
+                 R"({"id":"f","role":"user","content":)" +
+                     file + "}]}"
+    ));
+    const auto show = [this](std::string_view version) {
+        const raw_reply shown = ask(post(
+            "/agui/history",
+            R"({"threadId":"t","runId":"h","messages":[])" + std::string(version) + "}"
+        ));
+        EXPECT_THAT(shown.body, HasSubstr("MESSAGES_SNAPSHOT"));
+    };
+
+    show(R"(,"protocolVersion":"1.1")");
+    show(R"(,"protocolVersion":"1.0")");
+    EXPECT_THAT(log.lines(), Not(Contains(HasSubstr("cannot be shown"))));
+    show("");
+    show("");
+
+    EXPECT_THAT(
+        log.lines(), Contains("warning an event holds parts that its peer cannot be shown "
+                              "name=MESSAGES_SNAPSHOT thread=t")
+                         .Times(1)
+    );
+    server.reset();
 }
 
 TEST_F(ServerTest, LogsWhyTheStoreFails) {

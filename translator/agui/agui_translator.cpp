@@ -262,6 +262,10 @@ void agui_translator::on(const runner::call_result& event) {
         send();
         return;
     }
+    note_loss(
+        "TOOL_CALL_RESULT",
+        is_whole_undeclared(session::content(content.get_array()), session::role::tool)
+    );
     open(undeclared_writer_);
     undeclared_writer_.member(
         "content", std::string_view(session::text_of(session::content(content.get_array())))
@@ -287,6 +291,13 @@ void agui_translator::on(const runner::messages_snapshot& event) {
         writer.member("messages", boost::json::value(std::move(messages)));
         return writer.end();
     };
+    note_loss(
+        "MESSAGES_SNAPSHOT",
+        std::ranges::all_of(
+            *event.messages, [](const session::message& each
+                             ) { return is_whole_undeclared(each.content, each.role); }
+        )
+    );
     const std::string_view json = write(writer_, projection::v1_1);
     const std::string_view v1_0 = write(v1_0_writer_, projection::v1_0);
     const std::string_view undeclared = write(undeclared_writer_, projection::undeclared);
@@ -460,6 +471,12 @@ void agui_translator::send(std::string_view json) {
     out_.on_event(
         {.json = json, .v1_0 = std::nullopt, .undeclared = std::nullopt, .terminal = false}
     );
+}
+
+void agui_translator::note_loss(std::string_view type, bool whole) const {
+    if (!whole && settings_.on_loss) {
+        settings_.on_loss(type);
+    }
 }
 
 /// Shortens the messages of an event that would be too large for clients.

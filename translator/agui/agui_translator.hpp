@@ -38,6 +38,9 @@ struct translator_settings {
     usage_detail usage = usage_detail::full; ///< `totals` leaves provider and model out.
     /// The URL of a part that a snapshot leaves out, by its digest; empty: there is none.
     std::function<std::string(std::string_view sha256, unix_ms now)> part_link = {};
+    /// Called with the type of an event whose `undeclared` form leaves parts of its content out;
+    /// empty: nobody wants to know.
+    std::function<void(std::string_view type)> on_loss = {};
 };
 
 /// The contents of RUN_STARTED.
@@ -131,6 +134,7 @@ private:
     void send();
     void send(std::string_view json);
     void limit(boost::json::array& messages) const;
+    void note_loss(std::string_view type, bool whole) const;
     [[nodiscard]] boost::json::value limited(const session::content& content) const;
     void send_text(std::string_view type, std::string_view message_id, std::string_view text);
     void send_custom(std::string_view name, std::string_view value);

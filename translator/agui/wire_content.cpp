@@ -5,6 +5,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
+#include <variant>
+
 namespace agui::translator {
 namespace {
 
@@ -65,7 +68,20 @@ boost::json::object wire_message(const session::message& message, projection for
     return json;
 }
 
+bool is_text(const boost::json::value& part) {
+    const auto* object = part.if_object();
+    const auto* type = object != nullptr ? object->if_contains("type") : nullptr;
+    return type != nullptr && type->is_string() && type->get_string() == "text";
+}
+
 } // namespace
+
+bool is_whole_undeclared(const session::content& content, session::role role) {
+    const auto* parts = std::get_if<boost::json::array>(&content);
+    return parts == nullptr || std::ranges::all_of(*parts, [role](const boost::json::value& part) {
+               return role == session::role::tool ? is_text(part) : !has_file_source(part);
+           });
+}
 
 boost::json::array wire_messages(const std::vector<session::message>& messages, projection form) {
     boost::json::array out;

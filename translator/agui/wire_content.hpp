@@ -16,4 +16,8 @@ namespace agui::translator {
 [[nodiscard]] boost::json::array
 wire_messages(const std::vector<session::message>& messages, projection form);
 
+/// True if the undeclared form of the content has no less text, and no fewer media: only a tool
+/// message's parts that are no text, and parts with a `file` source, are dropped from it.
+[[nodiscard]] bool is_whole_undeclared(const session::content& content, session::role role);
+
 } // namespace agui::translator

@@ -17,6 +17,7 @@ using runner::stop_reason;
 using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 class AguiTranslator : public ::testing::Test {
@@ -52,8 +53,11 @@ protected:
         stream_.expect_complete();
     }
 
+    std::vector<std::string> losses_;
     test::recorded_stream stream_;
-    agui_translator translator_{stream_, {}};
+    agui_translator translator_{stream_, {.on_loss = [this](std::string_view type) {
+                                    losses_.emplace_back(type);
+                                }}};
 };
 
 // ---- Order and brackets -------------------------------------------------------------------------
@@ -421,6 +425,25 @@ TEST_F(AguiTranslator, GivesOldPeersTheTextOfAResultInParts) {
         stream_.lines(projection::undeclared)[3],
         R"({"type":"TOOL_CALL_RESULT","timestamp":7,"messageId":"m2","toolCallId":"c1","role":"tool","content":"ab"})"
     );
+    EXPECT_THAT(losses_, ElementsAre("TOOL_CALL_RESULT")) << "the picture";
+}
+
+TEST_F(AguiTranslator, NothingIsLostOfTextInParts) {
+    const session::content parts = boost::json::array{{{"type", "text"}, {"text", "a"}}};
+    session::message user;
+    user.id = "u1";
+    user.content = boost::json::array{
+        {{"type", "text"}, {"text", "a"}},
+        {{"type", "image"}, {"source", {{"type", "url"}, {"value", "http://x/y.png"}}}}
+    };
+    const std::vector<session::message> messages{user};
+    start();
+    call("c1", "f");
+    turn_ended();
+    result("m2", "c1", parts);
+    translator_.translate(runner::messages_snapshot{&messages});
+
+    EXPECT_THAT(losses_, IsEmpty());
 }
 
 TEST_F(AguiTranslator, WritesAnEmptyResultWhereThereIsNoContent) {
@@ -524,6 +547,7 @@ TEST_F(AguiTranslator, RestatesMessagesForEachPeer) {
     EXPECT_THAT(oldest, Not(HasSubstr("encryptedValueType")));
     EXPECT_THAT(oldest, HasSubstr(R"("content":[{"type":"text","text":"look"}])"));
     EXPECT_THAT(oldest, HasSubstr(R"("content":"no")"));
+    EXPECT_THAT(losses_, ElementsAre("MESSAGES_SNAPSHOT")) << "the file";
 }
 
 TEST_F(AguiTranslator, RestatesPlainMessagesOnceForAll) {
