@@ -237,6 +237,7 @@ private:
             return std::nullopt;
         }
         std::vector<loop_detector::call> made;
+        made.reserve(calls.size());
         for (const model_turn::call& call : calls) {
             made.push_back({call.name, call.arguments});
         }

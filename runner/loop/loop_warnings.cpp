@@ -12,6 +12,7 @@ namespace {
 
 std::vector<loop_detector::call> looked_at(const std::vector<session::tool_call>& answer) {
     std::vector<loop_detector::call> calls;
+    calls.reserve(answer.size());
     for (const session::tool_call& call : answer) {
         calls.push_back({call.name, call.arguments});
     }
