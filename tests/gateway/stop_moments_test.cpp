@@ -419,8 +419,11 @@ void StopMoments::stop_at_every_moment(std::string_view run_id_member) {
         EXPECT_EQ(count_of(stream.body, R"("RUN_STARTED")"), 1);
         EXPECT_EQ(count_of(stream.body, R"("RUN_FINISHED")"), 1) << stream.body;
         EXPECT_EQ(count_of(stream.body, R"("RUN_ERROR")"), 0) << stream.body;
-        EXPECT_EQ(tools_started_late, 0);
-        if (!is_of_the_store(where.place)) {
+        if (is_of_the_store(where.place)) {
+            // The run goes on meanwhile: it may have been about to start a tool, and no more.
+            EXPECT_LE(tools_started_late, 1);
+        } else {
+            EXPECT_EQ(tools_started_late, 0);
             EXPECT_EQ(tools_started, tools_before);
             EXPECT_EQ(asked_after, asked_before) << "the model was asked after the stop";
         }
