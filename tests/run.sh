@@ -235,13 +235,24 @@ build() {
         step "build $preset" cmake --build "$project/build/$preset" -j "$jobs"
 }
 
-unit_tests() {
-    local preset=$1 numbers total bad status=0
-    run "unit tests, $preset" ctest --test-dir "$project/build/$preset" -j "$jobs" --output-on-failure || status=$?
+# What ctest runs besides the unit tests: fixtures, examples, and for the release build lints and the package.
+other_checks() {
+    local preset=$1 left_out=unit numbers total bad status=0
+    [ "$preset" = release ] || left_out='unit|lint'
+    run "other checks, $preset" ctest --test-dir "$project/build/$preset" -LE "$left_out" -j "$jobs" --output-on-failure ||
+        status=$?
     numbers=$(sed -n 's/.* tests passed, \([0-9]\+\) tests\{0,1\} failed out of \([0-9]\+\)$/\1 \2/p' "$log")
     read -r bad total <<<"${numbers:-0 0}"
     [ "$status" -eq 0 ] || grep -v ' Passed  *[0-9.]* sec$' "$log" | grep -v '^ *Start ' | tail -n 200 | sed 's/^/    /'
     count "ctest" $((total - bad)) "$bad" $status
+}
+
+unit_tests() {
+    local preset=$1 good bad status=0
+    run "unit tests, $preset" bash "$tests/unit_tests.sh" "$project/build/$preset" "$jobs" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 300 "$log" | sed 's/^/    /'
+    count "the unit tests" "${good:-0}" "${bad:-0}" $status
 }
 
 fixtures() {
@@ -329,7 +340,8 @@ release_parts() {
     local unit_tests=-UAGUI_UNIT_TESTS
     if $all; then unit_tests=-DAGUI_UNIT_TESTS=; fi
     build release -DAGUI_BENCH=ON "$unit_tests" || return
-    unit_tests release
+    other_checks release
+    if ! $all; then unit_tests release; fi
     fixtures release
     end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
     node_tests release "Stop and send, the README, its tools" stop_and_send.test.mjs readme.test.mjs tools_example.test.mjs
@@ -389,13 +401,17 @@ other_clients_part() {
 
 sanitizer_parts() {
     if build dev; then
+        other_checks dev
         unit_tests dev
         model_streams dev 200 1000000
         failpoints dev
         full_disk dev
     fi
     # Only what has threads: the other layers are pure.
-    if build tsan "-DAGUI_UNIT_TESTS=session_tests;runner_tests;gateway_tests"; then unit_tests tsan; fi
+    if build tsan "-DAGUI_UNIT_TESTS=session_tests;runner_tests;gateway_tests"; then
+        other_checks tsan
+        unit_tests tsan
+    fi
 }
 
 real_model_part() {

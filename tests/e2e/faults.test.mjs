@@ -76,43 +76,6 @@ describe('a killed process', () => {
     });
 });
 
-describe('messages that wait for a busy thread', () => {
-    before(async () => {
-        gateway = await Gateway.start({ model, config: { session: { on_busy: 'enqueue' } } });
-    });
-    after(() => stopAll(gateway));
-
-    it('survive kill -9 and are answered together, with one model call', async () => {
-        const count = 50;
-        model.script(key, [
-            { content: 'A story that the kill cuts short.', pauseAfter: 3, resume: gate().opened },
-            { content: 'To all of you.' },
-        ]);
-        const threadId = 'queue-killed';
-        const begun = eventsOf(await post(gateway.url, runInput({ threadId, messages: [user(`${key} begin`)] })));
-        assert.equal((await begun.next()).value.type, 'RUN_STARTED');
-        await model.request(key, 1);
-        const bodies = Array.from({ length: count }, (_, index) =>
-            runInput({ threadId, runId: `waiting-${index}`, messages: [user(`${key} number ${index}`)] }));
-        for (const body of bodies) { // One after the other: their order is that of the answer.
-            const { value } = await eventsOf(await post(gateway.url, body)).next();
-            assert.equal(value.type, 'RUN_STARTED');
-        }
-
-        await gateway.end('SIGKILL');
-        await gateway.launch();
-
-        const runs = await Promise.all(bodies.map((body) => postRun(gateway, body)));
-        const types = runs.map((run) => run.expectFinished().events.map(({ type }) => type).join(' '));
-        const others = types.filter((one) => one === 'RUN_STARTED MESSAGES_SNAPSHOT RUN_FINISHED');
-        assert.equal(others.length, count - 1);
-        assert.equal(runs.filter((run) => run.text === 'To all of you.').length, 1);
-        const asked = (await model.request(key, 2)).conversation.filter(({ role }) => role === 'user');
-        assert.deepEqual(asked.slice(1).map(({ content }) => content),
-            bodies.map((_, index) => `${key} number ${index}`));
-    });
-});
-
 describe('a crowd on one thread', () => {
     before(async () => {
         gateway = await Gateway.start({ model });
