@@ -227,12 +227,12 @@ prepare_python_clients() {
     export AGUI_MICROSOFT_PYTHON=$work/venv-microsoft/bin/python AGUI_PROTOCOL_PYTHON=$work/venv/bin/python
 }
 
-# build PRESET CMAKE_OPTION...
+# build PRESET CMAKE_OPTION...: everything, or the targets that the variable of this name lists.
 build() {
     local preset=$1
     shift
     step "configure $preset" cmake -S "$project" --preset "$preset" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "$@" &&
-        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs"
+        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs" ${targets:+--target $targets}
 }
 
 # What ctest runs besides the unit tests: fixtures, examples, and for the release build lints and the package.
@@ -400,18 +400,16 @@ other_clients_part() {
 }
 
 sanitizer_parts() {
-    if build dev; then
+    if build dev -UAGUI_UNIT_TESTS; then
         other_checks dev
         unit_tests dev
         model_streams dev 200 1000000
         failpoints dev
         full_disk dev
     fi
-    # Only what has threads: the other layers are pure.
-    if build tsan "-DAGUI_UNIT_TESTS=session_tests;runner_tests;gateway_tests"; then
-        other_checks tsan
-        unit_tests tsan
-    fi
+    # Only what has threads: everything else is the same as in the build before.
+    local concurrent="session_tests runner_thread_tests gateway_tests"
+    if targets=$concurrent build tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}"; then unit_tests tsan; fi
 }
 
 real_model_part() {
