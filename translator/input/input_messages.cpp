@@ -1,5 +1,6 @@
 #include "translator/input/input_messages.hpp"
 
+#include "runner/base/json_escapes.hpp"
 #include "session/conversation/message_json.hpp"
 #include "translator/input/input_fields.hpp"
 #include "translator/input/input_parts.hpp"
@@ -20,9 +21,7 @@ result<void> check_content(role who, const object& message, std::string_view pat
     const value* content = find_member(message, "content");
     const std::string where = joined(path, "content");
     if (content == nullptr) {
-        // JSON.stringify drops the undefined result of a tool: an empty answer.
-        const bool optional = who == role::assistant || who == role::tool;
-        return optional ? result<void>() : invalid_input(where, "is required");
+        return {}; // JSON.stringify drops what is undefined: the message is empty.
     }
     switch (who) {
     case role::user:
@@ -84,7 +83,8 @@ check_counts(const object& message, std::string_view path, const input_limits& l
     return {};
 }
 
-/// Removes members that the protocol does not allow in such a message.
+/// Removes members that the protocol does not allow in such a message, and halves of characters
+/// from the arguments of its calls, which are JSON texts.
 void tidy(session::message& message) {
     if (message.role == role::reasoning || message.role == role::activity) {
         message.name.reset();
@@ -93,6 +93,8 @@ void tidy(session::message& message) {
         message.encrypted_value_type.reset(); // Never present without its value (S1).
     }
     for (session::tool_call& call : message.tool_calls) {
+        // As the answers of models are read, so that both are equal.
+        runner::replace_unpaired_surrogates(call.arguments);
         if (!call.encrypted_value) {
             call.encrypted_value_type.reset();
         }

@@ -10,25 +10,16 @@ namespace {
 
 constexpr std::string_view reserved_prefix = "mcp__"; // Names of the server's own MCP tools.
 
-bool is_name_character(char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
-}
-
-result<void> check_name(std::string_view name, std::string path, const input_limits& limits) {
-    if (name.empty() || name.size() > limits.max_tool_name_bytes) {
-        return invalid_input(
-            std::move(path),
-            "must have 1 to " + std::to_string(limits.max_tool_name_bytes) + " characters"
-        );
-    }
-    if (!std::all_of(name.begin(), name.end(), is_name_character)) {
-        return invalid_input(std::move(path), "must consist of letters, digits, '_', '.' and '-'");
+// Model servers take fewer names: runner/base/tool_names.hpp maps them.
+result<void>
+check_name(std::string_view name, const std::string& path, const input_limits& limits) {
+    if (name.empty()) {
+        return invalid_input(path, "must not be empty");
     }
     if (name.starts_with(reserved_prefix)) {
-        return invalid_input(std::move(path), "must not begin with mcp__: that prefix is reserved");
+        return invalid_input(path, "must not begin with mcp__: that prefix is reserved");
     }
-    return {};
+    return check_id(name, path, limits.max_id_bytes);
 }
 
 result<boost::json::value> read_parameters(

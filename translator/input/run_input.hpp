@@ -37,9 +37,8 @@ struct input_limits {
     std::size_t max_calls_per_message = 2'000;
     std::size_t max_client_tools = 128;
     std::size_t max_tool_schema_bytes = 65'536; ///< Of one tool's parameters, as compact JSON.
+    /// Of ids, and of the names of tools, which must not begin with `mcp__` as the server's own do.
     std::size_t max_id_bytes = id_bytes_max;
-    /// Names must also match [A-Za-z0-9_.-]+ and not begin with `mcp__`, as the server's own do.
-    std::size_t max_tool_name_bytes = 128;
     /// The members of forwardedProps that are kept as forwarded_settings::prompt_values.
     std::vector<std::string> prompt_props = {};
 };

@@ -195,10 +195,23 @@ TEST(RunInputMessages, TakesBothSpellingsOfAToolAnswer) {
     EXPECT_EQ(older.name, "f");
 }
 
-TEST(RunInputMessages, TakesAnAnswerWithoutContentAsAnEmptyOne) {
+TEST(RunInputMessages, MendsHalvesOfCharactersInTheArgumentsOfCalls) {
+    const session::message read = message(
+        R"({"role":"assistant","toolCalls":[{"id":"c","type":"function",)"
+        R"("function":{"name":"f","arguments":"{\"a\":\"\\ud83d \\ud83d\\ude00 \\\\ud83d\"}"}}]})"
+    );
+    EXPECT_EQ(read.tool_calls.at(0).arguments, R"({"a":"\ufffd \ud83d\ude00 \\ud83d"})");
+}
+
+TEST(RunInputMessages, TakesAMessageWithoutContentAsAnEmptyOne) {
     EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1"})")), "");
     EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1","content":null})")), "");
     EXPECT_EQ(content_of(message(R"({"role":"tool","toolCallId":"c1","error":"bad"})")), "");
+    for (const std::string role : {"user", "system", "developer", "reasoning", "assistant"}) {
+        EXPECT_EQ(content_of(message(R"({"role":")" + role + "\"}")), "") << role;
+        EXPECT_EQ(content_of(message(R"({"role":")" + role + R"(","content":null})")), "") << role;
+    }
+    EXPECT_TRUE(message(R"({"role":"activity","activityType":"a"})").activity.empty());
 }
 
 TEST(RunInputMessages, DropsUnknownRolesWithANote) {
@@ -339,7 +352,7 @@ INSTANTIATE_TEST_SUITE_P(
         refusal{"NamelessTool", AGUI_BODY(R"("tools":[{"description":"d"}])"), "tools[0].name"},
         refusal{"NumericToolName", AGUI_BODY(R"("tools":[{"name":1}])"), "tools[0].name"},
         refusal{"EmptyToolName", AGUI_BODY(R"("tools":[{"name":""}])"), "tools[0].name"},
-        refusal{"SpaceInToolName", AGUI_BODY(R"("tools":[{"name":"a b"}])"), "tools[0].name"},
+        refusal{"ControlInToolName", AGUI_BODY(R"("tools":[{"name":"a\n"}])"), "tools[0].name"},
         refusal{
             "ReservedToolName", AGUI_BODY(R"("tools":[{"name":"a"},{"name":"mcp__files__x"}])"),
             "tools[1].name"
@@ -399,7 +412,6 @@ INSTANTIATE_TEST_SUITE_P(
             "ControlInId", AGUI_MESSAGE(R"({"id":"a\r","role":"user","content":"x"})"),
             "messages[1].id"
         },
-        refusal{"NoUserContent", AGUI_MESSAGE(R"({"role":"user"})"), "messages[1].content"},
         refusal{
             "ObjectUserContent", AGUI_MESSAGE(R"({"role":"user","content":{}})"),
             "messages[1].content"
@@ -661,7 +673,7 @@ TEST(RunInputLimits, BoundMessagesAndTools) {
 
 TEST(RunInputLimits, BoundToolNamesAndSchemas) {
     input_limits limits;
-    limits.max_tool_name_bytes = 3;
+    limits.max_id_bytes = 3;
     limits.max_tool_schema_bytes = 10;
 
     EXPECT_EQ(path_of_failure(R"("tools":[{"name":"abcd"}])", limits), "tools[0].name");
