@@ -1,9 +1,11 @@
 #include "runner/loop/refusal.hpp"
 
+#include "runner/base/refusing_status.hpp"
 #include "session/base/ascii.hpp"
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,37 +14,35 @@ namespace agui::runner {
 namespace {
 
 // Of the sentences and codes in which model servers say so, in lower case.
-constexpr std::array<std::string_view, 16> overflow_words = {
-    "context length",     "context_length",   "context window",
-    "context_window",     "context size",     "context_size",
-    "context limit",      "context overflow", "maximum context",
-    "prompt is too long", "prompt too long",  "input is too long",
-    "input too long",     "too many tokens",  "maximum number of tokens",
-    "reduce the length",
+constexpr std::array<std::string_view, 18> overflow_words = {
+    "context length",    "context_length",     "context window",  "context_window",
+    "context size",      "context_size",       "context limit",   "context overflow",
+    "maximum context",   "prompt is too long", "prompt too long", "prompt exceeds",
+    "input is too long", "input too long",     "input exceeds",   "input length",
+    "prompt length",     "reduce the length",
 };
+// Of a sentence about tokens, the words that say that they are too many.
+constexpr std::array<std::string_view, 7> excess_words = {
+    "exceed", "too many", "too large", "too long", "limit", "maximum", "must be <=",
+};
+
+bool has_one_of(std::string_view text, std::span<const std::string_view> words) {
+    return std::ranges::any_of(words, [text](std::string_view each) {
+        return text.find(each) != std::string_view::npos;
+    });
+}
 
 bool is_overflow(std::string_view upstream) {
     const std::string text = to_lower(upstream);
-    return std::ranges::any_of(overflow_words, [&](std::string_view words) {
-        return text.find(words) != std::string::npos;
-    });
+    return has_one_of(text, overflow_words) ||
+           (text.find("token") != std::string::npos && has_one_of(text, excess_words));
 }
 
 } // namespace
 
 bool is_refusal(const model_failure& failed) {
-    if (failed.what != model_failure::kind::rejected) {
-        return false;
-    }
-    switch (failed.status) {
-    case 400:
-    case 413:
-    case 415:
-    case 422:
-        return !is_overflow(failed.upstream);
-    default:
-        return false;
-    }
+    return failed.what == model_failure::kind::rejected && is_refusing_status(failed.status) &&
+           !is_overflow(failed.upstream);
 }
 
 } // namespace agui::runner
