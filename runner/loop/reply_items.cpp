@@ -1,10 +1,13 @@
 #include "runner/loop/reply_items.hpp"
 
+#include "runner/base/json_escapes.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include <string>
 #include <utility>
 
 namespace agui::runner {
@@ -120,7 +123,12 @@ private:
 std::optional<reply_items> read_reply_items(std::string_view text) {
     json::monotonic_resource memory;
     boost::system::error_code wrong;
-    const json::value document = json::parse(text, wrong, &memory);
+    json::value document = json::parse(text, wrong, &memory);
+    if (wrong) {
+        std::string mended(text);
+        replace_unpaired_surrogates(mended);
+        document = json::parse(mended, wrong, &memory);
+    }
     const json::array* const list = wrong ? nullptr : list_in(document);
     if (list == nullptr) {
         return std::nullopt;

@@ -89,11 +89,17 @@ TEST(ReplyItems, OddItemsAreLeftOut) {
     );
 }
 
+TEST(ReplyItems, HalfACharacterIsReplaced) {
+    EXPECT_EQ(
+        outline(R"([{"type":"chat","content":"a \ud83d \ud83d\ude00"}])"),
+        "() a \xEF\xBF\xBD \xF0\x9F\x98\x80"
+    );
+}
+
 TEST(ReplyItems, AnythingElseIsNoReply) {
     for (const char* text :
          {"", "Hello!", "{}", "7", "null", R"("[]")", R"({"items":{}})", R"({"reply":[]})", "[",
-          R"([{"type":"chat","content":"cut)", R"([]x)", "```json\n[]\n```",
-          R"([{"type":"chat","content":"\ud800"}])"}) {
+          R"([{"type":"chat","content":"cut)", R"([]x)", "```json\n[]\n```"}) {
         EXPECT_EQ(outline(text), "not a reply") << text;
     }
     EXPECT_EQ(outline(std::string(100'000, '[')), "not a reply");
