@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_scratch.hpp"
+#include "runner/base/refusing_status.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/openai/openai_body.hpp"
 #include "runner/openai/openai_fields.hpp"
@@ -50,6 +51,7 @@ struct openai_decoder::state final : openai_body::reader {
     void choice(const json::object& value);
     void count(const json::object* source);
     void finish_as_native();
+    void report(const json::value& error);
     void check_message();
     void fail(std::string detail, std::string upstream = {});
     void settle();
@@ -180,6 +182,18 @@ void openai_decoder::state::fail(std::string detail, std::string upstream) {
     }
 }
 
+/// An error in the place of an answer. Gateways of model servers give the status with which the
+/// model server has refused the request in its `code`.
+void openai_decoder::state::report(const json::value& error) {
+    fail("the answer holds an error", error_text(error));
+    const json::object* const object = error.if_object();
+    const auto code = object == nullptr ? std::nullopt : integer_of(object->if_contains("code"));
+    if (code && is_refusing_status(*code) && !message.begun()) {
+        failure->what = model_failure::kind::rejected;
+        failure->status = static_cast<int>(*code);
+    }
+}
+
 void openai_decoder::state::check_message() {
     if (!message.problem().empty()) {
         fail(std::string(message.problem()));
@@ -244,11 +258,11 @@ void openai_decoder::state::chunk(const json::value& value) {
                                                               "x_groq",  "prompt_eval_count"};
     const auto [error, kind, choices, use, groq, ollama] = members_of(*object, names);
     if (error != nullptr && !says_nothing(*error)) {
-        fail("the answer holds an error", error_text(*error));
+        report(*error);
         return;
     }
     if (text_of(kind) == "error") {
-        fail("the answer holds an error", error_text(value));
+        report(value);
         return;
     }
     if (const json::array* const list = array_of(choices)) {
@@ -310,7 +324,7 @@ void openai_decoder::state::choice(const json::object& value) {
 /// Gateways of model servers translate reasons that they do not know to "stop". Of an answer that
 /// says something that is as good; one that says nothing ended for its real reason.
 void openai_decoder::state::finish_as_native() {
-    if (reason != finish_reason::stop || message.begun() || native_reason.empty()) {
+    if (reason != finish_reason::stop || message.says_something() || native_reason.empty()) {
         return;
     }
     switch (classify_finish_reason(native_reason)) {

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/white_space.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -222,7 +223,7 @@ void openai_message_reader::pass_text(std::string_view text) {
         return;
     }
     if (tags_.done()) {
-        sink_.on_text(text);
+        tell(text);
         return;
     }
     std::string thoughts;
@@ -237,8 +238,13 @@ void openai_message_reader::pass_tagged(std::string_view thoughts, std::string_v
         pass_reasoning(thoughts);
     }
     if (!text.empty()) {
-        sink_.on_text(text);
+        tell(text);
     }
+}
+
+void openai_message_reader::tell(std::string_view text) {
+    spoken_ = spoken_ || !is_blank(text);
+    sink_.on_text(text);
 }
 
 void openai_message_reader::pass_reasoning(std::string_view text) {

@@ -45,6 +45,8 @@ public:
 
     /// True if text, reasoning or a call has come.
     [[nodiscard]] bool begun() const noexcept { return said_ || thought_ || calls_.any(); }
+    /// True if text that is not blank, or a call, has come.
+    [[nodiscard]] bool says_something() const noexcept { return spoken_ || calls_.any(); }
     [[nodiscard]] const tool_call_assembler& calls() const noexcept { return calls_; }
     /// Why the answer cannot be used; a literal, empty: it can. Nothing of a call is passed on
     /// after that.
@@ -59,6 +61,7 @@ private:
     void say(std::string_view text);
     void think(std::string_view text);
     void pass_text(std::string_view text);
+    void tell(std::string_view text);
     void pass_tagged(std::string_view thoughts, std::string_view text);
     void pass_reasoning(std::string_view text);
     void end_half(utf8_joiner& half, void (openai_message_reader::*pass)(std::string_view));
@@ -71,6 +74,7 @@ private:
     std::string_view problem_;
     bool torn_ = false;
     bool said_ = false;
+    bool spoken_ = false; ///< Some text was not blank.
     bool thought_ = false;
     bool told_plainly_ = false;       ///< Reasoning has come under one of its plain names.
     std::string_view reasoning_name_; ///< Of the member, or the tag. Outlives this object's use.

@@ -278,7 +278,9 @@ asio::awaitable<model_failure> http_provider::read_refusal(transport_response& r
 /// With what the response says besides its body, and without secrets.
 model_failure
 http_provider::completed(model_failure failed, const transport_response& response) const {
-    failed.status = response.status();
+    if (failed.status == 0) { // The body may say with which status another server refused.
+        failed.status = response.status();
+    }
     failed.request_id = secrets_.cut(request_id_of(response), request_id_bytes_max);
     failed.upstream = secrets_.cut(failed.upstream, session::attempt_body_max);
     return failed;

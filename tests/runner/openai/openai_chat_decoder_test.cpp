@@ -29,6 +29,8 @@ std::string describe(const model_outcome& outcome) {
         case model_failure::kind::lost:
             return "lost";
         case model_failure::kind::rejected:
+            return "rejected " + std::to_string(outcome.error().status) + ": " +
+                   outcome.error().upstream;
         case model_failure::kind::timeout:
         case model_failure::kind::cancelled:
             return "not the decoder's business";
@@ -980,7 +982,19 @@ const std::vector<answer_case>& failure_cases() {
         {"ErrorByObjectName",
          frames({R"({"object":"error","message":"too long","code":400})"}),
          {},
-         "unavailable: the answer holds an error: too long"},
+         "rejected 400: too long"},
+        {"ErrorOfAModelServerBehindAnother",
+         frames({R"({"error":{"message":"no image input","code":422}})"}),
+         {},
+         "rejected 422: no image input"},
+        {"ErrorThatDoesNotBlameTheMessages",
+         frames({R"({"error":{"message":"slow down","code":429}})"}),
+         {},
+         "unavailable: the answer holds an error: slow down"},
+        {"ErrorWithAStatusInTheMiddle",
+         frames({delta(R"("content":"a")"), R"({"error":{"message":"odd","code":400}})"}),
+         {"text a"},
+         "unavailable: the answer holds an error: odd"},
         {"ErrorAsWholeBody",
          R"({"error":{"message":"bad model"}})",
          {},
@@ -1010,6 +1024,14 @@ const std::vector<answer_case>& failure_cases() {
          ),
          {},
          "unavailable: the native_finish_reason reports a failure: network_error"},
+        {"NativeReasonOfAFailureAfterThoughtsAndBlanks",
+         frames(
+             {delta(R"("reasoning_content":"hm")"), delta(R"("content":"\n")"),
+              R"({"choices":[{"delta":{},"finish_reason":"stop","native_finish_reason":"error"}]})",
+              done}
+         ),
+         {"reasoning hm", "text \n"},
+         "unavailable: the native_finish_reason reports a failure: error"},
         {"NewlineDelimitedJsonWithoutItsEnd", delta(R"("content":"a")") + "\n", {"text a"}, "lost"},
         {"NewlineDelimitedJsonThatIsCut",
          delta(R"("content":"a")") + "\n{\"choices\":[{\"del",
