@@ -41,7 +41,9 @@ public:
           core_(*request.core),
           store_(core_.store_of(request.place)),
           log_(std::move(log)),
-          queue_(request) {}
+          queue_(request),
+          has_tools_(request.what.input.tools.has_value()),
+          has_context_(request.what.input.has_context) {}
 
     boost::asio::awaitable<result<std::shared_ptr<live_run>>> begin() {
         check_failpoint("admission.thread_taken");
@@ -155,10 +157,15 @@ private:
         if (request_.thread) {
             thread_ = std::move(*request_.thread);
         }
-        if (!request_.what.only_new) { // A chat knows neither tools nor context of other requests.
-            complete_input(request_.what.input, thread_);
+        translator::run_input& input = request_.what.input;
+        if (!request_.what.only_new) { // `/chat/stream` keeps those of earlier requests.
+            // An earlier attempt may have completed it for the thread as it was then.
+            if (!has_tools_) {
+                input.tools.reset();
+            }
+            input.has_context = has_context_;
+            complete_input(input, thread_);
         }
-        const translator::run_input& input = request_.what.input;
         const process_services& services = core_.services;
         auto tools = external_tools(core_.settings, services.tools, input, thread_, services.log);
         if (!tools) {
@@ -255,6 +262,8 @@ private:
     session::thread_record thread_;
     std::vector<runner::tool_definition> tools_;
     queue_taking queue_;
+    const bool has_tools_; ///< The request has `tools`.
+    const bool has_context_;
     session::history_plan plan_;
     session::parts_by_digest attached_;
     unix_ms now_ = 0;

@@ -18,9 +18,9 @@ namespace agui::gateway {
 
 // Prepares a request and its thread for the session and the runner. Pure, except for log lines.
 
-/// Fills in what a request leaves unsaid of tools and context: nothing, as `[]`. A request that
-/// goes on with a turn, by tool answers or `resume`, says the same as the one before: it stays as
-/// it is. A user message may follow the answers.
+/// Sets absent `tools` and `context` to empty, as if the request had sent `[]`. A request that
+/// continues a turn (tool answers, also with a user message after them, or `resume`) keeps them
+/// absent: the values of the turn apply.
 void complete_input(translator::run_input& input, const session::thread_record& thread);
 
 /// The caller's tools that this run offers to the model: those of the configuration, then those of

@@ -1,5 +1,6 @@
 // Two calls of the server and two of the caller in one turn.
 
+#include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -14,7 +15,10 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <string>
@@ -80,6 +84,7 @@ private:
 class MixedTurn : public server_test {
 protected:
     MixedTurn() {
+        settings.session.busy_wait = std::chrono::hours(1);
         for (const std::string& name : {"s1", "s2"}) {
             options.tools.add(
                 {name, "Waits", {}},
@@ -325,6 +330,46 @@ TEST_F(MixedTurn, AnAnswerIsTakenOnceTheRunHasHandedTheCallsOver) {
     EXPECT_EQ(opened.calls_of("s1"), 1U);
     EXPECT_EQ(opened.calls_of("s2"), 1U);
 }
+
+#ifdef AGUI_FAILPOINTS
+
+// It is planned for a thread on which the calls are not handed over yet, then again.
+TEST_F(MixedTurn, AnswersAndAMessageThatWaitForTheHandOffGoOnWithTheTools) {
+    next_thread({"s1", "e1"});
+    raw_client client(port());
+    client.send(post("/agui", first_request()));
+    EXPECT_THAT(client.read_until("\"e1\""), HasSubstr("TOOL_CALL_START"));
+    std::promise<void> waits;
+    std::atomic<bool> told{false};
+    std::atomic<int> conflicts{0};
+    const failpoint_hook hook([&](std::string_view place) {
+        conflicts += place == "begin.conflict" ? 1 : 0;
+        if (place == "admission.waits" && !told.exchange(true)) {
+            waits.set_value();
+        }
+    });
+    raw_client early(port());
+    early.send(post(
+        "/agui", boost::json::serialize(boost::json::value{
+                     {"threadId", thread},
+                     {"runId", "r2"},
+                     {"protocolVersion", "1.1"},
+                     {"messages",
+                      {{{"role", "tool"}, {"toolCallId", "e1"}, {"content", "result e1"}},
+                       {{"id", "u2"}, {"role", "user"}, {"content", "And then?"}}}}
+                 })
+    ));
+    ASSERT_EQ(waits.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+
+    opened.open("s1");
+
+    EXPECT_THAT(early.read_until(end_of_stream), HasSubstr("Done"));
+    EXPECT_GE(conflicts, 1);
+    ASSERT_EQ(asked().size(), 2U);
+    EXPECT_THAT(asked().back(), HasSubstr(R"("name":"e2")")) << "the tools of the turn";
+}
+
+#endif
 
 } // namespace
 } // namespace agui::test
