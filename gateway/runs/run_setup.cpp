@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -225,15 +226,21 @@ void warn_of_loops(
     for (session::stored_message& node : plan.change.messages) {
         results.emplace(node.message.id, &node.message);
     }
+    std::map<session::node_index, std::map<std::string, std::string, std::less<>>> warnings;
     for (const session::taken_answer& answer : plan.answers) {
         const session::call_record* const call = thread.find_call(answer.call_id);
         const auto result = results.find(answer.message_id);
-        const auto warning = call == nullptr || result == results.end()
-                                 ? std::nullopt
-                                 : runner::warning_before_result(thread, *call, limits);
-        if (warning) {
+        if (call == nullptr || result == results.end()) {
+            continue;
+        }
+        const auto [of_answer, is_new] = warnings.try_emplace(call->made_in);
+        if (is_new) {
+            of_answer->second = runner::warnings_before_results(thread, call->made_in, limits);
+        }
+        if (const auto warning = of_answer->second.find(call->id);
+            warning != of_answer->second.end()) {
             session::content told = result->second->content;
-            runner::prepend(told, *warning);
+            runner::prepend(told, warning->second);
             result->second->for_model = std::make_shared<const session::content>(std::move(told));
         }
     }

@@ -2,7 +2,6 @@
 
 #include "runner/loop/turn_use.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -38,26 +37,26 @@ loop_action action_on(const found_loop& found, const turn_limits& limits) {
     return limits.decide_loop ? limits.decide_loop(found) : limits.on_loop;
 }
 
-std::optional<std::string> warning_before_result(
-    const session::thread_record& thread, const session::call_record& call,
-    const turn_limits& limits
+std::map<std::string, std::string, std::less<>> warnings_before_results(
+    const session::thread_record& thread, session::node_index made_in, const turn_limits& limits
 ) {
-    if (call.made_in >= thread.nodes.size()) {
-        return std::nullopt;
+    std::map<std::string, std::string, std::less<>> warnings;
+    if (made_in >= thread.nodes.size()) {
+        return warnings;
     }
-    const session::stored_message& made_in = thread.nodes[call.made_in];
-    std::optional<loop_detector> detector = detector_of_turn(thread, made_in.parent, limits);
-    const std::vector<session::tool_call>& calls = made_in.message.tool_calls;
-    const auto own = std::ranges::find(calls, call.id, &session::tool_call::id);
-    if (!detector || own == calls.end()) {
-        return std::nullopt;
+    const session::stored_message& answer = thread.nodes[made_in];
+    std::optional<loop_detector> detector = detector_of_turn(thread, answer.parent, limits);
+    if (!detector) {
+        return warnings;
     }
-    const auto loops = detector->add(looked_at(calls));
-    const std::optional<found_loop>& found = loops[static_cast<std::size_t>(own - calls.begin())];
-    if (!found || action_on(*found, limits) != loop_action::warn) {
-        return std::nullopt;
+    const std::vector<session::tool_call>& calls = answer.message.tool_calls;
+    const std::vector<std::optional<found_loop>> loops = detector->add(looked_at(calls));
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (loops[i] && action_on(*loops[i], limits) == loop_action::warn) {
+            warnings.emplace(calls[i].id, loop_warning(*loops[i]));
+        }
     }
-    return loop_warning(*found);
+    return warnings;
 }
 
 } // namespace agui::runner

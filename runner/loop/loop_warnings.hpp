@@ -4,6 +4,8 @@
 #include "runner/loop/loop_detector.hpp"
 #include "session/conversation/thread.hpp"
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -18,11 +20,11 @@ namespace agui::runner {
 /// The agent's action on a loop.
 [[nodiscard]] loop_action action_on(const found_loop& found, const turn_limits& limits);
 
-/// What belongs in front of the caller's result of an external call; nullopt: nothing. A call of
-/// the server has its warning from its run.
-[[nodiscard]] std::optional<std::string> warning_before_result(
-    const session::thread_record& thread, const session::call_record& call,
-    const turn_limits& limits
+/// The texts that belong in front of the results of the calls of the answer `made_in`, by call id.
+/// For external calls, whose results the caller gives: a call of the server has its warning from
+/// its run. Parses the arguments of the turn's last calls.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> warnings_before_results(
+    const session::thread_record& thread, session::node_index made_in, const turn_limits& limits
 );
 
 } // namespace agui::runner

@@ -29,7 +29,10 @@ thread_builder repeated(int times) {
 
 std::optional<std::string>
 warning(const thread_builder& thread, std::string_view call_id, const turn_limits& limits = {}) {
-    return warning_before_result(thread.build(), *thread.build().find_call(call_id), limits);
+    const session::node_index made_in = thread.build().find_call(call_id)->made_in;
+    const auto warnings = warnings_before_results(thread.build(), made_in, limits);
+    const auto found = warnings.find(call_id);
+    return found == warnings.end() ? std::nullopt : std::optional(found->second);
 }
 
 TEST(LoopWarnings, StandBeforeTheResultThatTheCallerGives) {
@@ -55,6 +58,25 @@ TEST(LoopWarnings, CallsOfOneAnswerAreNoLoop) {
         );
 
     EXPECT_FALSE(warning(thread, "c3"));
+}
+
+TEST(LoopWarnings, AreGivenForAllCallsOfAnAnswerAtOnce) {
+    thread_builder thread;
+    thread.user("u1", "Hi");
+    for (const std::string id : {"1", "2", "3", "4"}) {
+        thread.assistant(
+            "a" + id, "", {call("p" + id, "paint"), call("d" + id, "draw")},
+            session::call_status::pending
+        );
+    }
+    const session::node_index last = thread.build().find_call("p4")->made_in;
+
+    const auto warnings = warnings_before_results(thread.build(), last, {});
+
+    EXPECT_EQ(warnings.size(), 2U);
+    EXPECT_TRUE(warnings.contains("p4"));
+    EXPECT_TRUE(warnings.contains("d4"));
+    EXPECT_TRUE(warnings_before_results(thread.build(), session::no_node, {}).empty());
 }
 
 TEST(LoopWarnings, AreGivenOnlyIfTheAgentWarns) {
