@@ -159,8 +159,9 @@ tool_call_assembler::status tool_call_assembler::finish(bool whole) {
         call& each = calls_[at];
         std::string rest;
         each.half.finish(rest);
-        rest = std::string(each.escapes.mend(rest, mended_)) + each.escapes.finish();
-        (void)each.arguments.feed(rest); // U+FFFD and cut escapes begin no object.
+        std::string last(each.escapes.mend(rest, mended_));
+        last.append(each.escapes.finish());
+        (void)each.arguments.feed(last); // U+FFFD and cut escapes begin no object.
         if (each.follows && !each.place) {
             // A repetition and a placeholder are whole or nothing; anything else was cut.
             if (!each.arguments.whole() && !each.arguments.placeholder()) {
