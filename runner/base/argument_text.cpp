@@ -1,27 +1,21 @@
 #include "runner/base/argument_text.hpp"
 
+#include "runner/base/json_blanks.hpp"
 #include "runner/base/json_escapes.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include <algorithm>
 #include <optional>
 
 namespace agui::runner {
 
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n";
 constexpr std::string_view null_word = "null";
 
-void skip_blanks(std::string_view& text) noexcept {
-    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-}
-
 std::string_view trimmed(std::string_view text) noexcept {
-    skip_blanks(text);
-    return text.substr(0, text.find_last_not_of(blanks) + 1);
+    return without_blank_end(without_blank_begin(text));
 }
 
 /// The text of a JSON string; nullopt if it is none.
@@ -42,7 +36,7 @@ std::optional<std::string> decoded(std::string_view text) {
 std::string argument_text::feed(std::string_view text) {
     for (;;) {
         if (form_ == form::blank || form_ == form::placeholder || form_ == form::whole) {
-            skip_blanks(text);
+            text = without_blank_begin(text);
         }
         if (text.empty()) {
             return {};

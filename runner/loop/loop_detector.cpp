@@ -1,5 +1,6 @@
 #include "runner/loop/loop_detector.hpp"
 
+#include "runner/base/json_blanks.hpp"
 #include "session/base/finite_json.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -56,7 +57,7 @@ json::value normal(json::value value) {
 }
 
 std::string canonical(std::string_view arguments) {
-    if (arguments.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    if (is_json_blank(arguments)) {
         return "{}";
     }
     auto parsed = session::parse_arguments(arguments);

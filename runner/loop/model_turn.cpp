@@ -1,6 +1,7 @@
 #include "runner/loop/model_turn.hpp"
 
 #include "runner/base/call_ids.hpp"
+#include "runner/base/json_blanks.hpp"
 #include "session/base/lean_append.hpp"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ void model_turn::on_call_end(std::size_t index) {
 }
 
 void model_turn::fill_in_arguments(std::size_t index) {
-    if (calls_.at(index).arguments.find_first_not_of(" \t\r\n") == std::string::npos) {
+    if (is_json_blank(calls_.at(index).arguments)) {
         on_call_arguments(index, "{}");
     }
 }

@@ -1,5 +1,6 @@
 #include "runner/loop/reply_reader.hpp"
 
+#include "runner/base/json_blanks.hpp"
 #include "runner/loop/reply_items.hpp"
 #include "session/base/lean_append.hpp"
 
@@ -23,7 +24,7 @@ std::string_view reply_reader::finish() {
     if (bytes_ > reply_bytes_max) {
         return "a model's reply is too long to be read";
     }
-    if (held_.find_first_not_of(" \t\r\n") == std::string::npos) {
+    if (is_json_blank(held_)) {
         return {}; // An answer that only calls.
     }
     const std::optional<reply_items> reply = read_reply_items(held_);

@@ -1,12 +1,13 @@
 #include "runner/openai/tagged_thoughts.hpp"
 
+#include "runner/base/json_blanks.hpp"
+
 #include <algorithm>
 
 namespace agui::runner {
 
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n";
 constexpr std::size_t name_bytes_max = 32;
 
 // So many blanks are held to learn whether a tag follows them. A model writes one or two.
@@ -15,15 +16,6 @@ constexpr std::size_t blanks_max = 256;
 bool is_name_character(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-:.|").find(c) != std::string_view::npos;
-}
-
-std::string_view without_begin(std::string_view text) noexcept {
-    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-    return text;
-}
-
-std::string_view without_end(std::string_view text) noexcept {
-    return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
 /// Where the end of the text begins that may be the begin of `tag`.
@@ -80,7 +72,7 @@ void tagged_thoughts::feed(std::string_view piece, std::string& thoughts, std::s
         return;
     }
     if (now_ == stage::after) {
-        held_.erase(0, held_.size() - without_begin(held_).size());
+        held_.erase(0, held_.size() - without_blank_begin(held_).size());
         if (held_.empty()) {
             return;
         }
@@ -90,7 +82,7 @@ void tagged_thoughts::feed(std::string_view piece, std::string& thoughts, std::s
 
 /// Decides how the answer begins. False: that depends on what follows.
 bool tagged_thoughts::begin() {
-    const std::string_view begun = without_begin(held_);
+    const std::string_view begun = without_blank_begin(held_);
     const bool too_long = held_.size() - begun.size() > blanks_max;
     if (begun.starts_with(opening_)) {
         held_.erase(0, held_.size() - begun.size() + opening_.size());
@@ -110,10 +102,10 @@ bool tagged_thoughts::think(std::string& thoughts) {
     const std::size_t known = ends ? end : begin_of_tag(held_, closing_);
     std::string_view part = std::string_view(held_).substr(0, known);
     // Blanks before the closing tag are dropped; until it comes, they are held.
-    const std::string_view words = without_end(part);
+    const std::string_view words = without_blank_end(part);
     part = part.size() - words.size() > blanks_max && !ends ? part : words;
-    thoughts.append(thought_ ? part : without_begin(part));
-    thought_ = thought_ || !without_begin(part).empty();
+    thoughts.append(thought_ ? part : without_blank_begin(part));
+    thought_ = thought_ || !without_blank_begin(part).empty();
     if (ends) {
         held_.erase(0, end + closing_.size());
         now_ = stage::after;
@@ -138,7 +130,9 @@ void tagged_thoughts::interrupt(std::string& text) {
 void tagged_thoughts::finish(std::string& thoughts, std::string& text) {
     interrupt(text);
     if (now_ == stage::start || now_ == stage::thoughts) {
-        thoughts.append(without_end(thought_ ? std::string_view(held_) : without_begin(held_)));
+        thoughts.append(
+            without_blank_end(thought_ ? std::string_view(held_) : without_blank_begin(held_))
+        );
     }
     held_.clear();
     now_ = stage::text;
