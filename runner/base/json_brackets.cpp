@@ -1,14 +1,8 @@
 #include "runner/base/json_brackets.hpp"
 
+#include "runner/base/json_blanks.hpp"
+
 namespace agui::runner {
-
-namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
-
-bool is_blank(char c) noexcept { return blanks.find(c) != std::string_view::npos; }
-
-} // namespace
 
 std::size_t json_brackets::feed(std::string_view text) noexcept {
     constexpr std::uint64_t prime = 0x100000001b3U;
@@ -17,7 +11,7 @@ std::size_t json_brackets::feed(std::string_view text) noexcept {
         if (in_string_) {
             in_string_ = escaped_ || c != '"';
             escaped_ = !escaped_ && c == '\\';
-        } else if (is_blank(c)) {
+        } else if (json_blanks.find(c) != std::string_view::npos) {
             continue;
         } else if (c == '{' || c == '[') {
             hollow_ = hollow_ && depth_ == 0;
@@ -37,15 +31,19 @@ std::size_t json_brackets::feed(std::string_view text) noexcept {
     return text.size();
 }
 
-bool is_whole_object(std::string_view text) noexcept {
-    const std::size_t begin = text.find_first_not_of(blanks);
-    if (begin == std::string_view::npos || text[begin] != '{') {
-        return false;
+void object_text::feed(std::string_view text) noexcept {
+    if (!has_begun_) {
+        text = without_blank_begin(text);
+        has_begun_ = !text.empty();
+        is_other_ = has_begun_ && text.front() != '{';
     }
-    text.remove_prefix(begin);
-    json_brackets brackets;
-    const std::size_t end = brackets.feed(text);
-    return brackets.closed() && text.find_first_not_of(blanks, end) == std::string_view::npos;
+    if (is_other_) {
+        return;
+    }
+    if (!brackets_.closed()) {
+        text.remove_prefix(brackets_.feed(text));
+    }
+    is_other_ = !is_json_blank(text);
 }
 
 } // namespace agui::runner

@@ -29,8 +29,19 @@ private:
     bool escaped_ = false;
 };
 
-/// True for a text that begins with `{` and ends with the bracket that closes it; blanks may
-/// surround it.
-[[nodiscard]] bool is_whole_object(std::string_view text) noexcept;
+/// Tells whether a text that arrives in pieces is one JSON object. Checks its brackets only.
+class object_text {
+public:
+    void feed(std::string_view text) noexcept;
+
+    /// True if the text begins with `{` and ends with the bracket that closes it; blanks may
+    /// surround it.
+    [[nodiscard]] bool whole() const noexcept { return !is_other_ && brackets_.closed(); }
+
+private:
+    bool has_begun_ = false;
+    bool is_other_ = false;
+    json_brackets brackets_;
+};
 
 } // namespace agui::runner

@@ -129,7 +129,7 @@ void sse_parser::line(std::string_view text) {
 }
 
 void sse_parser::data_line(std::string_view value) {
-    if (has_data_ && out_.is_event(data_)) {
+    if (has_data_ && ends_event()) {
         lacks_empty_lines_ = true;
         dispatch();
     }
@@ -138,9 +138,15 @@ void sse_parser::data_line(std::string_view value) {
     }
     has_data_ = true;
     data_.append(value);
-    if (lacks_empty_lines_ && out_.is_event(data_)) {
+    if (lacks_empty_lines_ && ends_event()) {
         dispatch();
     }
+}
+
+bool sse_parser::ends_event() {
+    const std::string_view more = std::string_view(data_).substr(asked_);
+    asked_ = data_.size();
+    return out_.ends_event(more);
 }
 
 void sse_parser::dispatch() {
@@ -148,6 +154,7 @@ void sse_parser::dispatch() {
         out_.on_sse(event_, data_);
     }
     data_.clear();
+    asked_ = 0;
     event_.clear();
     has_data_ = false;
 }

@@ -19,10 +19,12 @@ public:
     public:
         virtual ~handler() = default;
         virtual void on_sse(std::string_view event, std::string_view data) = 0;
-        /// True if the data lines so far are an event of their own, although another data line
-        /// follows them. Asked only in that case, and for each line after the first such one.
-        [[nodiscard]] virtual bool is_event(std::string_view data) const {
-            (void)data;
+        /// True if the data since the last on_sse() is an event of its own, although another data
+        /// line follows. Asked only in that case, and for each line after the first such one.
+        /// `more` is the data that has come since it was asked last, so that each byte is given
+        /// once; it may be empty.
+        [[nodiscard]] virtual bool ends_event(std::string_view more) {
+            (void)more;
             return false;
         }
     };
@@ -40,12 +42,14 @@ public:
 private:
     void line(std::string_view text);
     void data_line(std::string_view value);
+    [[nodiscard]] bool ends_event();
     void dispatch();
 
     handler& out_;
     std::size_t max_event_bytes_;
     std::string partial_; ///< The start of an incomplete line.
     std::string data_;
+    std::size_t asked_ = 0; ///< How much of it handler::ends_event() was given.
     std::string event_;
     bool has_data_ = false;
     bool skip_lf_ = false;           ///< The last byte was the CR of a possible CR LF.

@@ -1,5 +1,7 @@
 #include "runner/openai/openai_body.hpp"
 
+#include "runner/base/json_blanks.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -13,11 +15,6 @@ constexpr std::size_t object_bytes_max = 16U << 20U;
 
 constexpr std::string_view end_mark = "[DONE]";
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-std::string_view without_blank_begin(std::string_view text) noexcept {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-    return text;
-}
 
 } // namespace
 
@@ -89,8 +86,9 @@ std::string_view openai_body::feed_objects(std::string_view bytes) {
 }
 
 /// Servers that leave out the empty line between events have one chunk in each data line.
-bool openai_body::is_event(std::string_view data) const {
-    return is_whole_object(data) || without_blank_begin(data).starts_with(end_mark);
+bool openai_body::ends_event(std::string_view more) {
+    data_.feed(more);
+    return data_.whole() || more.starts_with(end_mark);
 }
 
 } // namespace agui::runner

@@ -42,15 +42,17 @@ private:
     enum class form { unknown, events, objects };
 
     void on_sse(std::string_view event, std::string_view data) override {
+        data_ = {};
         to_.on_event(event, data);
     }
-    [[nodiscard]] bool is_event(std::string_view data) const override;
+    [[nodiscard]] bool ends_event(std::string_view more) override;
     [[nodiscard]] bool choose_form(std::string_view& bytes);
     [[nodiscard]] std::string_view feed_objects(std::string_view bytes);
     void pass_over(std::string_view bytes);
 
     reader& to_;
     sse_parser events_;
+    object_text data_; ///< Data of the event so far, where the parser has asked about it.
     form form_ = form::unknown;
     std::string partial_; ///< The start of an object, or of a body whose form is not known.
     std::string between_; ///< The last bytes that were passed over, less than an end mark.

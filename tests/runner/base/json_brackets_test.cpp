@@ -41,12 +41,22 @@ TEST(JsonBrackets, HaveTheHashOfTheTokens) {
     EXPECT_NE(hash_of(R"({"a":"x y"})"), hash_of(R"({"a":"xy"})"));
 }
 
-TEST(IsWholeObject, LooksAtAllOfTheText) {
-    for (const std::string_view text : {"{}", " {\"a\":{}}\n", R"({"a":"}"})"}) {
-        EXPECT_TRUE(is_whole_object(text)) << text;
-    }
-    for (const std::string_view text : {"", "{", "{}x", "{}{}", "[{}]", "[DONE]", R"({"a":"})"}) {
-        EXPECT_FALSE(is_whole_object(text)) << text;
+TEST(ObjectText, LooksAtAllOfTheText) {
+    const auto is_whole = [](std::string_view text, std::size_t piece) {
+        object_text object;
+        for (std::size_t at = 0; at < text.size(); at += piece) {
+            object.feed(text.substr(at, piece));
+        }
+        return object.whole();
+    };
+    for (const std::size_t piece : {1U, 2U, 100U}) {
+        for (const std::string_view text : {"{}", " {\"a\":{}}\n", R"({"a":"}"})", "{} "}) {
+            EXPECT_TRUE(is_whole(text, piece)) << text;
+        }
+        for (const std::string_view text :
+             {"", " ", "{", "{}x", "{} x ", "{}{}", "[{}]", "x{}", "[DONE]", R"({"a":"})"}) {
+            EXPECT_FALSE(is_whole(text, piece)) << text;
+        }
     }
 }
 

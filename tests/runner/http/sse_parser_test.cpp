@@ -185,9 +185,20 @@ TEST(SseParser, DeliversAnEventAsSoonAsItsEmptyLineBeginsToEnd) {
 /// For a stream whose events are objects.
 class object_recorder : public recorder {
 public:
-    [[nodiscard]] bool is_event(std::string_view data) const override {
-        return data.starts_with('{') && data.ends_with('}');
+    void on_sse(std::string_view event, std::string_view data) override {
+        seen_.clear();
+        recorder::on_sse(event, data);
     }
+    [[nodiscard]] bool ends_event(std::string_view more) override {
+        bytes_seen += more.size();
+        seen_.append(more);
+        return seen_.starts_with('{') && seen_.ends_with('}');
+    }
+
+    std::size_t bytes_seen = 0;
+
+private:
+    std::string seen_; ///< Of the event.
 };
 
 TEST(SseParser, TakesEventsWithoutEmptyLinesIfTheHandlerKnowsThem) {
@@ -214,6 +225,22 @@ TEST(SseParser, JoinsTheDataLinesThatAreNoEvents) {
     ASSERT_TRUE(parser.feed("data: {\ndata: 1}\n\nevent: x\ndata: {2}\n\n"));
 
     EXPECT_EQ(out.events, (std::vector<received>{{"", "{\n1}"}, {"x", "{2}"}}));
+}
+
+TEST(SseParser, ShowsTheHandlerEachByteOnce) {
+    for (const std::string begin : {"data: {x}\ndata: {y}\n", "data: {x}\n\n"}) {
+        object_recorder out;
+        sse_parser parser(out);
+        std::string body = begin + "data: {\n";
+        for (int line = 0; line < 100; ++line) {
+            body += "data: 1,\n";
+        }
+
+        ASSERT_TRUE(parser.feed(body + "data: }\n\n"));
+
+        EXPECT_EQ(out.events.back().data.size(), 2 + 100 * 3 + 1U);
+        EXPECT_LE(out.bytes_seen, body.size());
+    }
 }
 
 TEST(SseParser, RefusesALineThatNeverEnds) {
