@@ -1,5 +1,6 @@
 #include "runner/openai/openai_chat.hpp"
 
+#include "runner/base/json_blanks.hpp"
 #include "runner/base/json_members.hpp"
 #include "runner/base/json_scratch.hpp"
 #include "runner/base/refusing_status.hpp"
@@ -11,7 +12,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -24,13 +24,7 @@ namespace json = boost::json;
 // How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
 constexpr std::size_t noise_bytes_max = 200;
 
-constexpr std::string_view blank = " \t\r\n";
 constexpr std::string_view end_word = "[DONE]";
-
-std::string_view without_blank_begin(std::string_view text) noexcept {
-    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
-    return text;
-}
 
 } // namespace
 
@@ -103,7 +97,8 @@ bool openai_decoder::complete() const noexcept { return state_->reason && state_
 bool openai_decoder::failed() const noexcept { return state_->failure.has_value(); }
 
 bool openai_decoder::begun() const noexcept {
-    return state_->message.begun() || state_->body.has_objects();
+    // An object that is not whole may be the whole answer, as long as it is the first.
+    return state_->message.begun() || (state_->body.is_cut() && state_->chunks == 0);
 }
 
 bool openai_decoder::whole() const noexcept { return state_->body.has_objects(); }

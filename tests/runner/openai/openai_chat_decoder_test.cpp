@@ -1408,7 +1408,9 @@ TEST(OpenaiDecoder, KnowsWhenTheModelHasBegunToSpeak) {
     for (const std::string& body :
          {std::string(": keep-alive\n\n"), frames({"ping"}),
           frames({delta(R"("role":"assistant","content":"","reasoning":null,"tool_calls":[])")}),
-          frames({R"({"choices":[],"usage":{"prompt_tokens":1}})"}), std::string("\n\n")}) {
+          frames({R"({"choices":[],"usage":{"prompt_tokens":1}})"}), std::string("\n\n"),
+          delta(R"("role":"assistant","content":"")") + "\n",
+          delta(R"("role":"assistant")") + "\n{\"choices\""}) {
         EXPECT_FALSE(begun(body)) << body;
     }
     for (const std::string& body :
