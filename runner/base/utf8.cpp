@@ -1,6 +1,13 @@
 #include "runner/base/utf8.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
 #include <algorithm>
+#include <utility>
+#include <variant>
 
 namespace agui::runner {
 
@@ -139,6 +146,29 @@ std::string to_utf8(std::string_view text) {
     joiner.join(text, out);
     joiner.finish(out);
     return out;
+}
+
+std::size_t make_utf8(session::content& value) {
+    if (auto* const text = std::get_if<std::string>(&value)) {
+        if (!is_utf8(*text)) {
+            *text = to_utf8(*text);
+        }
+        return text->size();
+    }
+    std::string json = boost::json::serialize(std::get<boost::json::array>(value));
+    if (!is_utf8(json)) {
+        json = to_utf8(json);
+        boost::json::parse_options any_depth;
+        any_depth.max_depth = json.size();
+        boost::system::error_code ec;
+        boost::json::value parts = boost::json::parse(json, ec, {}, any_depth);
+        if (!ec) {
+            value = std::move(parts.as_array());
+        } else { // Of a number that JSON cannot hold.
+            value = json;
+        }
+    }
+    return json.size();
 }
 
 void utf8_joiner::join(std::string_view delta, std::string& out) {

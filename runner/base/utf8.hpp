@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/conversation/message.hpp"
+
 #include <array>
 #include <cstddef>
 #include <string>
@@ -12,6 +14,9 @@ namespace agui::runner {
 
 /// The text with U+FFFD in place of invalid UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view text);
+
+/// Puts U+FFFD in place of invalid UTF-8. Returns the size in bytes, of parts as JSON text.
+std::size_t make_utf8(session::content& value);
 
 /// The first `limit` bytes of UTF-8 text, or up to three fewer, so that no character is cut in two.
 [[nodiscard]] std::string_view utf8_head(std::string_view text, std::size_t limit) noexcept;

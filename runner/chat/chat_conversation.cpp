@@ -1,5 +1,6 @@
 #include "runner/chat/chat_conversation.hpp"
 
+#include "runner/base/utf8.hpp"
 #include "runner/loop/turn_use.hpp"
 #include "session/history/turn_failure.hpp"
 
@@ -101,8 +102,9 @@ result<void> chat_conversation::add_results(const std::vector<chat_tool_result>&
         answer.role = session::role::tool;
         answer.tool_call_id = each.call_id;
         answer.content = each.content;
+        make_utf8(answer.content);
         if (each.failed) {
-            answer.error = session::text_of(each.content);
+            answer.error = session::text_of(answer.content);
         }
         append(change, std::move(answer));
         session::call_record answered = *call;

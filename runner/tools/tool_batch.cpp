@@ -1,5 +1,6 @@
 #include "runner/tools/tool_batch.hpp"
 
+#include "runner/base/json_blanks.hpp"
 #include "runner/base/utf8.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/finite_json.hpp"
@@ -8,7 +9,6 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <exception>
 #include <optional>
@@ -25,7 +25,7 @@ tool_outcome error_result(std::string text) {
 }
 
 std::optional<boost::json::object> object_of(const std::string& text) {
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    if (is_json_blank(text)) {
         return boost::json::object{};
     }
     auto parsed = session::parse_arguments(text);
@@ -71,32 +71,16 @@ violation_of(const argument_schema& schema, boost::json::object& arguments) {
 
 // What may be stored and shown of an outcome.
 tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
-    auto* text = std::get_if<std::string>(&outcome.content);
-    std::string parts;
-    if (text == nullptr) {
-        parts = boost::json::serialize(std::get<boost::json::array>(outcome.content));
-    }
-    const std::string& all = text != nullptr ? *text : parts;
-    if (!is_utf8(all)) {
-        return error_result("The tool's result is not text in UTF-8.");
-    }
-    if (all.size() <= max_bytes) {
+    if (make_utf8(outcome.content) <= max_bytes) {
         return outcome;
     }
+    auto* const text = std::get_if<std::string>(&outcome.content);
     if (text == nullptr) {
         return error_result("The result is larger than the server allows.");
     }
     text->resize(utf8_head(*text, max_bytes).size());
     *text += "\n[The server cut this result after " + std::to_string(text->size()) + " bytes.]";
     return outcome;
-}
-
-bool may_be_shown(const session::content& shown, std::size_t max_bytes) {
-    const auto* text = std::get_if<std::string>(&shown);
-    const std::string parts =
-        text != nullptr ? "" : boost::json::serialize(std::get<boost::json::array>(shown));
-    const std::string& all = text != nullptr ? *text : parts;
-    return all.size() <= max_bytes && is_utf8(all);
 }
 
 /// An exception's text comes from the tool's author, who may mean it for the model.
@@ -264,9 +248,9 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
         return;
     }
     outcome = bounded(std::move(outcome), max_result_bytes_);
-    if (outcome.shown && !may_be_shown(*outcome.shown, max_result_bytes_)) {
+    if (outcome.shown && make_utf8(*outcome.shown) > max_result_bytes_) {
         outcome.shown.reset();
-        log_failure(ended, log_level::warning, "What it shows is too large, or not UTF-8.");
+        log_failure(ended, log_level::warning, "What it shows is too large.");
     }
     if (outcome.what == tool_outcome::kind::error) {
         log_failure(ended, level, outcome.log_detail);

@@ -26,11 +26,10 @@ namespace agui::runner {
 class tool_batch : public std::enable_shared_from_this<tool_batch> {
 public:
     /// At most `max_parallel` run at a time, and none is started once `stop` was requested, which
-    /// must live until cancel(). A text of more than `max_result_bytes` is cut, with a note that
-    /// says so; content parts of more become an error, and so does what is not UTF-8: replacing
-    /// bytes would show the model a text that the tool never returned. What is to be shown
-    /// instead of the content is left out if it is too large or not UTF-8. Each error is logged
-    /// once, with the outcome's log_detail. `log` must outlive every tool.
+    /// must live until cancel(). What is not UTF-8 becomes U+FFFD. A text of more than
+    /// `max_result_bytes` is cut, with a note that says so; content parts of more become an error.
+    /// What is to be shown instead of the content is left out if it is too large. Each error is
+    /// logged once, with the outcome's log_detail. `log` must outlive every tool.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
         std::size_t max_result_bytes, logger& log

@@ -1,10 +1,15 @@
 #include "runner/base/utf8.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace agui::runner {
@@ -76,6 +81,33 @@ TEST(Utf8Joiner, EndsWithAMarkForWhatIsMissing) {
         EXPECT_EQ(out, "\xEF\xBF\xBD");
         joiner.finish(out);
         EXPECT_EQ(out, "\xEF\xBF\xBD");
+    }
+}
+
+TEST(MakeUtf8, MendsTextAndParts) {
+    session::content text = std::string("a\xC3");
+    EXPECT_EQ(make_utf8(text), 4U);
+    EXPECT_EQ(std::get<std::string>(text), "a\xEF\xBF\xBD");
+
+    boost::json::value nested = "b\xFF";
+    for (int depth = 0; depth < 100; ++depth) { // Deeper than parsers usually go.
+        nested = boost::json::array{nested};
+    }
+    session::content parts = boost::json::array{{{"text", "a\xC3"}, {"k\x80", 1}}, nested};
+    const std::size_t bytes = make_utf8(parts);
+    const std::string mended = boost::json::serialize(std::get<boost::json::array>(parts));
+    EXPECT_EQ(bytes, mended.size());
+    EXPECT_TRUE(is_utf8(mended));
+    EXPECT_TRUE(mended.starts_with("[{\"text\":\"a\xEF\xBF\xBD\",\"k\xEF\xBF\xBD\":1}")) << mended;
+}
+
+TEST(MakeUtf8, LeavesUtf8AsItIs) {
+    const session::content text = std::string(grin);
+    const session::content parts = boost::json::array{{{"text", grin}, {"number", 1e300}}};
+    for (const session::content& each : {text, parts}) {
+        session::content same = each;
+        EXPECT_GT(make_utf8(same), grin.size() - 1);
+        EXPECT_EQ(same, each);
     }
 }
 

@@ -144,6 +144,18 @@ TEST_F(ChatLoop, GoesOnWithTheResultsOfTheProgram) {
     EXPECT_EQ(model->offered.at(0), (lines{"paint"}));
 }
 
+TEST_F(ChatLoop, MendsResultsThatAreNotUtf8) {
+    model->answers = {{.calls = {{"c1", "paint"}}}, {.text = {"Done."}}};
+    begin();
+    (void)until_calls();
+
+    ASSERT_TRUE(loop->submit_tool_results({{.call_id = "c1", .content = "no\xFF", .failed = true}})
+    );
+    (void)until_calls();
+
+    EXPECT_EQ(test::outline(model->asked.at(1)).back(), "tool c1: ! no\xEF\xBF\xBD");
+}
+
 TEST_F(ChatLoop, TellsTheWholeUseOfTheChat) {
     model->answers = {{.calls = {{"c1", "paint"}}, .tokens = 5}, {.text = {"Done."}, .tokens = 6}};
     begin();
