@@ -130,6 +130,8 @@ template <class T>
 [[nodiscard]] tool_outcome outcome_of(T value) {
     if constexpr (std::is_same_v<T, tool_outcome>) {
         return value;
+    } else if constexpr (std::is_same_v<T, result<void>>) {
+        return value ? tool_outcome() : outcome_of_failure(value.error());
     } else if constexpr (is_result<T>) {
         return value ? outcome_of(*std::move(value)) : outcome_of_failure(value.error());
     } else if constexpr (is_optional<T>) {

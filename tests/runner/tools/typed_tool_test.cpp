@@ -209,6 +209,7 @@ TEST_F(TypedTool, ReturnsWhatTheFunctionReturns) {
     EXPECT_EQ(of([] { return json::value{{"a", 1}}; }), R"({"a":1})");
     EXPECT_EQ(of([] { return tool_outcome{tool_outcome::kind::error, "no"}; }), "! no");
     EXPECT_EQ(of([]() -> result<int> { return 7; }), "7");
+    EXPECT_EQ(of([]() -> result<void> { return {}; }), "");
     EXPECT_EQ(
         of([]() -> result<int> { return failure{errc::not_found, "no such city"}; }),
         "! no such city"
