@@ -51,7 +51,7 @@ enum class stop_class { success, stopped, failed };
 /// The use of a user turn since the user's message, over all its runs: a hand-off makes one turn of
 /// many runs, and no limit may be evaded that way.
 struct turn_use {
-    std::uint32_t rounds = 0;  ///< Answers of the model that held calls; requests by plugins.
+    std::uint32_t rounds = 0;  ///< Answers that held calls, or after which a plugin asked again.
     std::uint32_t calls = 0;   ///< Executed or not.
     std::uint64_t tokens = 0;  ///< Input included.
     std::string last_provider; ///< Of the last answer that names it; empty: none does.

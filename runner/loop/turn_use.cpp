@@ -25,7 +25,8 @@ bool is_answer(const session::message& value) noexcept {
 
 turn_use use_of_turn(const session::thread_record& thread, session::node_index tip) {
     turn_use use;
-    walk_back(thread, tip, [&use](const session::message& each) {
+    bool is_followed = false; // By an answer: without calls, a plugin has asked for that one.
+    walk_back(thread, tip, [&](const session::message& each) {
         if (!is_answer(each)) {
             return true;
         }
@@ -33,7 +34,8 @@ turn_use use_of_turn(const session::thread_record& thread, session::node_index t
         if (each.by_plugin) {
             return true; // Of an answer that is counted with another message.
         }
-        use.rounds += each.tool_calls.empty() ? 0 : 1;
+        use.rounds += each.tool_calls.empty() && !is_followed ? 0 : 1;
+        is_followed = true;
         if (each.origin) {
             use.tokens += each.origin->tokens;
             if (use.last_provider.empty()) {

@@ -74,6 +74,20 @@ TEST(TurnUse, GoesOnAcrossMessagesOfPlugins) {
     EXPECT_EQ(last_calls(thread.build(), tip_of(thread.build()), 9).size(), 3U);
 }
 
+TEST(TurnUse, CountsTheAnswerAfterWhichAPluginAskedAgain) {
+    session::message hint = test::user("p1", "Say more.");
+    hint.by_plugin = true;
+    thread_builder thread;
+    thread.user("u1", "Hi").assistant("a1", "Hello");
+    EXPECT_EQ(use_of_turn(thread.build(), tip_of(thread.build())).rounds, 0U);
+
+    thread.add(hint).add(counted("a2", "main", 10, true));
+    EXPECT_EQ(use_of_turn(thread.build(), tip_of(thread.build())).rounds, 2U);
+
+    thread.add(test::answer("a2c", "done")).assistant("a3", "That is all.");
+    EXPECT_EQ(use_of_turn(thread.build(), tip_of(thread.build())).rounds, 2U);
+}
+
 TEST(TurnUse, LastCallsAreInTheOrderMade) {
     thread_builder thread;
     thread.user("u1", "Hi")
