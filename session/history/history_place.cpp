@@ -242,8 +242,8 @@ private:
     // The last message of the turn that the message at `position` of the branch belongs to.
     [[nodiscard]] node_index end_of_turn(std::size_t position) const {
         std::size_t last = position;
-        while (last + 1 < out_.path.size() && !is_user(thread_.nodes[out_.path[last + 1]].message)
-        ) {
+        while (last + 1 < out_.path.size() &&
+               !begins_user_turn(thread_.nodes[out_.path[last + 1]].message)) {
             ++last;
         }
         return out_.path[last];

@@ -64,7 +64,7 @@ struct piece {
 std::vector<piece> turns_of(const std::vector<message>& messages, std::size_t first_user) {
     std::vector<piece> turns;
     for (std::size_t i = first_user; i < messages.size(); ++i) {
-        if (turns.empty() || messages[i].role == role::user) {
+        if (turns.empty() || begins_user_turn(messages[i])) {
             turns.push_back({i, {}});
         }
         turns.back().size += {1, estimated_tokens(messages[i])};
@@ -118,10 +118,7 @@ std::vector<message> within_window(std::vector<message> messages, const history_
     if (!window.limited()) {
         return messages;
     }
-    const auto is_user = [](const message& each) {
-        return each.role == role::user;
-    };
-    const auto first_user = std::ranges::find_if(messages, is_user) - messages.begin();
+    const auto first_user = std::ranges::find_if(messages, begins_user_turn) - messages.begin();
     extent all;
     for (const message& each : messages) {
         all += {1, estimated_tokens(each)};

@@ -20,13 +20,13 @@ struct history_window {
 /// as 1000. Model servers count differently: leave room.
 [[nodiscard]] std::uint64_t estimated_tokens(const message& value);
 
-/// Drops the oldest turns, so that the rest is within the window. A turn begins with a user message
-/// and is dropped or kept as a whole: no call is separated from its result. Turns are dropped in
-/// blocks of half the window, counted from the start of the conversation, so that successive
-/// requests begin alike until a whole block goes, and a provider's prompt cache remains of use;
-/// where a long turn makes a block larger than the window, of smaller blocks, down to single turns.
-/// What comes before the first user message is always kept, and so is the last turn: the result is
-/// more than the window only if these two are.
+/// Drops the oldest turns, so that the rest is within the window. A turn begins with the user's
+/// message (begins_user_turn()) and is dropped or kept as a whole: no call is separated from its
+/// result. Turns are dropped in blocks of half the window, counted from the start of the
+/// conversation, so that successive requests begin alike until a whole block goes, and a provider's
+/// prompt cache remains of use. A long turn may make a block larger than the window. Then smaller
+/// blocks are dropped, down to single turns. The messages before the first turn and the last turn
+/// are always kept, even if they exceed the window.
 ///
 /// Pure. For a history that is repaired already, because a repair may add results.
 [[nodiscard]] std::vector<message>

@@ -106,6 +106,27 @@ TEST(HistoryPlan, BranchesAfterTheTurnOfAnOlderKnownMessage) {
     EXPECT_EQ(test::outline(made.thread, made.thread.branches[0].tip), two_turns_outline);
 }
 
+TEST(HistoryPlan, GoesOnAfterAPluginsMessageThatTheClientDoesNotSendBack) {
+    message hint = user("p1", "Say more.");
+    hint.by_plugin = true;
+    thread_builder thread;
+    thread.user("u1", "One").assistant("a1", "First").add(hint).assistant("a2", "More");
+    thread.had_history();
+
+    const planned made = plan(
+        thread,
+        {user("u1", "One"), assistant("a1", "First"), assistant("a2", "More"), user("u2", "Two")}
+    );
+
+    EXPECT_EQ(
+        made.branch(), (lines{
+                           "user u1: One", "assistant a1: First", "user p1: Say more.",
+                           "assistant a2: More", "user u2: Two"
+                       })
+    );
+    EXPECT_EQ(made.thread.branches.size(), 1U);
+}
+
 TEST(HistoryPlan, BranchesInFrontOfAMessageEditedUnderItsId) {
     const planned made =
         plan(two_turns(), {user("u1", "One"), assistant("a1", "First"), user("u2", "Two!")});

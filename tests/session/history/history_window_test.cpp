@@ -66,6 +66,21 @@ TEST(HistoryWindow, CountsTokensToo) {
     EXPECT_EQ(first_of(5, {.max_messages = 1000, .max_tokens = 4 * of_turn}), "u2 of 6");
 }
 
+TEST(HistoryWindow, KeepsTheUsersMessageWithThoseOfPluginsInItsTurn) {
+    std::vector<message> messages = turns(3);
+    for (int i = 0; i < 4; ++i) {
+        message hint = user("p" + std::to_string(i), "More.");
+        hint.by_plugin = true;
+        messages.push_back(hint);
+        messages.push_back(assistant("b" + std::to_string(i), "answer"));
+    }
+
+    const std::vector<message> left = within_window(messages, {.max_messages = 4});
+
+    EXPECT_EQ(left.front().id, "u2");
+    EXPECT_EQ(left.size(), 10U);
+}
+
 TEST(HistoryWindow, NeverSeparatesACallFromItsResult) {
     std::vector<message> messages;
     for (int turn = 0; turn < 40; ++turn) {
