@@ -82,7 +82,10 @@ void take_word(date_parts& date, std::string_view word) {
         if (date.day == 0) {
             date.day = *number;
         } else if (date.year < 0) {
-            date.year = word.size() == 2 ? 2000 + *number : *number;
+            date.year = *number;
+            if (word.size() == 2) { // As POSIX reads it: a server names a date close to now.
+                date.year += *number < 69 ? 2000 : 1900;
+            }
         }
     }
 }

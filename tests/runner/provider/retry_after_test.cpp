@@ -43,6 +43,7 @@ TEST(RetryAfter, ReadsEachFormOfADate) {
         EXPECT_EQ(retry_after("", header, now + 1h), 0s);
     }
     EXPECT_EQ(retry_after("", "Wed Nov  4 07:28:00 2026", now), 14 * 24h);
+    EXPECT_EQ(retry_after("", "Sunday, 06-Nov-94 08:49:37 GMT", now), 0s) << "of 1994";
     EXPECT_EQ(retry_after("", "Wed, 21 Oct 2026 07:28:01 GMT", now + 999ms), 1ms);
 }
 
