@@ -1,5 +1,6 @@
 #include "session/base/id.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <stdexcept>
@@ -49,16 +50,13 @@ std::string random_bytes(std::size_t count) {
 
 std::string uuid_ids::next(std::string_view /*kind*/) {
     static constexpr std::string_view digits = "0123456789abcdef";
-    static constexpr std::size_t random_bytes = 10;
+    static constexpr std::size_t bytes_of_id = 10;
 
     // Each thread keeps a reserve of random bytes: one system call serves 25 ids.
-    thread_local std::array<unsigned char, 25 * random_bytes> reserve;
+    thread_local std::array<unsigned char, 25 * bytes_of_id> reserve;
     thread_local std::size_t used = reserve.size();
     if (used == reserve.size()) {
-        if (::getrandom(reserve.data(), reserve.size(), 0) !=
-            static_cast<ssize_t>(reserve.size())) {
-            throw std::runtime_error("the system's random generator failed");
-        }
+        std::ranges::copy(random_bytes(reserve.size()), reserve.begin());
         used = 0;
     }
     std::array<unsigned char, 16> bytes{};
