@@ -62,11 +62,6 @@ result<std::optional<session::content>> read_content(
     return std::optional<session::content>(std::move(*read));
 }
 
-bool is_empty(const session::content& what) {
-    const auto* text = std::get_if<std::string>(&what);
-    return text != nullptr ? text->empty() : std::get<boost::json::array>(what).empty();
-}
-
 result<session::message> read_tool_result(
     const value& given, const std::string& path, const input_limits& limits,
     std::vector<std::string>& notes
@@ -142,7 +137,7 @@ result<void> read_messages(const object& body, const input_limits& limits, run_i
     if (!*message && answers) {
         return {};
     }
-    if (!*message || is_empty(**message)) {
+    if (!*message || session::is_empty(**message)) {
         return invalid_input("message", "is required and must not be empty");
     }
     session::message said;
