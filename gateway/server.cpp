@@ -192,17 +192,10 @@ std::vector<route> server::impl::make_routes() {
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
         {.method = "POST", .pattern = "/agui", .handler = run, .json = true},
-        {.method = "POST",
-         .pattern = "/agui/agents/{agentId}",
-         .handler = run,
-
-         .json = true},
+        {.method = "POST", .pattern = "/agui/agents/{agentId}", .handler = run, .json = true},
         {.method = "POST", .pattern = "/chat/stream", .handler = chat, .json = true},
-        {.method = "POST",
-         .pattern = "/chat/agents/{agentId}/stream",
-         .handler = chat,
-
-         .json = true},
+        {.method = "POST", .pattern = "/chat/agents/{agentId}/stream", .handler = chat, .json = true
+        },
         {.method = "POST",
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
@@ -211,7 +204,6 @@ std::vector<route> server::impl::make_routes() {
         {.method = "POST",
          .pattern = "/agui/history",
          .handler = make_history_route(runs, parser),
-
          .json = true},
         {
             .method = "GET",

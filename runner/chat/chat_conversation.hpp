@@ -126,7 +126,8 @@ private:
     session::thread_record thread_;
     std::vector<session::tool_call> pending_;
     std::set<std::string, std::less<>> announced_; ///< Ids of the calls in totals_.
-    std::string turn_id_;                          ///< Of the last answer, as what follows.
+    /// messageId of the last answer; `turn_content_` and `turn_calls_` belong to it, too.
+    std::string turn_id_;
     std::string turn_content_;
     bool turn_calls_ = false;
     chat_totals totals_;

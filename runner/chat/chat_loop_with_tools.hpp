@@ -16,7 +16,7 @@ struct chat_with_tools {
     /// Where it is looked up if the registry does not have it, or only as one that is unavailable.
     /// A tool that neither has is answered for with an error result. They replace agent.executors.
     tool_executors executors = {};
-    chat_listeners listeners = {}; ///< on_thinking, on_content, on_tool_calls, on_tool_results.
+    chat_listeners listeners = {};
     /// Instructions and limits: max_rounds, loop detection and the callback that decides about a
     /// loop. The parameters are the model's.
     agent_settings agent = {};

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] std::vector<token_usage> take_usage() noexcept { return std::move(usage_); }
     /// The last answer was not stored: what it cost is stored with the next one.
     void carry_tokens() noexcept { carried_tokens_ += std::exchange(answer_tokens_, 0); }
-    /// Of the model that answered last; empty: it has no name.
+    /// Name of the model that answered last. Empty if it has none.
     [[nodiscard]] std::string_view last_provider() const noexcept {
         return provider(preferred_).name();
     }

@@ -227,7 +227,7 @@ private:
         return policy_.mode == history_mode::client || !input_.is_server_tool(tool);
     }
 
-    // Stays so, whoever answers it.
+    // Nobody can answer the call any more.
     static bool is_dead(const call_record* stored) noexcept {
         return stored != nullptr &&
                (stored->status == call_status::dead || stored->status == call_status::denied);

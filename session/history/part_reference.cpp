@@ -316,7 +316,7 @@ json::value named(const json::value& part, const part_digest& digest, std::strin
 }
 
 std::string shortened_text(std::string_view text, std::size_t keep) {
-    // What is shortened once more still names the whole text.
+    // A text that is shortened again still names the whole one.
     const auto before = shortened_digest(text);
     const part_digest digest = before ? *before : digest_of_text(text);
     if (before) {

@@ -35,7 +35,7 @@ const boost::json::object* media_in(const boost::json::value& part) {
     return is_text ? nullptr : object;
 }
 
-// What a model is sent of it.
+// The content that a model is sent.
 const content& sent(const message& value) {
     return value.for_model ? *value.for_model : value.content;
 }

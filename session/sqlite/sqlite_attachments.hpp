@@ -16,7 +16,7 @@ class sqlite_attachments {
 public:
     explicit sqlite_attachments(database& db);
 
-    /// What the thread's attachments take, without the one with that digest.
+    /// Bytes of the thread's other attachments.
     [[nodiscard]] std::uint64_t bytes_of_others(const thread_key& key, std::string_view sha256);
     void keep(const thread_key& key, const attachment& what);
     [[nodiscard]] std::optional<attachment> find(const thread_key& key, std::string_view sha256);

@@ -26,10 +26,10 @@ hash_of(std::string_view text, std::uint64_t before = empty_hash) noexcept;
 ///         {"type":…,"value":…,"timestamp":…,"id":"<messageId>-<index>",
 ///          "status":"generating"|"generated"}]}
 ///
-/// Only the last frame of a chat that was stopped has a stopReason. Knows JSON, and nothing of the
-/// events that the messages are made from. Texts are kept as they stand in JSON, without quotes; in
-/// incremental mode, what will not be sent again is not kept. A message is valid until the next
-/// append(). Used by one thread at a time.
+/// Only the last frame of a chat that its user stopped has a stopReason. Knows JSON, and nothing of
+/// the events that the messages are made from. Texts are kept as they stand in JSON, without
+/// quotes; in incremental mode, what will not be sent again is not kept. A message is valid until
+/// the next append(). Used by one thread at a time.
 class chat_list {
 public:
     enum class kind : std::uint8_t {
