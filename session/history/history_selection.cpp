@@ -51,7 +51,9 @@ history_selection select_history(const thread_record& thread, node_index tip) {
     history_selection selected;
     for (std::size_t at = 0; at < path.size(); ++at) {
         const message& stored = thread.nodes[path[at]].message;
-        if (is_selected(stored, named_reasoning)) {
+        const bool is_left_out =
+            stored.role == role::reasoning && refused[at] == refused_part::whole;
+        if (is_selected(stored, named_reasoning) && !is_left_out) {
             message& value = selected.messages.emplace_back(stored);
             leave_out(refused[at], value);
             if (value.role == role::assistant && value.for_model) {

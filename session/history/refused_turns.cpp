@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 namespace agui::session {
@@ -77,30 +78,98 @@ std::vector<refusable> divided(const thread_record& thread, const std::vector<no
     return all;
 }
 
+// How many groups in a row are refused from each one on.
+std::vector<std::size_t> refusals_in_a_row(const std::vector<refusable>& all) {
+    std::vector<std::size_t> counts(all.size() + 1, 0);
+    for (std::size_t i = all.size(); i-- > 0;) {
+        counts[i] = all[i].refused ? counts[i + 1] + 1 : 0;
+    }
+    return counts;
+}
+
+class suspicion {
+public:
+    suspicion(const thread_record& thread, const std::vector<node_index>& path)
+        : thread_(thread), path_(path), parts_(path.size(), refused_part::none) {}
+
+    /// Of the groups in their order; `refusals` in a row from it on, 0 for the newest.
+    void add(const refusable& group, std::size_t refusals) {
+        const bool suspects_own = group.media && refusals > 0;
+        if (suspects_own) {
+            mark(group.first, group.last, refused_part::media);
+            --refusals;
+        }
+        if (earlier_media_ && refusals > 0) {
+            mark(marked_, group.first, refused_part::media);
+            marked_ = group.first;
+            earlier_media_ = false;
+            --refusals;
+        }
+        if (refusals > 0) {
+            mark(group.first, group.last, refused_part::whole);
+            --refusals;
+        }
+        if (refusals > 0) {
+            mark_answers(group);
+        }
+        earlier_media_ = earlier_media_ || (group.media && !suspects_own);
+    }
+
+    std::vector<refused_part> take() { return std::move(parts_); }
+
+private:
+    const message& at(std::size_t place) const { return thread_.nodes[path_[place]].message; }
+
+    void mark(std::size_t first, std::size_t last, refused_part part) {
+        for (std::size_t place = first; place < last; ++place) {
+            if (is_refusable(at(place))) {
+                parts_[place] = std::max(parts_[place], part);
+            }
+        }
+    }
+
+    void mark_answers(const refusable& group) {
+        for (std::size_t place = group.first; place < group.last; ++place) {
+            const role who = at(place).role;
+            if (who == role::assistant || who == role::reasoning) {
+                parts_[place] = refused_part::whole;
+            }
+        }
+    }
+
+    const thread_record& thread_;
+    const std::vector<node_index>& path_;
+    std::vector<refused_part> parts_;
+    bool earlier_media_ = false; ///< Some of them are still sent,
+    std::size_t marked_ = 0;     ///< from this place on.
+};
+
 } // namespace
 
 std::vector<refused_part>
 refused_parts(const thread_record& thread, const std::vector<node_index>& path) {
-    std::vector<refused_part> parts(path.size(), refused_part::none);
     const std::vector<refusable> all = divided(thread, path);
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-        if (!all[i].refused) {
-            continue;
-        }
-        const bool again = all[i + 1].refused;
-        const refused_part part =
-            again || !all[i].media ? refused_part::whole : refused_part::media;
-        for (std::size_t at = all[i].first; at < all[i].last; ++at) {
-            if (is_refusable(thread.nodes[path[at]].message)) {
-                parts[at] = part;
-            }
-        }
+    const std::vector<std::size_t> refusals = refusals_in_a_row(all);
+    suspicion found(thread, path);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        found.add(all[i], i + 1 < all.size() ? refusals[i] : 0);
     }
-    return parts;
+    return found.take();
 }
 
 void leave_out(refused_part part, message& value) {
     if (part == refused_part::none) {
+        return;
+    }
+    if (value.role == role::assistant) {
+        value.origin = nullptr;
+        value.encrypted_value.reset();
+        value.encrypted_value_type.reset();
+        for (tool_call& call : value.tool_calls) {
+            call.arguments = "{}";
+            call.encrypted_value.reset();
+            call.encrypted_value_type.reset();
+        }
         return;
     }
     if (value.for_model) {

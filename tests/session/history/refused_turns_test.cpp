@@ -8,6 +8,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -164,6 +165,76 @@ TEST(RefusedTurns, AFailedResultIsLeftOutWithItsError) {
     thread.add(refusal(failed.id)).user("u2", "And?");
 
     EXPECT_EQ(sent(thread).at(2), "tool: " + whole + " ! " + whole);
+}
+
+TEST(RefusedTurns, MediaThatAnotherModelHasTakenAreSuspectedBeforeAText) {
+    thread_builder thread;
+    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "I am Ada").add(refusal("u2"));
+    thread.user("u3", "Who am I?");
+
+    EXPECT_EQ(
+        sent(thread), (lines{noted_line, "assistant: A cat", "user: I am Ada", "user: Who am I?"})
+    );
+
+    thread.assistant("a3", "Ada").add(photo("u4")).assistant("a4", "A dog").user("u5", "Now?");
+    EXPECT_EQ(sent(thread).at(0), noted_line) << "an answer brings nothing back";
+    EXPECT_EQ(sent(thread).at(5), photo_line);
+    thread.add(refusal("u5")).user("u6", "And now?");
+    EXPECT_EQ(sent(thread).at(5), noted_line);
+}
+
+TEST(RefusedTurns, ATextIsLeftOutIfEarlierMediaWereNotTheCause) {
+    thread_builder thread;
+    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
+    thread.user("u3", "And?").add(refusal("u3")).user("u4", "So?");
+
+    EXPECT_EQ(
+        sent(thread),
+        (lines{noted_line, "assistant: A cat", "user: " + whole, "user: " + whole, "user: So?"})
+    );
+}
+
+TEST(RefusedTurns, OwnMediaAreSuspectedBeforeThoseOfEarlierMessages) {
+    thread_builder thread;
+    thread.add(photo("u1")).assistant("a1", "A cat").add(photo("u2")).add(refusal("u2"));
+    thread.user("u3", "And?");
+    const lines first = {photo_line, "assistant: A cat", noted_line, "user: And?"};
+    EXPECT_EQ(sent(thread), first);
+
+    thread.add(refusal("u3")).user("u4", "So?");
+    EXPECT_EQ(sent(thread).at(0), noted_line);
+    EXPECT_EQ(sent(thread).at(2), noted_line);
+}
+
+TEST(RefusedTurns, WhatTheModelSaidItselfIsSuspectedLast) {
+    thread_builder thread;
+    message asked = assistant("a1", "I paint", {call("c1", "paint", R"({"color":"poison"})")});
+    message thought;
+    thought.id = "r1";
+    thought.role = role::reasoning;
+    thought.content = "hm";
+    auto origin = std::make_shared<turn_origin>();
+    origin->blocks.push_back({turn_block::kind::reasoning, "r1", 0, nullptr});
+    asked.origin = origin;
+    thread.user("u1", "Paint").add(thought).add(asked).add(answer("c1", "done"));
+    thread.add(refusal("c1")).user("u2", "And?");
+    const auto history = [&thread] {
+        const thread_record& record = thread.build();
+        return model_history(record, record.branches.at(record.head).tip);
+    };
+    const auto call_of = [](const std::vector<message>& all) -> const message& {
+        return *std::ranges::find(all, "a1", &message::id);
+    };
+    EXPECT_EQ(call_of(history()).tool_calls.at(0).arguments, R"({"color":"poison"})");
+    EXPECT_TRUE(call_of(history()).origin);
+
+    thread.add(refusal("u2")).user("u3", "So?");
+
+    const std::vector<message> left = history();
+    EXPECT_EQ(call_of(left).tool_calls.at(0).arguments, "{}");
+    EXPECT_FALSE(call_of(left).origin);
+    EXPECT_EQ(text_of(call_of(left).content), "I paint");
+    EXPECT_EQ(std::ranges::find(left, "r1", &message::id), left.end());
 }
 
 TEST(RefusedTurns, MessagesThatWereSentTogetherAreRefusedTogether) {
