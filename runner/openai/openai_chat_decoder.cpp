@@ -13,6 +13,9 @@
 #include <boost/json/value.hpp>
 
 #include <array>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -25,6 +28,17 @@ namespace json = boost::json;
 constexpr std::size_t noise_bytes_max = 200;
 
 constexpr std::string_view end_word = "[DONE]";
+
+/// The `code` of an error if it is a number, maybe as a text.
+std::optional<std::int64_t> status_in(const json::object& error) noexcept {
+    const json::value* const code = error.if_contains("code");
+    const std::string_view text = text_of(code);
+    std::int64_t number = 0;
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number =
+        !text.empty() && wrong == std::errc() && end == text.data() + text.size();
+    return is_number ? number : integer_of(code);
+}
 
 } // namespace
 
@@ -182,7 +196,7 @@ void openai_decoder::state::fail(std::string detail, std::string upstream) {
 void openai_decoder::state::report(const json::value& error) {
     fail("the answer holds an error", error_text(error));
     const json::object* const object = error.if_object();
-    const auto code = object == nullptr ? std::nullopt : integer_of(object->if_contains("code"));
+    const auto code = object == nullptr ? std::nullopt : status_in(*object);
     if (code && is_refusing_status(*code) && !message.begun()) {
         failure->what = model_failure::kind::rejected;
         failure->status = static_cast<int>(*code);

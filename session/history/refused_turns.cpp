@@ -23,8 +23,10 @@ constexpr std::string_view media_note_begin = "[left out: the model server refus
 // The user messages that a model was first sent together, and what followed them.
 struct refusable {
     std::size_t first = 0;
-    std::size_t last = 0; ///< One after the end.
-    bool refused = false; ///< And no answer came after that.
+    std::size_t last = 0;     ///< One after the end.
+    bool refused = false;     ///< And no answer came after that.
+    std::size_t refusals = 0; ///< Before its first answer: a user may try again.
+    bool answered = false;
     bool media = false;
 };
 
@@ -68,21 +70,27 @@ std::vector<refusable> divided(const thread_record& thread, const std::vector<no
         last.last = at + 1;
         last.media = last.media || (is_refusable(value) && has_media(value));
         if (is_failure_note(value)) {
-            last.refused = last.refused || is_refusal_note(value);
+            const bool is_refusal = is_refusal_note(value);
+            last.refused = last.refused || is_refusal;
+            last.refusals += is_refusal && !last.answered ? 1 : 0;
             only_users = false;
         } else if (value.role == role::assistant && value.subagent_run_id.empty()) {
             last.refused = false;
+            last.answered = true;
             only_users = false;
         }
     }
     return all;
 }
 
-// How many groups in a row are refused from each one on.
-std::vector<std::size_t> refusals_in_a_row(const std::vector<refusable>& all) {
-    std::vector<std::size_t> counts(all.size() + 1, 0);
+// For each group that is refused, how many refusals speak against it: its own, whole as it was sent
+// each time, and those of the groups after it, up to the next answer.
+std::vector<std::size_t> refusals_of(const std::vector<refusable>& all) {
+    std::vector<std::size_t> counts(all.size(), 0);
+    std::size_t following = 0;
     for (std::size_t i = all.size(); i-- > 0;) {
-        counts[i] = all[i].refused ? counts[i + 1] + 1 : 0;
+        counts[i] = all[i].refused ? following + 1 : 0;
+        following = all[i].refusals + (all[i].refused ? following : 0);
     }
     return counts;
 }
@@ -92,7 +100,7 @@ public:
     suspicion(const thread_record& thread, const std::vector<node_index>& path)
         : thread_(thread), path_(path), parts_(path.size(), refused_part::none) {}
 
-    /// Of the groups in their order; `refusals` in a row from it on, 0 for the newest.
+    /// The groups in their order. `refusals`: how many speak against it; 0 for the newest.
     void add(const refusable& group, std::size_t refusals) {
         const bool suspects_own = group.media && refusals > 0;
         if (suspects_own) {
@@ -149,7 +157,7 @@ private:
 std::vector<refused_part>
 refused_parts(const thread_record& thread, const std::vector<node_index>& path) {
     const std::vector<refusable> all = divided(thread, path);
-    const std::vector<std::size_t> refusals = refusals_in_a_row(all);
+    const std::vector<std::size_t> refusals = refusals_of(all);
     suspicion found(thread, path);
     for (std::size_t i = 0; i < all.size(); ++i) {
         found.add(all[i], i + 1 < all.size() ? refusals[i] : 0);

@@ -984,7 +984,7 @@ const std::vector<answer_case>& failure_cases() {
          {},
          "rejected 400: too long"},
         {"ErrorOfAModelServerBehindAnother",
-         frames({R"({"error":{"message":"no image input","code":422}})"}),
+         frames({R"({"error":{"message":"no image input","code":"422"}})"}),
          {},
          "rejected 422: no image input"},
         {"ErrorThatDoesNotBlameTheMessages",

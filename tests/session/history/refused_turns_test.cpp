@@ -194,6 +194,37 @@ TEST(RefusedTurns, ATextIsLeftOutIfEarlierMediaWereNotTheCause) {
     );
 }
 
+TEST(RefusedTurns, AnAnswerToASecondTryChangesNothing) {
+    thread_builder thread;
+    thread.user("u1", "Poison").assistant("a1", "", {call("c1", "f", R"({"a":"poison"})")});
+    thread.add(answer("c1", "done")).add(refusal("c1")).user("u2", "And?").add(refusal("u2"));
+    thread.user("u3", "So?");
+    const auto arguments = [&thread] {
+        const thread_record& record = thread.build();
+        return model_history(record, record.branches.at(record.head).tip)
+            .at(1)
+            .tool_calls.at(0)
+            .arguments;
+    };
+    EXPECT_EQ(arguments(), "{}");
+    thread_builder again;
+    again.user("u1", "Poison").assistant("a1", "", {call("c1", "f", R"({"a":"poison"})")});
+    again.add(answer("c1", "done")).add(refusal("c1")).user("u2", "And?").add(refusal("u2"));
+    again.assistant("a2", "Fine").user("u3", "So?");
+    const thread_record& record = again.build();
+    EXPECT_EQ(
+        model_history(record, record.branches.at(record.head).tip).at(1).tool_calls.at(0).arguments,
+        "{}"
+    );
+}
+
+TEST(RefusedTurns, EachTryOfALaterMessageLeavesMoreOut) {
+    thread_builder thread;
+    thread.add(photo("u1")).assistant("a1", "A cat").user("u2", "Poison").add(refusal("u2"));
+    thread.user("u3", "And?").add(refusal("u3"));
+    EXPECT_EQ(sent(thread).at(2), "user: " + whole) << "u3 is tried again";
+}
+
 TEST(RefusedTurns, OwnMediaAreSuspectedBeforeThoseOfEarlierMessages) {
     thread_builder thread;
     thread.add(photo("u1")).assistant("a1", "A cat").add(photo("u2")).add(refusal("u2"));
