@@ -1,8 +1,8 @@
 #include "runner/openai/openai_media.hpp"
 
 #include "runner/base/json_text.hpp"
-#include "runner/provider/media_part.hpp"
 #include "session/base/ascii.hpp"
+#include "session/conversation/media_part.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +14,7 @@ namespace agui::runner {
 
 namespace {
 
+using session::media_part;
 using kind = media_part::kind;
 using source = media_part::source;
 
@@ -47,7 +48,7 @@ bool append_media_part(
     std::string& out, const boost::json::object& part, std::string_view separator,
     const openai_settings& settings
 ) {
-    const media_part given = read_media_part(part);
+    const media_part given = session::read_media_part(part);
     const bool data = given.from == source::data;
     if (given.what == kind::image &&
         (data || (given.from == source::url && url_allowed(given.value, settings.media_urls)))) {

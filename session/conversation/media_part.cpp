@@ -1,6 +1,7 @@
 #include "session/conversation/media_part.hpp"
 
-#include <boost/json/object.hpp>
+#include "session/base/ascii.hpp"
+#include "session/base/white_space.hpp"
 
 #include <openssl/evp.h>
 
@@ -9,35 +10,127 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace agui::session {
 
 namespace {
 
+namespace json = boost::json;
+
 constexpr std::size_t sha256_bytes = 32;
 
-std::string_view text_in(const boost::json::object& object, std::string_view name) noexcept {
-    const boost::json::value* const member = object.if_contains(name);
-    const boost::json::string* const text = member != nullptr ? member->if_string() : nullptr;
+using kind = media_part::kind;
+using source = media_part::source;
+using name_pair = std::pair<std::string_view, std::string_view>;
+
+constexpr std::string_view unknown_type = "application/octet-stream";
+
+/// IANA's registry of media types has the right ones only.
+constexpr std::array<name_pair, 29> registered_names{{
+    {"image/jpg", "image/jpeg"},          {"image/jpe", "image/jpeg"},
+    {"image/jfif", "image/jpeg"},         {"image/pjpeg", "image/jpeg"},
+    {"image/x-jpeg", "image/jpeg"},       {"image/x-jpg", "image/jpeg"},
+    {"image/x-png", "image/png"},         {"image/x-gif", "image/gif"},
+    {"image/x-webp", "image/webp"},       {"image/tif", "image/tiff"},
+    {"image/x-tiff", "image/tiff"},       {"image/x-bmp", "image/bmp"},
+    {"image/x-ms-bmp", "image/bmp"},      {"image/svg", "image/svg+xml"},
+    {"audio/mp3", "audio/mpeg"},          {"audio/x-mp3", "audio/mpeg"},
+    {"audio/mpeg3", "audio/mpeg"},        {"audio/x-mpeg-3", "audio/mpeg"},
+    {"audio/x-mpeg", "audio/mpeg"},       {"audio/mpg", "audio/mpeg"},
+    {"audio/x-wav", "audio/wav"},         {"audio/wave", "audio/wav"},
+    {"audio/vnd.wave", "audio/wav"},      {"audio/x-pn-wav", "audio/wav"},
+    {"audio/m4a", "audio/mp4"},           {"audio/x-m4a", "audio/mp4"},
+    {"audio/x-flac", "audio/flac"},       {"application/x-pdf", "application/pdf"},
+    {"text/x-markdown", "text/markdown"},
+}};
+
+std::string_view text_in(const json::object& object, std::string_view name) noexcept {
+    const json::value* const member = object.if_contains(name);
+    const json::string* const text = member != nullptr ? member->if_string() : nullptr;
     return text != nullptr ? std::string_view(text->data(), text->size()) : std::string_view();
 }
 
-/// Pages give data URLs (RFC 2397) as the URL or as the data. False: the value is none in base64.
-bool take_data_url(data_part& part) noexcept {
+const json::object* object_in(const json::object& object, std::string_view name) noexcept {
+    const json::value* const member = object.if_contains(name);
+    return member != nullptr ? member->if_object() : nullptr;
+}
+
+kind kind_of(std::string_view type) noexcept {
+    return type == "image"      ? kind::image
+           : type == "audio"    ? kind::audio
+           : type == "video"    ? kind::video
+           : type == "document" ? kind::document
+                                : kind::other;
+}
+
+struct data_url {
+    std::string_view type; ///< With its parameters; may be empty.
+    std::string_view base64;
+};
+
+/// nullopt: it is none (RFC 2397), or its data is not base64.
+std::optional<data_url> read_data_url(std::string_view text) noexcept {
     constexpr std::string_view scheme = "data:";
     constexpr std::string_view encoding = ";base64";
-    const std::size_t comma = part.value.find(',');
-    if (!part.value.starts_with(scheme) || comma == std::string_view::npos) {
-        return false;
+    if (!equal_ignoring_case(text.substr(0, scheme.size()), scheme)) {
+        return std::nullopt;
     }
-    std::string_view type = part.value.substr(scheme.size(), comma - scheme.size());
-    if (!type.ends_with(encoding)) {
-        return false;
+    const std::size_t comma = text.find(',');
+    if (comma == std::string_view::npos) {
+        return std::nullopt;
     }
-    type = type.substr(0, type.find(';'));
-    part.value.remove_prefix(comma + 1);
-    part.mime_type = type.empty() ? part.mime_type : type;
-    return true;
+    std::string_view head = trimmed(text.substr(scheme.size(), comma - scheme.size()));
+    if (head.size() < encoding.size() ||
+        !equal_ignoring_case(head.substr(head.size() - encoding.size()), encoding)) {
+        return std::nullopt;
+    }
+    head.remove_suffix(encoding.size());
+    return data_url{head, trimmed(text.substr(comma + 1))};
+}
+
+void read_source(media_part& to, const json::object& from) {
+    const std::string_view type = text_in(from, "type");
+    to.from = type == "data"   ? source::data
+              : type == "url"  ? source::url
+              : type == "file" ? source::file
+                               : source::none;
+    to.value = text_in(from, "value");
+    to.mime_type = media_type(text_in(from, "mimeType"));
+    to.provider = text_in(from, "provider");
+}
+
+/// A legacy `binary` part holds the members itself.
+void read_binary(media_part& to, const json::object& part) {
+    to.mime_type = media_type(text_in(part, "mimeType"));
+    to.filename = text_in(part, "filename");
+    for (const auto& [name, from] :
+         {std::pair{"data", source::data}, std::pair{"url", source::url},
+          std::pair{"id", source::file}}) {
+        if (const std::string_view value = text_in(part, name); !value.empty()) {
+            to.from = from;
+            to.value = value;
+            return;
+        }
+    }
+}
+
+/// Chat pages store data URLs, and prefix them again.
+void read_data_urls(media_part& part) {
+    if (part.from != source::data && part.from != source::url) {
+        return;
+    }
+    part.value = trimmed(part.value);
+    while (const auto inner = read_data_url(part.value)) {
+        part.from = source::data;
+        part.value = inner->base64;
+        if (std::string own = media_type(inner->type); !own.empty() && own != unknown_type) {
+            part.mime_type = std::move(own);
+        }
+    }
+    if (part.value.starts_with("data:")) {
+        part.from = source::url; // Its data is not base64.
+    }
 }
 
 /// The value of a base64 digit; -1: the character is none.
@@ -138,19 +231,44 @@ private:
 
 } // namespace
 
-std::optional<data_part> data_part_of(const boost::json::value& part) noexcept {
-    const boost::json::object* const object = part.if_object();
-    const boost::json::value* const source =
-        object != nullptr ? object->if_contains("source") : nullptr;
-    const boost::json::object* const fields = source != nullptr ? source->if_object() : nullptr;
-    if (fields == nullptr) {
+media_part read_media_part(const json::object& part) {
+    media_part read;
+    if (const json::object* const from = object_in(part, "source")) {
+        read_source(read, *from);
+        if (const json::object* const metadata = object_in(part, "metadata")) {
+            read.filename = text_in(*metadata, "filename");
+        }
+    } else {
+        read_binary(read, part);
+    }
+    read_data_urls(read);
+    if (read.value.empty()) {
+        read.from = source::none;
+    }
+    const std::string_view type = text_in(part, "type");
+    read.what = kind_of(type == "binary" ? part_type_of(read.mime_type) : type);
+    return read;
+}
+
+std::string media_type(std::string_view given) {
+    std::string name = to_lower(trimmed(given.substr(0, given.find(';'))));
+    const auto known = std::ranges::find(registered_names, name, &name_pair::first);
+    return known == registered_names.end() ? name : std::string(known->second);
+}
+
+std::optional<data_part> data_part_of(const json::value& part) {
+    const json::object* const object = part.if_object();
+    const json::object* const from = object != nullptr ? object_in(*object, "source") : nullptr;
+    if (from == nullptr) {
         return std::nullopt;
     }
-    data_part found{.value = text_in(*fields, "value"), .mime_type = text_in(*fields, "mimeType")};
-    if (take_data_url(found) || text_in(*fields, "type") == "data") {
-        return found;
+    media_part read = read_media_part(*object);
+    // A data URL that is not base64 may be megabytes as well.
+    const bool given_as_data = text_in(*from, "type") == "data" && !read.value.empty();
+    if (read.from != source::data && !given_as_data) {
+        return std::nullopt;
     }
-    return std::nullopt;
+    return data_part{.value = read.value, .mime_type = std::move(read.mime_type)};
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {
@@ -173,8 +291,13 @@ std::string encode_base64(std::string_view bytes) {
 }
 
 std::string_view part_type_of(std::string_view mime_type) noexcept {
-    const std::string_view type = mime_type.substr(0, mime_type.find('/'));
-    return type == "image" || type == "audio" || type == "video" ? type : "document";
+    const std::string_view given = trimmed(mime_type.substr(0, mime_type.find('/')));
+    for (const std::string_view type : {"image", "audio", "video"}) {
+        if (equal_ignoring_case(given, type)) {
+            return type;
+        }
+    }
+    return "document";
 }
 
 boost::json::value part_of(const attachment& what) {

@@ -2,6 +2,7 @@
 
 #include "session/conversation/attachment.hpp"
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstddef>
@@ -11,15 +12,37 @@
 
 namespace agui::session {
 
-/// A content part that holds its bytes itself: `{"type":"image","source":{"type":"data",…}}`, or a
-/// data URL in base64 as its source. The views are valid as long as the part.
-struct data_part {
-    std::string_view value;          ///< Base64, or whatever the client sent.
-    std::string_view mime_type = {}; ///< Empty if the client gave none.
+/// A content part that is not text, in terms that no dialect has invented: its kind, and where its
+/// bytes are. Views live as long as the part.
+struct media_part {
+    enum class kind { image, audio, video, document, other };
+    enum class source { none, data, url, file };
+    kind what = kind::other;
+    source from = source::none;
+    std::string_view value;    ///< data: base64, without a `data:` in front; a URL; a handle.
+    std::string mime_type;     ///< See media_type(); empty: unknown.
+    std::string_view provider; ///< file: whose handle it is; empty: unknown.
+    std::string_view filename;
 };
 
-/// nullopt: the part holds no bytes.
-[[nodiscard]] std::optional<data_part> data_part_of(const boost::json::value& part) noexcept;
+/// Reads an AG-UI part (`image`, `audio`, `video`, `document`, or the legacy `binary`). A data URL
+/// in base64 is data, whichever source it is given as, and its own media type counts; the declared
+/// one does if it has none, or only application/octet-stream. Another data URL is a URL.
+[[nodiscard]] media_part read_media_part(const boost::json::object& part);
+
+/// The registered name of a media type: in lower case, without parameters, and without the names
+/// that browsers and libraries use but model servers refuse (`image/jpg`, `audio/mp3`).
+[[nodiscard]] std::string media_type(std::string_view given);
+
+/// The bytes that a content part holds itself. The view is valid as long as the part.
+struct data_part {
+    std::string_view value;     ///< Base64, or whatever the client sent.
+    std::string mime_type = {}; ///< See media_type(); empty: unknown.
+};
+
+/// The data of a part whose `source` is data or a data URL in base64, as read_media_part() reads
+/// it. nullopt: the part holds no bytes.
+[[nodiscard]] std::optional<data_part> data_part_of(const boost::json::value& part);
 
 /// The bytes of base64 (RFC 4648, both alphabets). Line ends, blanks and missing padding are
 /// accepted. nullopt: it is not base64.
