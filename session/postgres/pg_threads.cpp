@@ -65,7 +65,10 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     look.emplace_back(runs_of, key.principal, key.thread_id);
     const std::vector<pg_rows> found = co_await in.read(std::move(look));
     const std::optional<pg_thread_position> at = position_of(found.at(0));
-    if (!at) {
+    if (!at) { // It may have attachments all the same.
+        pg_batch drop;
+        drop.push_back(drop_attachments_of(key));
+        co_await in.commit(std::move(drop));
         co_return false;
     }
     runs.clear();

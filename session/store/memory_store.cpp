@@ -169,15 +169,16 @@ public:
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) override {
         const std::lock_guard lock(attachments_mutex_);
         std::uint64_t bytes = what.bytes.size();
-        auto& kept = attachments_[key];
-        for (const auto& [sha256, each] : kept) {
-            bytes += sha256 == what.sha256 ? 0 : each.bytes.size();
+        if (const auto kept = attachments_.find(key); kept != attachments_.end()) {
+            for (const auto& [sha256, each] : kept->second) {
+                bytes += sha256 == what.sha256 ? 0 : each.bytes.size();
+            }
         }
         if (bytes > bytes_max) {
             co_return attachments_too_large(bytes_max);
         }
         std::string sha256 = what.sha256;
-        kept.insert_or_assign(std::move(sha256), std::move(what));
+        attachments_[key].insert_or_assign(std::move(sha256), std::move(what));
         co_return result<void>();
     }
 

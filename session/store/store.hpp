@@ -279,7 +279,8 @@ public:
     // that uses one holds its bytes itself. They are dropped with the thread, and by drop_logs().
 
     /// Keeps an attachment; it is durable when this returns. Kept again, it has the later time.
-    /// errc::body_too_large: those of the thread would take more than `bytes_max`.
+    /// errc::body_too_large: those of the thread would take more than `bytes_max`. With
+    /// PostgreSQL calls at the same moment may exceed it together: the sum is read without a lock.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>>
     keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) = 0;
     /// nullopt: the thread has no attachment with that digest.
@@ -306,7 +307,7 @@ public:
     events(thread_key key, std::uint64_t after, std::size_t limit) = 0;
 
     /// Removes the thread with its queue, runs, logs, failed attempts, attachments and session
-    /// events. False: there was none.
+    /// events; also the attachments of a thread that there is not. False: there was no such thread.
     [[nodiscard]] virtual boost::asio::awaitable<result<bool>> remove(thread_key key) = 0;
 
     /// An active run that does not hold its thread: an earlier process left it, its process has

@@ -190,6 +190,16 @@ TEST_P(StoreContract, AttachmentsAreDroppedByAgeAndWithTheirThread) {
     EXPECT_FALSE(get(subject().find_attachment(key, late.sha256)));
 }
 
+TEST_P(StoreContract, AttachmentsOfAThreadThatWasNeverMadeAreRemovedToo) {
+    const thread_key key = key_of("never");
+    const attachment photo{.sha256 = std::string(64, 'a'), .mime_type = "a/b", .bytes = "1"};
+    done(subject().keep_attachment(key, photo, 100));
+
+    EXPECT_FALSE(get(subject().remove(key)));
+
+    EXPECT_FALSE(get(subject().find_attachment(key, photo.sha256)));
+}
+
 TEST_P(StoreContract, AbsentMembersChangeNothing) {
     changes first = user_turn("m0", "hi", 0, 5000);
     first.title = "A title";
