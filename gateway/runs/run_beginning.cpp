@@ -15,6 +15,7 @@
 #include <boost/asio/detached.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -32,6 +33,10 @@ namespace {
 
 // How often a run is planned for a thread that changes meanwhile.
 constexpr int attempts_max = 8;
+
+// How many attachments a request may name: far above the few files that people attach. Each is a
+// read of the store while the run holds its thread. Further names count as unknown.
+constexpr std::size_t attachments_read_max = 100;
 
 // The steps while the run holds its thread.
 class run_beginning {
@@ -108,22 +113,30 @@ private:
         co_return result<void>();
     }
 
-    // The attachments that the request's messages name.
+    // The attachments that the request's messages name, each once.
     boost::asio::awaitable<result<void>> read_attachments() {
         session::thread_record none;
         none.key = request_.place.thread;
         const std::set<std::string> missing = session::missing_parts(
-            request_.what.input.messages, request_.thread ? *request_.thread : none
+            request_.what.input.messages, request_.thread ? *request_.thread : none,
+            attachments_read_max
         );
-        attached_.clear();
         for (const std::string& sha256 : missing) {
+            if (asked_for_.size() == attachments_read_max || !asked_for_.insert(sha256).second) {
+                continue;
+            }
             const auto found = co_await store_.find_attachment(none.key, sha256);
             if (!found) {
                 co_return found.error();
             }
-            if (found->has_value()) {
-                attached_.emplace(sha256, session::part_of(**found));
+            if (!found->has_value()) {
+                continue;
             }
+            boost::json::value part = session::part_of(**found);
+            if (!attached_memory_.grow_to(attached_memory_.held() + session::stored_size(part))) {
+                co_return failure{errc::overloaded, "there is not enough memory for this request"};
+            }
+            attached_.emplace(sha256, std::move(part));
         }
         co_return result<void>();
     }
@@ -184,7 +197,10 @@ private:
         }
         session::history_input given = history_of(core_.settings, services.tools, input);
         std::vector<std::string> warnings;
-        session::restore_parts(given.messages, thread_, attached_, warnings);
+        const auto restored = restore_parts(given.messages, warnings);
+        if (!restored) {
+            return restored.error();
+        }
         auto plan = session::plan_history(thread_, given, policy);
         if (!plan) {
             return plan.error();
@@ -194,6 +210,16 @@ private:
         now_ = services.time.now();
         complete_change(plan_, input, thread_, *request_.agent, policy, now_);
         return check_size();
+    }
+
+    // What one branch holds is never larger than the thread, however old links to it are.
+    result<void>
+    restore_parts(std::vector<session::message>& messages, std::vector<std::string>& warnings) {
+        restored_memory_.shrink_to(0);
+        const std::uint64_t most = std::max(core_.settings.max_thread_bytes, thread_.bytes);
+        return session::restore_parts(
+            messages, thread_, attached_, most, restored_memory_, warnings
+        );
     }
 
     void log_warnings() const {
@@ -266,6 +292,10 @@ private:
     const bool has_context_;
     session::history_plan plan_;
     session::parts_by_digest attached_;
+    std::set<std::string> asked_for_; // Digests that the store was asked for.
+    // Until the run has begun, as the request's own.
+    memory_share attached_memory_{core_.services.memory};
+    memory_share restored_memory_{core_.services.memory};
     unix_ms now_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include "session/base/ascii.hpp"
 #include "session/base/white_space.hpp"
+#include "session/base/work_count.hpp"
 
 #include <openssl/evp.h>
 
@@ -271,6 +272,12 @@ std::optional<data_part> data_part_of(const json::value& part) {
     return data_part{.value = read.value, .mime_type = std::move(read.mime_type)};
 }
 
+std::string_view text_of_part(const json::value& part) noexcept {
+    const json::object* const object = part.if_object();
+    return object != nullptr && text_in(*object, "type") == "text" ? text_in(*object, "text")
+                                                                   : std::string_view();
+}
+
 std::optional<std::string> decode_base64(std::string_view text) {
     std::string out;
     out.reserve(text.size() / 4 * 3 + 3);
@@ -309,6 +316,7 @@ boost::json::value part_of(const attachment& what) {
 }
 
 part_digest digest_of(const data_part& part) {
+    count_work();
     sha256_hash hash;
     if (decode_to(part.value, [&hash](std::string_view bytes) { hash.add(bytes); })) {
         return hash.end();
@@ -317,6 +325,7 @@ part_digest digest_of(const data_part& part) {
 }
 
 part_digest digest_of_text(std::string_view text) {
+    count_work();
     sha256_hash hash;
     hash.add(text);
     return hash.end();

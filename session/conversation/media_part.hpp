@@ -44,6 +44,9 @@ struct data_part {
 /// it. nullopt: the part holds no bytes.
 [[nodiscard]] std::optional<data_part> data_part_of(const boost::json::value& part);
 
+/// The text of a text part; empty: it is another kind of part.
+[[nodiscard]] std::string_view text_of_part(const boost::json::value& part) noexcept;
+
 /// The bytes of base64 (RFC 4648, both alphabets). Line ends, blanks and missing padding are
 /// accepted. nullopt: it is not base64.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/conversation/media_part.hpp"
 #include "session/conversation/message.hpp"
 
 #include "session/base/clock.hpp"
@@ -9,6 +10,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,11 +30,26 @@ struct stored_message {
     session::message message;
 };
 
+/// The digest of one part of a message, and its place in the content.
+struct placed_digest {
+    std::size_t part = 0; ///< 0 also for a content that is a string.
+    part_digest digest;
+};
+
 /// The messages of a thread, by number. Messages never change, so copies of the list share them: a
 /// copy costs a pointer per message, however long the messages are. Different threads of execution
 /// may use different copies at the same time.
 class node_list {
-    using pointers = std::vector<std::shared_ptr<const stored_message>>;
+    struct held {
+        explicit held(stored_message given) : node(std::move(given)) {}
+
+        const stored_message node;
+        mutable std::once_flag data_hashed;
+        mutable std::once_flag texts_hashed;
+        mutable std::vector<placed_digest> data;
+        mutable std::vector<placed_digest> texts;
+    };
+    using pointers = std::vector<std::shared_ptr<const held>>;
 
 public:
     using value_type = stored_message;
@@ -47,8 +64,8 @@ public:
 
         const_iterator() = default;
         explicit const_iterator(pointers::const_iterator at) : at_(at) {}
-        reference operator*() const { return **at_; }
-        pointer operator->() const { return at_->get(); }
+        reference operator*() const { return (*at_)->node; }
+        pointer operator->() const { return &(*at_)->node; }
         const_iterator& operator++() {
             ++at_;
             return *this;
@@ -76,16 +93,25 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
     [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
     [[nodiscard]] const stored_message& operator[](std::size_t number) const {
-        return *nodes_[number];
+        return nodes_[number]->node;
     }
     /// Throws std::out_of_range.
-    [[nodiscard]] const stored_message& at(std::size_t number) const { return *nodes_.at(number); }
+    [[nodiscard]] const stored_message& at(std::size_t number) const {
+        return nodes_.at(number)->node;
+    }
     [[nodiscard]] const_iterator begin() const { return const_iterator(nodes_.begin()); }
     [[nodiscard]] const_iterator end() const { return const_iterator(nodes_.end()); }
 
     void push_back(stored_message node) {
-        nodes_.push_back(std::make_shared<const stored_message>(std::move(node)));
+        nodes_.push_back(std::make_shared<const held>(std::move(node)));
     }
+
+    /// The digests of the parts of a message that hold bytes (data_part_of), in order. The first
+    /// call for a message takes time proportional to them. The result is kept with the message and
+    /// lives as long as it, so all copies of the list have it then.
+    [[nodiscard]] const std::vector<placed_digest>& data_digests(std::size_t number) const;
+    /// The same for its texts: the content that is a string, or the text parts.
+    [[nodiscard]] const std::vector<placed_digest>& text_digests(std::size_t number) const;
 
 private:
     pointers nodes_;

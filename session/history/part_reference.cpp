@@ -1,5 +1,7 @@
 #include "session/history/part_reference.hpp"
 
+#include "session/conversation/message_size.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -127,65 +129,70 @@ std::string_view url_of(const json::value& part) noexcept {
                : std::string_view();
 }
 
-/// The text of a text part; empty: it is another kind of part.
-std::string_view text_of_part(const json::value& part) noexcept {
-    const json::object* const object = part.if_object();
-    return object != nullptr && text_in(object->if_contains("type")) == "text"
-               ? text_in(object->if_contains("text"))
-               : std::string_view();
-}
+/// Places in a thread by their digest. Messages are read in their order, and only until what is
+/// asked for is found: those after it need not be hashed.
+class digest_index {
+public:
+    struct place {
+        std::size_t node = 0;
+        std::size_t part = 0;
+        std::size_t bytes = 0;
+    };
+    using digests_of = const std::vector<placed_digest>& (node_list::*)(std::size_t) const;
 
-/// What a thread holds, by digest. Each half is read when it is needed.
+    digest_index(const node_list& nodes, digests_of which) : nodes_(nodes), which_(which) {}
+
+    const place* find(std::string_view sha256) {
+        auto found = places_.find(sha256);
+        while (found == places_.end() && read_ < nodes_.size()) {
+            read(read_++);
+            found = places_.find(sha256);
+        }
+        return found == places_.end() ? nullptr : &found->second;
+    }
+
+private:
+    void read(std::size_t node) {
+        for (const auto& [part, digest] : (nodes_.*which_)(node)) {
+            places_.try_emplace(digest.sha256, place{node, part, digest.bytes});
+        }
+    }
+
+    const node_list& nodes_;
+    const digests_of which_;
+    std::size_t read_ = 0; ///< So many messages are in `places_`.
+    std::unordered_map<std::string_view, place> places_;
+};
+
+/// What a thread holds, by digest. Its messages must not change meanwhile.
 class thread_parts {
 public:
-    explicit thread_parts(const thread_record& thread) : thread_(thread) {}
+    explicit thread_parts(const thread_record& thread) : nodes_(thread.nodes) {}
 
     const json::value* part(std::string_view sha256) {
-        if (!parts_) {
-            parts_.emplace();
-            for_each_content([this](const content& value) {
-                const auto* const list = std::get_if<json::array>(&value);
-                for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-                    if (const auto data = data_part_of((*list)[i])) {
-                        parts_->try_emplace(digest_of(*data).sha256, &(*list)[i]);
-                    }
-                }
-            });
-        }
-        const auto found = parts_->find(std::string(sha256));
-        return found == parts_->end() ? nullptr : found->second;
+        const digest_index::place* const found = data_.find(sha256);
+        return found == nullptr ? nullptr : &parts_of(*found)[found->part];
     }
 
     /// nullopt: it holds no such text.
     std::optional<std::string_view> text(const part_digest& wanted) {
-        std::optional<std::string_view> found;
-        const auto look = [&](std::string_view text) {
-            if (!found && text.size() == wanted.bytes && digest_of_text(text) == wanted) {
-                found = text;
-            }
-        };
-        for_each_content([&](const content& value) {
-            if (const auto* const whole = std::get_if<std::string>(&value)) {
-                look(*whole);
-                return;
-            }
-            for (const json::value& part : std::get<json::array>(value)) {
-                look(text_of_part(part));
-            }
-        });
-        return found;
+        const digest_index::place* const found = texts_.find(wanted.sha256);
+        if (found == nullptr || found->bytes != wanted.bytes) {
+            return std::nullopt;
+        }
+        const auto* const whole = std::get_if<std::string>(&nodes_[found->node].message.content);
+        return whole != nullptr ? std::string_view(*whole)
+                                : text_of_part(parts_of(*found)[found->part]);
     }
 
 private:
-    template <class Visit>
-    void for_each_content(Visit visit) {
-        for (std::size_t i = 0; i < thread_.nodes.size(); ++i) {
-            visit(thread_.nodes[i].message.content);
-        }
+    const json::array& parts_of(const digest_index::place& where) const {
+        return std::get<json::array>(nodes_[where.node].message.content);
     }
 
-    const thread_record& thread_;
-    std::optional<std::unordered_map<std::string, const json::value*>> parts_;
+    const node_list& nodes_;
+    digest_index data_{nodes_, &node_list::data_digests};
+    digest_index texts_{nodes_, &node_list::text_digests};
 };
 
 /// The digest of the part that `part` names; empty: it names none.
@@ -214,50 +221,97 @@ json::value restored(const json::value& given, const json::value& stored) {
 class restoring {
 public:
     restoring(
-        const thread_record& thread, const parts_by_digest& attached,
-        std::vector<std::string>& warnings
+        const thread_record& thread, const parts_by_digest& attached, std::uint64_t bytes_max,
+        memory_share& memory
     )
         : thread_id_(thread.key.thread_id),
           held_(thread),
           attached_(attached),
-          warnings_(warnings) {}
+          bytes_max_(bytes_max),
+          memory_(memory) {}
 
-    void in(content& value) {
+    result<void> in(content& value) {
         if (auto* const text = std::get_if<std::string>(&value)) {
             if (const auto whole = whole_text(*text)) {
+                const auto room = take(whole->size());
+                if (!room) {
+                    return room.error();
+                }
                 *text = std::string(*whole);
             }
-            return;
+            return result<void>();
         }
-        json::array& parts = std::get<json::array>(value);
-        for (std::size_t i = 0; i < parts.size();) {
-            if (in_part(parts[i])) {
-                ++i;
-            } else {
-                parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
-            }
-        }
+        return in_parts(std::get<json::array>(value));
     }
 
+    [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
+
 private:
+    result<void> in_parts(json::array& parts) {
+        std::size_t kept = 0;
+        for (json::value& part : parts) {
+            const auto stays = in_part(part);
+            if (!stays) {
+                return stays.error();
+            }
+            if (*stays && &parts[kept] != &part) {
+                parts[kept] = std::move(part);
+            }
+            kept += *stays ? 1 : 0;
+        }
+        dropped_ += parts.size() - kept;
+        parts.resize(kept);
+        return result<void>();
+    }
+
     /// False: the part leads nowhere.
-    bool in_part(json::value& part) {
+    result<bool> in_part(json::value& part) {
         const std::string sha256 = named_part(part, thread_id_);
         if (sha256.empty()) {
-            if (const auto whole = whole_text(text_of_part(part))) {
-                part.get_object()["text"] = *whole;
-            }
+            return in_text(part);
+        }
+        const bool is_note = url_of(part).empty();
+        const json::value* const stored = find(sha256);
+        if (stored == nullptr) {
+            return is_note; // Somebody may have written it.
+        }
+        const auto room = take(stored_size(is_note ? *stored : stored->at("source")));
+        if (!room) {
+            return room.error();
+        }
+        part = restored(part, *stored);
+        return true;
+    }
+
+    result<bool> in_text(json::value& part) {
+        const auto whole = whole_text(text_of_part(part));
+        if (!whole) {
             return true;
         }
-        if (const json::value* const stored = find(sha256)) {
-            part = restored(part, *stored);
-            return true;
+        const auto room = take(whole->size());
+        if (!room) {
+            return room.error();
         }
-        if (url_of(part).empty()) {
-            return true;
+        part.get_object()["text"] = *whole;
+        return true;
+    }
+
+    /// Before so many bytes are copied: a name has a hundred and may stand for millions.
+    result<void> take(std::size_t bytes) {
+        bytes_ += bytes;
+        if (bytes_ > bytes_max_) {
+            return failure{
+                errc::body_too_large,
+                "the parts that the messages name would take more than " +
+                    std::to_string(bytes_max_) + " bytes: start a new thread",
+                "messages",
+                {}
+            };
         }
-        warnings_.emplace_back("a link to a part that the thread does not hold was dropped");
-        return false;
+        if (!memory_.grow_to(memory_.held() + bytes)) {
+            return failure{errc::overloaded, "there is not enough memory for this request"};
+        }
+        return result<void>();
     }
 
     const json::value* find(const std::string& sha256) {
@@ -276,7 +330,10 @@ private:
     const std::string& thread_id_;
     thread_parts held_;
     const parts_by_digest& attached_;
-    std::vector<std::string>& warnings_;
+    const std::uint64_t bytes_max_;
+    std::uint64_t bytes_ = 0;
+    memory_share& memory_;
+    std::size_t dropped_ = 0;
 };
 
 /// Assistants' messages are neither compared nor stored as a client has them.
@@ -338,13 +395,16 @@ std::string part_path(std::string_view thread_id, std::string_view sha256) {
 }
 
 std::set<std::string>
-missing_parts(const std::vector<message>& messages, const thread_record& thread) {
+missing_parts(const std::vector<message>& messages, const thread_record& thread, std::size_t most) {
     thread_parts held(thread);
     std::set<std::string> missing;
-    for (const message& each : messages) {
-        const auto* const parts = std::get_if<json::array>(&each.content);
-        for (std::size_t i = 0; may_name_parts(each) && parts != nullptr && i < parts->size();
+    for (auto each = messages.rbegin(); each != messages.rend(); ++each) {
+        const auto* const parts = std::get_if<json::array>(&each->content);
+        for (std::size_t i = 0; may_name_parts(*each) && parts != nullptr && i < parts->size();
              ++i) {
+            if (missing.size() == most) {
+                return missing;
+            }
             std::string sha256 = named_part((*parts)[i], thread.key.thread_id);
             if (!sha256.empty() && held.part(sha256) == nullptr) {
                 missing.insert(std::move(sha256));
@@ -354,16 +414,26 @@ missing_parts(const std::vector<message>& messages, const thread_record& thread)
     return missing;
 }
 
-void restore_parts(
+result<void> restore_parts(
     std::vector<message>& messages, const thread_record& thread, const parts_by_digest& attached,
-    std::vector<std::string>& warnings
+    std::uint64_t bytes_max, memory_share& memory, std::vector<std::string>& warnings
 ) {
-    restoring names(thread, attached, warnings);
+    restoring names(thread, attached, bytes_max, memory);
     for (message& each : messages) {
-        if (may_name_parts(each)) {
-            names.in(each.content);
+        if (!may_name_parts(each)) {
+            continue;
+        }
+        if (const auto done = names.in(each.content); !done) {
+            return done.error();
         }
     }
+    if (names.dropped() > 0) {
+        warnings.push_back(
+            "links to parts that the thread does not hold were dropped: " +
+            std::to_string(names.dropped())
+        );
+    }
+    return result<void>();
 }
 
 const json::value* find_part(const thread_record& thread, std::string_view sha256) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -19,7 +22,8 @@ namespace agui::session {
 /// A text in place of a data part: its type, its size and its digest.
 [[nodiscard]] std::string left_out_note(std::string_view mime_type, const part_digest& digest);
 
-/// A data part without its bytes: with the URL as its source or, if that is empty, the note.
+/// A data part without its bytes: with the URL as its source or, if that is empty, the note. `part`
+/// must be a data part (data_part_of); throws std::bad_optional_access otherwise.
 [[nodiscard]] boost::json::value
 named(const boost::json::value& part, const part_digest& digest, std::string_view url);
 
@@ -33,22 +37,27 @@ named(const boost::json::value& part, const part_digest& digest, std::string_vie
 using parts_by_digest = std::map<std::string, boost::json::value, std::less<>>;
 
 /// The digests of the parts that the user and tool messages of a request name, by link or note, and
-/// the thread does not hold: its attachments may. Reads the thread only if there are such names,
-/// and takes time proportional to its size then.
+/// the thread does not hold: its attachments may. At most `most` of them, those of the last
+/// messages first. Takes time proportional to the size of the messages; if one names a part, the
+/// thread's data parts are hashed as far as necessary, once for all requests that read these
+/// messages from memory (node_list::data_digests).
 [[nodiscard]] std::set<std::string>
-missing_parts(const std::vector<message>& messages, const thread_record& thread);
+missing_parts(const std::vector<message>& messages, const thread_record& thread, std::size_t most);
 
 /// Puts the thread's own parts and texts, and those of `attached`, in place of their names in the
 /// user and tool messages of a request: a media part whose URL ends in the part's path, whatever
-/// its host and query are, and the two notes above. A link to another part is dropped, with a
-/// warning; a note about one stays, as somebody may have written it. Takes the same time.
-void restore_parts(
+/// its host and query are, and the two notes above. A link to another part is dropped, with one
+/// warning for all; a note about one stays, as somebody may have written it. Takes the time of
+/// missing_parts() and that of the copies, hashes texts in the same way, and adds the bytes of the
+/// copies to `memory`. On failure some names may have been replaced. errc::body_too_large: the
+/// copies would take more than `bytes_max`. errc::overloaded: the memory budget has no room.
+[[nodiscard]] result<void> restore_parts(
     std::vector<message>& messages, const thread_record& thread, const parts_by_digest& attached,
-    std::vector<std::string>& warnings
+    std::uint64_t bytes_max, memory_share& memory, std::vector<std::string>& warnings
 );
 
-/// The part of the thread with that digest; nullptr: there is none. Takes time proportional to the
-/// size of the thread.
+/// The part of the thread with that digest; nullptr: there is none. The messages before the part
+/// are hashed, once as above.
 [[nodiscard]] const boost::json::value*
 find_part(const thread_record& thread, std::string_view sha256);
 

@@ -1,12 +1,18 @@
 #include "session/history/part_reference.hpp"
 
+#include "session/base/work_count.hpp"
+#include "session/conversation/message_size.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::session {
@@ -52,14 +58,19 @@ protected:
     content restored(content what, role who = role::user) {
         std::vector<message> messages{user(std::move(what))};
         messages[0].role = who;
-        restore_parts(messages, thread_, attached_, warnings_);
+        EXPECT_TRUE(restore(messages, 1'000'000));
         return messages[0].content;
+    }
+
+    result<void> restore(std::vector<message>& messages, std::uint64_t bytes_max) {
+        return restore_parts(messages, thread_, attached_, bytes_max, memory_, warnings_);
     }
 
     const std::string digest_ = digest_of({.value = "YWJj", .mime_type = ""}).sha256;
     const std::string path_ = part_path("my thread", digest_);
     thread_record thread_;
     parts_by_digest attached_;
+    memory_share memory_;
     std::vector<std::string> warnings_;
 };
 
@@ -117,7 +128,7 @@ TEST_F(PartReference, AnAttachmentStandsForWhatTheThreadDoesNotHold) {
     const std::string url = part_path("my thread", kept.sha256);
     const json::array given{link_to(url), link_to(path_)};
     std::vector<message> messages{user(given)};
-    EXPECT_EQ(missing_parts(messages, thread_), std::set<std::string>{kept.sha256});
+    EXPECT_EQ(missing_parts(messages, thread_, 9), std::set<std::string>{kept.sha256});
     attached_.emplace(kept.sha256, part_of(kept));
 
     const content found = restored(given);
@@ -128,6 +139,98 @@ TEST_F(PartReference, AnAttachmentStandsForWhatTheThreadDoesNotHold) {
     EXPECT_EQ(parts.at(0).at("source").at("mimeType"), "audio/wav");
     EXPECT_EQ(parts.at(1), photo("YWJj"));
 }
+
+TEST_F(PartReference, DeadLinksAreOneWarning) {
+    const json::value dead = link_to(part_path("my thread", std::string(64, 'a')));
+
+    EXPECT_EQ(
+        restored(json::array{dead, text_part("look"), dead, link_to(path_), dead}),
+        content(json::array{text_part("look"), photo("YWJj")})
+    );
+    EXPECT_THAT(warnings_, ::testing::ElementsAre(::testing::EndsWith("dropped: 3")));
+}
+
+TEST_F(PartReference, OfTooManyMissingPartsThoseOfTheLastMessagesAreNamed) {
+    std::vector<message> messages;
+    for (const char digit : std::string("abcdef")) {
+        messages.push_back(user(json::array{link_to(part_path("my thread", std::string(64, digit)))}
+        ));
+    }
+
+    EXPECT_EQ(
+        missing_parts(messages, thread_, 2),
+        (std::set<std::string>{std::string(64, 'e'), std::string(64, 'f')})
+    );
+}
+
+// A name takes a hundred bytes, whatever it stands for.
+TEST_F(PartReference, NamesGrowARequestToALimit) {
+    const std::string note = left_out_note("image/png", digest_of({.value = "YWJj"}));
+    const std::uint64_t part_size = stored_size(photo("YWJj"));
+    const std::string cut = shortened_text(std::string(5000, 'x'), 10);
+    const std::vector<std::pair<json::value, std::uint64_t>> names{
+        {text_part(note), part_size}, {link_to(path_), part_size}, {text_part(cut), 5000}
+    };
+    for (const auto& [name, size] : names) {
+        SCOPED_TRACE(json::serialize(name));
+        std::vector<message> two{user(json::array{name, name})};
+        EXPECT_TRUE(restore(two, 2 * size));
+        std::vector<message> many(100, user(json::array{name}));
+        const auto refused = restore(many, 2 * size);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::body_too_large);
+    }
+    std::vector<message> texts(100, user(cut));
+    EXPECT_EQ(restore(texts, 10'000).error().code, errc::body_too_large);
+}
+
+TEST_F(PartReference, WhatIsPutInCountsAsMemory) {
+    memory_budget budget(12'000);
+    memory_ = memory_share(&budget);
+    const std::string cut = shortened_text(std::string(5000, 'x'), 10);
+    std::vector<message> two(2, user(cut));
+    std::vector<message> three(3, user(cut));
+
+    EXPECT_TRUE(restore(two, 1'000'000));
+    EXPECT_EQ(budget.used(), 10'000U);
+    EXPECT_EQ(restore(three, 1'000'000).error().code, errc::overloaded);
+}
+
+#ifdef AGUI_VERIFY_EVENTS
+TEST_F(PartReference, EachPartAndEachTextIsHashedOnceHoweverManyNamesThereAre) {
+    json::array names;
+    for (int i = 0; i < 1000; ++i) {
+        const std::string unknown = digest_of_text(std::to_string(i)).sha256;
+        names.push_back(text_part(left_out_note("image/png", {unknown, 3})));
+        names.push_back(link_to(part_path("my thread", unknown)));
+        names.push_back(
+            text_part("\n[Shortened: 5000 bytes, sha256 " + unknown + "]") // The size is right.
+        );
+    }
+    std::vector<message> messages{user(names)};
+    const thread_record copy = thread_; // Another request's.
+    const std::uint64_t before = work_done;
+
+    (void)missing_parts(messages, thread_, 5000);
+    EXPECT_EQ(work_done - before, 1U) << "its photo";
+    EXPECT_TRUE(restore(messages, 1'000'000));
+    EXPECT_EQ(work_done - before, 3U) << "and its two texts";
+    EXPECT_EQ(find_part(copy, std::string(64, 'a')), nullptr);
+    EXPECT_EQ(work_done - before, 3U);
+}
+
+TEST_F(PartReference, NothingIsHashedBehindThePartThatIsFound) {
+    changes change;
+    change.messages.resize(2);
+    change.messages[0].message = user(json::array{photo("ZGVm")});
+    change.messages[1].message = user(json::array{photo("Z2hp")});
+    apply(thread_, change);
+    const std::uint64_t before = work_done;
+
+    EXPECT_NE(find_part(thread_, digest_), nullptr);
+    EXPECT_EQ(work_done - before, 1U);
+}
+#endif
 
 TEST_F(PartReference, OtherUrlsStay) {
     for (const std::string& url :

@@ -182,6 +182,19 @@ TEST(SnapshotLimit, WhereTheMessagesThemselvesAreTooManyTheOldestGo) {
     EXPECT_EQ(messages.back().at("id"), "99");
 }
 
+TEST(SnapshotLimit, APhotoInAnyFormOfDataUrlBecomesALink) {
+    const json::value given{
+        {"type", "image"},
+        {"source", {{"type", "url"}, {"value", " Data:image/png;BASE64," + std::string(4000, 'A')}}}
+    };
+    json::array messages{user("1", json::array{given, {{"type", "text"}, {"text", "Look."}}})};
+
+    limit_messages(messages, 1500, to_example);
+
+    EXPECT_THAT(url_at(messages, 0), StartsWith("https://app.example/parts/"));
+    EXPECT_EQ(messages.at(0).at("content").at(1).at("text"), "Look.");
+}
+
 // What a client sends back after that is what the thread holds.
 TEST(SnapshotLimit, WhatIsLeftOutIsRecognisedWhenItComesBack) {
     session::thread_record thread;
@@ -208,7 +221,8 @@ TEST(SnapshotLimit, WhatIsLeftOutIsRecognisedWhenItComesBack) {
     back[0].content = messages.at(0).at("content").as_array();
     back[1].content = text_at(messages, 1);
     std::vector<std::string> warnings;
-    session::restore_parts(back, thread, {}, warnings);
+    memory_share memory;
+    EXPECT_TRUE(session::restore_parts(back, thread, {}, 100'000, memory, warnings));
     EXPECT_EQ(back[0].content, session::content(json::array{photo(4000, 'A')}));
     EXPECT_EQ(back[1].content, session::content(std::string(9000, 'x')));
 }
