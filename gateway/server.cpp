@@ -226,7 +226,7 @@ std::vector<route> server::impl::make_routes() {
     };
     table.push_back(make_part_route(*store, links, system_clock()));
     table.push_back(make_attachment_route(
-        *store, links, system_clock(), depth, settings.session.max_thread_bytes
+        *store, links, system_clock(), parser, settings.session.max_thread_bytes
     ));
     table.push_back(
         make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
@@ -24,6 +25,7 @@ constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 using outcome = result<input_parser::parsed>;
 using chat_outcome = result<input_parser::parsed_chat>;
 using text_outcome = result<input_parser::parsed_text>;
+using part_outcome = result<input_parser::parsed_part>;
 
 // The texts are in the request, in the change, and in what the store writes.
 constexpr std::size_t copies_of_text = 3;
@@ -96,12 +98,29 @@ parse_text(std::string_view body, const translator::input_limits& limits, memory
     }
 }
 
-// An optional, because co_spawn needs a default constructor, which `result` does not have.
-template <class Outcome>
-asio::awaitable<std::optional<Outcome>> parse_there(
-    Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
-    std::string body, translator::input_limits limits, memory_budget* budget
+part_outcome parse_part(
+    std::string_view body, const translator::input_limits& limits, memory_budget* budget,
+    const translator::part_link& link
 ) {
+    try {
+        auto part = translator::read_part_body(body, limits.max_json_depth, link, budget);
+        if (!part) {
+            return part.error();
+        }
+        memory_share held(budget, use_of(body));
+        if (!held.grow_to(body.size() * copies_of_text)) {
+            return no_memory();
+        }
+        return input_parser::parsed_part{std::move(*part), std::move(held)};
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    }
+}
+
+// An optional, because co_spawn needs a default constructor, which `result` does not have.
+template <class Outcome, class What>
+asio::awaitable<std::optional<Outcome>>
+parse_there(What what, std::string body, translator::input_limits limits, memory_budget* budget) {
     pass_failpoint("input.parse");
     Outcome read = what(body, limits, budget);
     std::string().swap(body); // Here, because freeing so much takes milliseconds, too.
@@ -114,31 +133,39 @@ asio::thread_pool& input_parser::lane_of(std::size_t bytes) noexcept {
     return bytes <= mid_size_bytes_max ? mid_size_ : large_;
 }
 
-template <class Outcome>
-asio::awaitable<Outcome> input_parser::read_with(
-    Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
-    std::string body
-) {
+template <class Outcome, class What>
+asio::awaitable<Outcome> input_parser::read_with(What what, std::string body) {
     if (body.size() <= small_bytes_max) {
         co_return what(body, limits_, budget_);
     }
     asio::thread_pool& lane = lane_of(body.size());
     auto read = co_await asio::co_spawn(
-        lane, parse_there(what, std::move(body), limits_, budget_), asio::use_awaitable
+        lane, parse_there<Outcome>(std::move(what), std::move(body), limits_, budget_),
+        asio::use_awaitable
     );
     co_return std::move(*read);
 }
 
 asio::awaitable<outcome> input_parser::read(std::string body) {
-    return read_with(&parse, std::move(body));
+    return read_with<outcome>(&parse, std::move(body));
 }
 
 asio::awaitable<chat_outcome> input_parser::read_chat(std::string body) {
-    return read_with(&parse_chat, std::move(body));
+    return read_with<chat_outcome>(&parse_chat, std::move(body));
 }
 
 asio::awaitable<text_outcome> input_parser::read_text(std::string body) {
-    return read_with(&parse_text, std::move(body));
+    return read_with<text_outcome>(&parse_text, std::move(body));
+}
+
+asio::awaitable<part_outcome>
+input_parser::read_part(std::string body, translator::part_link link) {
+    const auto with_link = [link = std::move(link
+                            )](std::string_view text, const translator::input_limits& limits,
+                               memory_budget* budget) {
+        return parse_part(text, limits, budget, link);
+    };
+    return read_with<part_outcome>(with_link, std::move(body));
 }
 
 void move_into(requested_run& what, input_parser::parsed input) {

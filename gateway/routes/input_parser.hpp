@@ -3,6 +3,7 @@
 #include "gateway/runs/requested_run.hpp"
 #include "session/base/memory_budget.hpp"
 #include "translator/chat_stream/chat_request.hpp"
+#include "translator/input/part_body.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -10,7 +11,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
@@ -55,12 +55,18 @@ public:
     /// As translator::read_body_text(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
 
+    struct parsed_part {
+        translator::part_body part;
+        memory_share memory; ///< What the file and its copies take until it is stored.
+    };
+    /// As translator::read_part_body(). `link` may be called on another thread. Completes on the
+    /// caller's executor.
+    [[nodiscard]] boost::asio::awaitable<result<parsed_part>>
+    read_part(std::string body, translator::part_link link);
+
 private:
-    template <class Outcome>
-    [[nodiscard]] boost::asio::awaitable<Outcome> read_with(
-        Outcome (*what)(std::string_view, const translator::input_limits&, memory_budget*),
-        std::string body
-    );
+    template <class Outcome, class What>
+    [[nodiscard]] boost::asio::awaitable<Outcome> read_with(What what, std::string body);
     [[nodiscard]] boost::asio::thread_pool& lane_of(std::size_t bytes) noexcept;
 
     const translator::input_limits limits_;

@@ -4,9 +4,6 @@
 #include "gateway/http/query.hpp"
 #include "session/conversation/media_part.hpp"
 #include "session/history/part_reference.hpp"
-#include "translator/input/run_input.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,14 +29,15 @@ bool is_shown_in_place(std::string_view type) {
            std::ranges::find(images, type) != images.end();
 }
 
-/// The type as the client gave it, if it is one: it becomes a header.
-std::string_view sound_type(std::string_view type) noexcept {
+/// The registered name of the client's type, if it may become a header.
+std::string sound_type(std::string_view given) {
+    std::string type = session::media_type(given);
     const bool sound = type.size() <= 128 && type.find('/') != std::string_view::npos &&
                        std::ranges::all_of(type, [](char c) {
                            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '/' ||
                                   c == '-' || c == '.' || c == '+';
                        });
-    return sound ? type : std::string_view("application/octet-stream");
+    return sound ? type : "application/octet-stream";
 }
 
 http_reply part_reply(std::string bytes, std::string_view type) {
@@ -95,62 +93,42 @@ asio::awaitable<handler_reply> show_part(
     );
 }
 
-failure no_data_part() {
-    return {
-        errc::invalid_input,
-        "must be a media part with the bytes: {\"type\",\"source\":{\"type\":\"data\",\"value\":"
-        "base64,\"mimeType\"}}",
-        "source",
-        {}
-    };
-}
-
 asio::awaitable<handler_reply> keep_part(
-    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    session::store& store, const part_links& links, const clock& time, input_parser& parser,
     std::uint64_t max_thread_bytes, http_request& request
 ) {
-    auto part = translator::parse_body(request.body, max_json_depth);
-    request.body = std::string();
-    if (!part) {
-        co_return to_reply(part.error());
-    }
-    const auto data = session::data_part_of(*part);
-    auto bytes = data ? session::decode_base64(data->value) : std::nullopt;
-    if (!bytes || bytes->empty() || data->mime_type.empty()) {
-        co_return to_reply(no_data_part());
-    }
     const session::thread_key key{request.principal, request.path_parameters.at(0)};
-    const session::part_digest digest = session::digest_of(*data);
-    session::attachment kept{
-        .sha256 = digest.sha256,
-        .mime_type = std::string(data->mime_type),
-        .bytes = std::move(*bytes),
-        .kept_at = time.now(),
+    const unix_ms now = time.now();
+    translator::part_link link = [&links, key, now](std::string_view sha256) {
+        return links.link(key, sha256, now);
     };
+    auto read = co_await parser.read_part(std::move(request.body), std::move(link));
+    request.memory.shrink_to(0);
+    if (!read) {
+        co_return to_reply(read.error());
+    }
+    session::attachment kept = std::move(read->part.file);
+    kept.kept_at = now;
     const auto done = co_await store.keep_attachment(key, std::move(kept), max_thread_bytes);
     if (!done) {
         co_return to_reply(done.error());
     }
     http_reply reply;
-    reply.body = boost::json::serialize(
-        session::named(*part, digest, links.link(key, digest.sha256, time.now()))
-    );
+    reply.body = std::move(read->part.named);
     co_return reply;
 }
 
 } // namespace
 
 route make_attachment_route(
-    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    session::store& store, const part_links& links, const clock& time, input_parser& parser,
     std::uint64_t max_thread_bytes
 ) {
     return {
         .method = "POST",
         .pattern = "/agui/threads/{threadId}/parts",
-        .handler =
-            [&store, &links, &time, max_json_depth, max_thread_bytes](http_request& request) {
-                return keep_part(store, links, time, max_json_depth, max_thread_bytes, request);
-            },
+        .handler = [&store, &links, &time, &parser, max_thread_bytes](http_request& request
+                   ) { return keep_part(store, links, time, parser, max_thread_bytes, request); },
         .json = true,
     };
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "gateway/http/router.hpp"
+#include "gateway/routes/input_parser.hpp"
 #include "gateway/runs/part_links.hpp"
 #include "session/base/clock.hpp"
 #include "session/store/store.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace agui::gateway {
@@ -21,9 +21,10 @@ make_part_route(session::store& store, const part_links& links, const clock& tim
 /// `POST /agui/threads/{threadId}/parts`: keeps a media part with bytes (`source.type` "data"), and
 /// answers with the same part, whose source is its link, or with the note that names it where there
 /// are no links. Either may stand in a message of the thread instead of the bytes. The thread need
-/// not exist; its attachments take at most `max_thread_bytes`.
+/// not exist; its attachments take at most `max_thread_bytes`. The references must outlive the
+/// route.
 [[nodiscard]] route make_attachment_route(
-    session::store& store, const part_links& links, const clock& time, std::size_t max_json_depth,
+    session::store& store, const part_links& links, const clock& time, input_parser& parser,
     std::uint64_t max_thread_bytes
 );
 

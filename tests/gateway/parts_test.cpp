@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::test {
@@ -110,7 +111,11 @@ protected:
     }
 
     static std::string url_in(const json::value& message) {
-        return std::string(message.at("content").at(0).at("source").at("value").as_string());
+        return url_of(message.at("content").at(0));
+    }
+
+    static std::string url_of(const json::value& part) {
+        return std::string(part.at("source").at("value").as_string());
     }
 
     [[nodiscard]] std::string path_of(std::string_view url) const {
@@ -149,20 +154,45 @@ TEST_P(Parts, ALinkServesTheBytes) {
 }
 
 TEST_P(Parts, AnythingButPicturesAudioAndVideoIsDownloaded) {
-    for (const std::string_view type : {"image/svg+xml", "text/html", "x\r\nSet-Cookie: a"}) {
-        SCOPED_TRACE(type);
-        const std::string run = "r" + std::to_string(type.size());
-        (void)ask(post("/agui", request(run, {user(run, json::array{photo('A', type)})})));
+    const std::string digits = "DEF";
+    const std::vector<std::string_view> types{"image/svg+xml", "text/html", "x\r\nSet-Cookie: a"};
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const std::string run(1, digits[i]);
+        (void)ask(post("/agui", request(run, {user(run, json::array{photo(digits[i], types[i])})}))
+        );
     }
     upload("BC");
     const json::array messages = history();
 
-    for (std::size_t i = 0; i < 6; i += 2) {
-        const raw_reply reply = ask(get(path_of(url_in(messages.at(i)))));
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        SCOPED_TRACE(types[i]);
+        const raw_reply reply = ask(get(path_of(url_in(messages.at(2 * i)))));
         EXPECT_EQ(reply.status, 200);
+        EXPECT_EQ(reply.body, session::decode_base64(photo_bytes(digits[i])));
         EXPECT_EQ(reply.header("content-type"), "application/octet-stream");
         EXPECT_EQ(reply.header("content-disposition"), "attachment");
         EXPECT_EQ(reply.header("set-cookie"), "");
+    }
+}
+
+TEST_P(Parts, ATypeIsServedByItsRegisteredName) {
+    const std::vector<std::pair<std::string_view, std::string_view>> types{
+        {"image/jpg", "image/jpeg"},
+        {"IMAGE/PNG", "image/png"},
+        {"audio/webm;codecs=opus", "audio/webm"},
+    };
+    for (const auto& [given, served] : types) {
+        SCOPED_TRACE(given);
+        json::value file = photo('A', given);
+        file.at("source").as_object()["value"] = "QUJD";
+        const raw_reply kept = ask(post("/agui/threads/t/parts", json::serialize(file)));
+        ASSERT_EQ(kept.status, 200) << kept.body;
+
+        const raw_reply reply = ask(get(path_of(url_of(json::parse(kept.body)))));
+
+        EXPECT_EQ(reply.header("content-type"), served);
+        EXPECT_EQ(reply.header("content-disposition"), "inline");
+        EXPECT_EQ(reply.body, "ABC");
     }
 }
 
@@ -242,9 +272,49 @@ TEST_P(Parts, AnAttachmentIsOfItsThread) {
     std::string body = kept.body;
     body.replace(body.find("/other/"), 7, "/t/");
 
-    (void)ask(post("/agui", request("r", {user("u", json::array{json::parse(body)})})));
+    const json::array content{{{"type", "text"}, {"text", "See?"}}, json::parse(body)};
+    const raw_reply reply = ask(post("/agui", request("r", {user("u", content)})));
 
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(last_request_, HasSubstr("See?"));
     EXPECT_THAT(last_request_, Not(HasSubstr("base64,AAAA")));
+}
+
+// A link has a hundred bytes, and the photo two million.
+TEST_P(Parts, LinksGrowNoMessageBeyondTheSizeOfAThread) {
+    const raw_reply kept = ask(post("/agui/threads/t/parts", json::serialize(photo('A'))));
+    ASSERT_EQ(kept.status, 200) << kept.body;
+    const json::array content(30, json::parse(kept.body));
+
+    const raw_reply reply = ask(post("/agui", request("r", {user("u", content)})));
+
+    EXPECT_EQ(reply.status, 413) << reply.body.substr(0, 300);
+    EXPECT_EQ(last_request_, "");
+    EXPECT_LT(server->memory_used(), 1U << 20U);
+}
+
+// Each is a read of the store while the run holds its thread.
+TEST_P(Parts, OneRequestReadsAHundredAttachments) {
+    json::array content{{{"type", "text"}, {"text", "See?"}}};
+    for (int i = 0; i < 102; ++i) {
+        json::value file = photo('A');
+        file.at("source").as_object()["value"] =
+            session::encode_base64("photo " + std::to_string(i));
+        const raw_reply kept = ask(post("/agui/threads/t/parts", json::serialize(file)));
+        ASSERT_EQ(kept.status, 200) << kept.body;
+        content.push_back(json::parse(kept.body));
+    }
+
+    const raw_reply reply = ask(post("/agui", request("r", {user("u", content)})));
+
+    EXPECT_THAT(reply.body, HasSubstr("RUN_FINISHED"));
+    std::size_t photos = 0;
+    for (std::size_t at = last_request_.find("base64,"); at != std::string::npos;
+         at = last_request_.find("base64,", at + 1)) {
+        ++photos;
+    }
+    EXPECT_EQ(photos, 100U);
+    EXPECT_THAT(last_request_, Not(HasSubstr("/parts/")));
 }
 
 TEST_P(Parts, OnlyAMediaPartWithBytesIsKept) {

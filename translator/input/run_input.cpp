@@ -184,15 +184,14 @@ read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget*
     return std::move(read->text);
 }
 
-result<value> parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget) {
+result<value> parse_body(std::string_view body, std::size_t max_json_depth) {
     document_rules rules;
     rules.max_depth = max_json_depth;
-    rules.budget = budget;
     auto read = read_document(body, rules);
     if (!read) {
         return read.error();
     }
-    return value(read->value, boost::json::storage_ptr()); // A copy outside the budget's storage.
+    return value(read->value, boost::json::storage_ptr()); // Outside the reader's storage.
 }
 
 failure state_too_large() {

@@ -109,8 +109,8 @@ read_run_input(std::string_view body, const input_limits& limits, memory_budget*
 [[nodiscard]] result<json_text>
 read_body_text(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
 
-/// A request body as a value, which does not count against the budget. Failures as above.
+/// A small request body as a value. Failures as above.
 [[nodiscard]] result<boost::json::value>
-parse_body(std::string_view body, std::size_t max_json_depth, memory_budget* budget = nullptr);
+parse_body(std::string_view body, std::size_t max_json_depth);
 
 } // namespace agui::translator
