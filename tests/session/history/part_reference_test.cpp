@@ -181,19 +181,23 @@ TEST_F(PartReference, NamesGrowARequestToALimit) {
         EXPECT_EQ(refused.error().code, errc::body_too_large);
     }
     std::vector<message> texts(100, user(cut));
-    EXPECT_EQ(restore(texts, 10'000).error().code, errc::body_too_large);
+    const auto refused = restore(texts, 10'000);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::body_too_large);
 }
 
 TEST_F(PartReference, WhatIsPutInCountsAsMemory) {
     memory_budget budget(12'000);
-    memory_ = memory_share(&budget);
+    memory_share memory(&budget);
     const std::string cut = shortened_text(std::string(5000, 'x'), 10);
     std::vector<message> two(2, user(cut));
-    std::vector<message> three(3, user(cut));
+    std::vector<message> one_more(1, user(cut));
 
-    EXPECT_TRUE(restore(two, 1'000'000));
+    EXPECT_TRUE(restore_parts(two, thread_, {}, 1'000'000, memory, warnings_));
     EXPECT_EQ(budget.used(), 10'000U);
-    EXPECT_EQ(restore(three, 1'000'000).error().code, errc::overloaded);
+    const auto refused = restore_parts(one_more, thread_, {}, 1'000'000, memory, warnings_);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::overloaded);
 }
 
 #ifdef AGUI_VERIFY_EVENTS
