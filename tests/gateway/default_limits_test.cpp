@@ -150,8 +150,8 @@ json::object tools(std::size_t count, const json::object& parameters, std::size_
 TEST_F(DefaultLimits, ClientTools) {
     EXPECT_EQ(run(tools(128, {{"type", "object"}}, 0)), "200");
     EXPECT_EQ(run(tools(129, {{"type", "object"}}, 0)), "422 invalid_input");
-    EXPECT_EQ(run(tools(1, {{"type", "object"}}, 128)), "200");
-    EXPECT_EQ(run(tools(1, {{"type", "object"}}, 129)), "422 invalid_input");
+    EXPECT_EQ(run(tools(1, {{"type", "object"}}, 512)), "200");
+    EXPECT_EQ(run(tools(1, {{"type", "object"}}, 513)), "422 invalid_input");
 }
 
 TEST_F(DefaultLimits, ToolSchemas) {

@@ -49,20 +49,18 @@ TEST(Refusal, IsNotThatAConversationIsTooLong) {
           R"({"error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."})",
           R"({"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens","error_type":"validation"})",
           R"({"error":{"message":"prompt token count of 130000 exceeds the limit of 128000","code":"model_max_prompt_tokens_exceeded"}})",
-          R"({"error":{"message":"Request too large for model `m` on tokens per minute","code":"rate_limit_exceeded"}
-})",
+          R"({"error":{"message":"Request too large for model `m` on tokens per minute","code":"rate_limit_exceeded"}})",
           R"({"error":{"message":"Range of input length should be [1, 129024]"}})",
           R"({"error":{"message":"Your request exceeded model token limit: 131072"}})",
           R"({"error":{"code":"1261","message":"Prompt exceeds max length"}})",
-          R"({"error":"Trying to keep the first 5000 tokens, but a CONTEXT OVERFLOW occurred"})"
-}) {
+          R"({"error":"Trying to keep the first 5000 tokens, but a CONTEXT OVERFLOW occurred"})"}) {
         EXPECT_FALSE(is_refusal(rejected(400, std::string(said)))) << said;
     }
-EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"Could not process image"})")));
-EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"string too long, expected 10485760"})")))
-    << "that is one message, not the conversation";
-EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"image exceeds 5 MB maximum"})")));
-EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"unexpected token in the arguments"})")));
+    EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"Could not process image"})")));
+    EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"string too long, expected 10485760"})")))
+        << "that is one message, not the conversation";
+    EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"image exceeds 5 MB maximum"})")));
+    EXPECT_TRUE(is_refusal(rejected(400, R"({"error":"unexpected token in the arguments"})")));
 }
 
 } // namespace
