@@ -88,6 +88,7 @@ private:
     void tell_readers(std::int64_t run, std::int64_t gateway, std::size_t readers, leaving how);
     void tell(std::int64_t run, std::int64_t gateway);
     boost::asio::awaitable<void> write_changes();
+    boost::asio::awaitable<void> tell_the_last();
     boost::asio::awaitable<void> write_notices();
     boost::asio::awaitable<void> read_followers();
     boost::asio::awaitable<void> send_probe();

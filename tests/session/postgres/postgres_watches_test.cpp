@@ -111,6 +111,22 @@ TEST_F(PostgresFollowers, ReadersOfAProcessThatEndsAreCutOff) {
     first->set_peer_handler(nullptr);
 }
 
+TEST_F(PostgresFollowers, AProcessThatShutsDownTellsOfItsLastReader) {
+    postgres_settings given = settings();
+    given.lease = 600s; // Nobody looks at the rows before it is renewed.
+    const auto first = make_postgres_store(given);
+    auto second = make_postgres_store(given);
+    const auto watch = read_a_run(*first, *second);
+
+    watch->set_readers(0, leaving::cut_off);
+    second.reset();
+
+    EXPECT_TRUE(peer_.told.wait([&] {
+        return peer_.last().readers == 0 && peer_.last().how == leaving::cut_off;
+    }));
+    first->set_peer_handler(nullptr);
+}
+
 TEST_F(PostgresFollowers, WhatIsHeardIsNewerThanWhatWasReadMeanwhile) {
     postgres_settings given = settings_through_proxy();
     given.lease = 6000ms; // Renewed each two seconds.
