@@ -336,20 +336,11 @@ void openai_decoder::state::finish_as_native() {
     if (reason != finish_reason::stop || message.says_something() || native_reason.empty()) {
         return;
     }
-    switch (classify_finish_reason(native_reason)) {
-    case finish_class::failed:
+    const finish_class what = classify_finish_reason(native_reason);
+    if (what == finish_class::failed) {
         fail("the native_finish_reason reports a failure", native_reason);
-        break;
-    case finish_class::length:
-        reason = finish_reason::length;
-        break;
-    case finish_class::content_filter:
-        reason = finish_reason::content_filter;
-        break;
-    case finish_class::stop:
-    case finish_class::tool_calls:
-    case finish_class::unknown:
-        break;
+    } else if (what == finish_class::length || what == finish_class::content_filter) {
+        finish_with(native_reason);
     }
 }
 
