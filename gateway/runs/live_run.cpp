@@ -111,7 +111,7 @@ live_run::live_run(
       held_(std::move(held)),
       record_(std::move(record)),
       first_own_message_(first_own_message),
-      settings_(options),
+      settings_(std::move(options)),
       log_(std::move(events)),
       observed_(
           settings_.observer == nullptr ? nullptr
@@ -121,7 +121,8 @@ live_run::live_run(
                                           )
       ),
       translator_(
-          observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_, settings_.translation
+          observed_ ? static_cast<translator::wire_sink&>(*observed_) : *log_,
+          std::move(settings_.translation)
       ),
       stop_(executor_),
       timeout_(executor_),
