@@ -57,7 +57,7 @@ public:
 
     struct parsed_part {
         translator::part_body part;
-        memory_share memory; ///< What the file and its copies take until it is stored.
+        memory_share memory; ///< For the file and its copies, until it is stored.
     };
     /// As translator::read_part_body(). `link` may be called on another thread. Completes on the
     /// caller's executor.

@@ -23,7 +23,7 @@ enum class refused_part {
 ///   thing more for each refusal that follows at once, the most suspicious first: their own media;
 ///   the media of all earlier messages, which another model may have taken; their texts and
 ///   results; what the model itself has said in this turn besides its text.
-/// What is not there needs no refusal: without any media the text is left out at once.
+/// Steps with nothing to leave out are skipped: without any media the text is left out at once.
 /// Pure, and stable: an answer changes nothing of it. Takes time proportional to the path.
 [[nodiscard]] std::vector<refused_part>
 refused_parts(const thread_record& thread, const std::vector<node_index>& path);
