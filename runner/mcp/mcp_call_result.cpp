@@ -1,7 +1,7 @@
 #include "runner/mcp/mcp_call_result.hpp"
 
 #include "runner/base/json_members.hpp"
-#include "runner/mcp/mcp_limits.hpp"
+#include "session/base/sound_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -50,7 +50,7 @@ std::string describe_link(const json::object& link) {
     std::string text = "[resource ";
     text.append(string_in(link, "uri"));
     for (const std::string_view name : {"name", "title", "description"}) {
-        if (const std::string_view value = string_in(link, name); !value.empty()) {
+        if (const std::string value = sound_text(string_in(link, name)); !value.empty()) {
             text.append(", ").append(name).append(": ").append(value);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/sound_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -35,12 +36,44 @@ std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
     return text.substr(0, bytes_max);
 }
 
+// Descriptions have paragraphs and indented lists.
+constexpr std::string_view kept_in_descriptions = "\n\t";
+
 std::string description_of(const json::object& tool) {
     std::string_view text = string_in(tool, "description");
     if (text.empty()) {
         text = string_in(tool, "title");
     }
-    return std::string(cut(text, mcp_description_bytes_max));
+    return std::string(cut(sound_text(text, kept_in_descriptions), mcp_description_bytes_max));
+}
+
+/// True for members of a schema whose values are data, of which nothing may be changed.
+bool holds_data(std::string_view keyword) noexcept {
+    return keyword == "const" || keyword == "default" || keyword == "enum" || keyword == "examples";
+}
+
+/// Cleans the descriptions in a schema as that of the tool. Recursive, but only as deep as a
+/// message may be nested.
+void clean_descriptions(json::value& schema) {
+    if (json::array* const list = schema.if_array()) {
+        for (json::value& each : *list) {
+            clean_descriptions(each);
+        }
+        return;
+    }
+    json::object* const members = schema.if_object();
+    if (members == nullptr) {
+        return;
+    }
+    for (auto& member : *members) {
+        const std::string_view key = member.key();
+        json::string* const text = member.value().if_string();
+        if (text != nullptr && (key == "description" || key == "title")) {
+            *text = sound_text(text_of(&member.value()), kept_in_descriptions);
+        } else if (!holds_data(key)) {
+            clean_descriptions(member.value());
+        }
+    }
 }
 
 std::optional<mcp_tool> read_tool(json::value& value) {
@@ -49,7 +82,7 @@ std::optional<mcp_tool> read_tool(json::value& value) {
         return std::nullopt;
     }
     const std::string_view name = string_in(*tool, "name");
-    if (name.empty() || name.size() > mcp_tool_name_bytes_max) {
+    if (sound_text(name).empty() || name.size() > mcp_tool_name_bytes_max) {
         return std::nullopt;
     }
     // Servers leave the schema of a tool without arguments out, or write null: model servers are
@@ -57,6 +90,7 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     json::value* const given = tool->if_contains("inputSchema");
     json::object schema;
     if (given != nullptr && given->is_object()) {
+        clean_descriptions(*given);
         schema = std::move(given->get_object());
     }
     const std::size_t schema_bytes = json::serialize(schema).size();
@@ -103,7 +137,7 @@ std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
 }
 
 std::string mcp_offered_name(std::string_view server, std::string_view tool) {
-    return std::string(prefix).append(server).append(separator).append(tool);
+    return std::string(prefix).append(server).append(separator).append(sound_text(tool));
 }
 
 bool is_mcp_server_name(std::string_view name) noexcept {

@@ -10,9 +10,10 @@
 
 namespace agui::runner {
 
-/// A tool as its MCP server describes it.
+/// A tool as its MCP server describes it. Its descriptions, those in the schema too, have lost
+/// their control and bidi characters (sound_text()), except line breaks and tabs.
 struct mcp_tool {
-    std::string name;
+    std::string name; ///< As it is: the server knows the tool by no other name.
     std::string description;
     boost::json::object schema; ///< Of its arguments; empty: the server gave no object.
     std::size_t bytes = 0;      ///< The size of all three, the schema as text.
@@ -29,7 +30,8 @@ struct mcp_tool_page {
 [[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
 
 /// The name under which a server's tool is registered, and which clients see: `mcp__SERVER__TOOL`,
-/// the tool's name as it is. Its form for model servers is that of tool_names.
+/// the tool's name without control and bidi characters. Its form for model servers is that of
+/// tool_names.
 [[nodiscard]] std::string mcp_offered_name(std::string_view server, std::string_view tool);
 
 /// True for 1 to 32 of A-Z a-z 0-9 _ -, without `__` and without an underscore at its ends: then

@@ -76,6 +76,11 @@ TEST(McpCallResult, TellsTheModelWhatALinkLeadsTo) {
              R"("description":null,"mimeType":null}]})"),
         "result: [resource probe://a]"
     );
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"resource_link","uri":"probe://a","name":"\u202ea\u001b",)"
+             R"("title":"\u0007","description":"one\u2066 two"}]})"),
+        "result: [resource probe://a, name: a, description: one two]"
+    );
 }
 
 TEST(McpCallResult, TakesNullForAbsent) {

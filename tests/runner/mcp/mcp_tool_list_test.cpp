@@ -3,6 +3,7 @@
 #include "runner/mcp/mcp_limits.hpp"
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <gtest/gtest.h>
 
@@ -136,9 +137,41 @@ TEST(McpToolList, BoundsTheNumberOfTools) {
     EXPECT_EQ(page->left_out, 2U);
 }
 
+TEST(McpToolList, DescriptionsLoseControlAndBidiCharacters) {
+    const auto page = read(
+        R"({"tools":[{"name":"a","description":"Lists\u001b[8m files.\r\n\t- \u202eall\u2066",)"
+        R"("inputSchema":{"type":"object","properties":{"description":{"type":"string",)"
+        R"("description":"The \u202epath\u0007","enum":["\u202ex"]},)"
+        R"("title":{"anyOf":[{"title":"A\u0085B"},{"const":{"title":"\u0007"}}]}}}},)"
+        R"({"name":"b","title":"B\u0000\u2069"}]})"
+    );
+
+    ASSERT_EQ(page->tools.size(), 2U);
+    EXPECT_EQ(page->tools[0].description, "Lists[8m files.\n\t- all");
+    const boost::json::value expected =
+        boost::json::parse(R"({"type":"object","properties":{"description":{"type":"string",)"
+                           R"("description":"The path","enum":["\u202ex"]},)"
+                           R"("title":{"anyOf":[{"title":"AB"},{"const":{"title":"\u0007"}}]}}})");
+    EXPECT_TRUE(page->tools[0].schema == expected.as_object())
+        << boost::json::serialize(page->tools[0].schema);
+    EXPECT_EQ(page->tools[1].description, "B");
+}
+
+TEST(McpToolList, ANameOfNothingButControlCharactersIsNone) {
+    const auto page = read(R"({"tools":[{"name":"\u202e\u0001"},{"name":"a\u202ez"}]})");
+
+    EXPECT_EQ(page->left_out, 1U);
+    ASSERT_EQ(page->tools.size(), 1U);
+    EXPECT_EQ(page->tools[0].name, "a\xE2\x80\xAEz") << "by which its server knows it";
+}
+
 TEST(McpOfferedName, NamesTheServerAndTheToolAsItIs) {
     EXPECT_EQ(mcp_offered_name("files", "write-all"), "mcp__files__write-all");
     EXPECT_EQ(mcp_offered_name("s", "a.b/c d"), "mcp__s__a.b/c d");
+}
+
+TEST(McpOfferedName, LosesControlAndBidiCharacters) {
+    EXPECT_EQ(mcp_offered_name("s", "a\xE2\x80\xAEz\x1b\n"), "mcp__s__az");
 }
 
 TEST(McpServerName, LeavesNoDoubtWhoseToolItIs) {
