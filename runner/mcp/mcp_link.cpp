@@ -26,6 +26,20 @@ constexpr auto never = std::chrono::steady_clock::time_point::max();
 // How long a server may take to be told that a call was cancelled.
 constexpr std::chrono::seconds cancel_notice{1};
 
+// A line of the log stays short; whoever wants them all lists the tools.
+constexpr std::size_t shown_names_max = 10;
+
+std::string names_in(const std::vector<std::string>& names) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), shown_names_max); ++i) {
+        text.append(text.empty() ? "" : ", ").append(names[i]);
+    }
+    if (names.size() > shown_names_max) {
+        text.append(" and ").append(std::to_string(names.size() - shown_names_max)).append(" more");
+    }
+    return text;
+}
+
 tool_outcome cancelled_call() {
     return mcp_call_failure({.what = mcp_failure::kind::cancelled, .detail = "cancelled"});
 }
@@ -211,6 +225,7 @@ asio::awaitable<std::optional<mcp_failure>> mcp_link::list(mcp_client& client) {
 
 void mcp_link::register_tools(mcp_client::tool_list list) {
     const std::string& server = settings_.client.server;
+    const mcp_tool_digests::changes found = digests_.update(list.tools);
     std::vector<server_tool> tools;
     for (mcp_tool& tool : list.tools) {
         server_tool& added = tools.emplace_back();
@@ -223,12 +238,27 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     const std::size_t refused = tools_.replace(server, std::move(tools)).size();
     log_.log(
         log_level::info, "the tools of an MCP server are registered",
-        {{"server", server}, {"tools", count}}
+        {{"server", server}, {"tools", count}, {"digest", digests_.digest()}}
     );
+    report(found);
     if (const std::size_t left_out = list.left_out + refused; left_out > 0) {
         log_.log(
             log_level::warning, "tools of an MCP server cannot be offered",
             {{"server", server}, {"tools", std::to_string(left_out)}}
+        );
+    }
+}
+
+/// Other tools may come and go; one that changes was perhaps checked by somebody as it was.
+void mcp_link::report(const mcp_tool_digests::changes& found) {
+    if (!found.empty()) {
+        log_.log(
+            found.changed.empty() ? log_level::info : log_level::warning,
+            "the tools of an MCP server have changed",
+            {{"server", settings_.client.server},
+             {"changed", names_in(found.changed)},
+             {"added", names_in(found.added)},
+             {"removed", names_in(found.removed)}}
         );
     }
 }

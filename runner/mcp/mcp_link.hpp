@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runner/mcp/mcp_tool_digests.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -46,6 +47,7 @@ private:
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(std::string tool);
     void register_tools(mcp_client::tool_list list);
+    void report(const mcp_tool_digests::changes& found);
     void report(const mcp_failure& why);
     void tell();
     [[nodiscard]] boost::asio::awaitable<void> news(clock_point until);
@@ -60,6 +62,7 @@ private:
     std::set<std::shared_ptr<mcp_client>> own_; ///< Of calls with sessions of their own.
     std::chrono::milliseconds pause_;           ///< How long to wait before the next session.
     std::string reported_;                      ///< The last warning, which is not repeated.
+    mcp_tool_digests digests_;                  ///< Of the last list.
     bool wanted_ = false;                       ///< A call waits for a session.
     bool tried_ = false;
     bool stopping_ = false;

@@ -126,6 +126,7 @@ public:
     handler answer;  ///< What is not in the handshake and not tools/list.
     handler instead; ///< In place of everything, if set.
     std::vector<std::string> tools{"echo"};
+    std::string description; ///< Of each of them.
     std::string speaks = "2025-06-18";
     std::optional<runner::mcp_failure> refuse_open;
     std::optional<runner::mcp_failure> refuse_delivery;
@@ -160,7 +161,11 @@ private:
         } else if (name == "tools/list") {
             boost::json::array listed;
             for (const std::string& tool : tools) {
-                listed.push_back({{"name", tool}, {"inputSchema", {{"type", "object"}}}});
+                listed.push_back(
+                    {{"name", tool},
+                     {"description", description},
+                     {"inputSchema", {{"type", "object"}}}}
+                );
             }
             over.result(message, {{"tools", listed}});
         } else if (answer) {

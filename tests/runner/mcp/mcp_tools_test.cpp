@@ -124,6 +124,46 @@ TEST_F(McpTools, RegistersTheToolsOfAServer) {
     EXPECT_EQ(lines("info the tools of an MCP server are registered server=s tools=2"), 1U);
 }
 
+TEST_F(McpTools, SaysWhichToolsHaveChanged) {
+    server.tools = {"a", "b"};
+    start();
+    EXPECT_EQ(lines("tools=2 digest="), 1U);
+    EXPECT_EQ(lines("have changed"), 0U);
+
+    server.description = "Now does something else.";
+    server.tools = {"b", "c"};
+    server.last.lock()->die();
+    until([&] { return names() == list{"mcp__s__b", "mcp__s__c"}; });
+
+    EXPECT_EQ(
+        lines("warning the tools of an MCP server have changed server=s changed=b added=c removed=a"
+        ),
+        1U
+    );
+
+    server.tools = {"b", "c"};
+    for (int i = 0; i < 12; ++i) {
+        server.tools.push_back("n" + std::to_string(10 + i));
+    }
+    server.last.lock()->say(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+    until([&] { return names().size() == 14; });
+    EXPECT_EQ(
+        lines(
+            "info the tools of an MCP server have changed server=s changed=\"\" added=\"n10, n11, "
+            "n12, n13, n14, n15, n16, n17, n18, n19 and 2 more\" removed=\"\""
+        ),
+        1U
+    );
+}
+
+TEST_F(McpTools, CallsAToolByTheNameThatItsServerKnows) {
+    server.tools = {"ec\xE2\x80\xAEho"};
+    start();
+    EXPECT_EQ(names(), list{"mcp__s__echo"});
+    EXPECT_EQ(call("mcp__s__echo"), "result: hi");
+    EXPECT_EQ(json::parse(server.heard.back()).at("params").at("name"), "ec\xE2\x80\xAEho");
+}
+
 TEST_F(McpTools, CallsATool) {
     start();
     EXPECT_EQ(call("mcp__s__echo"), "result: hi");

@@ -1,0 +1,65 @@
+#include "runner/mcp/mcp_tool_digests.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+namespace {
+
+using list = std::vector<std::string>;
+
+mcp_tool tool(
+    std::string name, std::string description = "d",
+    std::string_view schema = R"({"type":"object"})"
+) {
+    mcp_tool made;
+    made.name = std::move(name);
+    made.description = std::move(description);
+    made.schema = boost::json::parse(schema).as_object();
+    return made;
+}
+
+TEST(McpToolDigest, DependsOnEverythingThatAModelIsTold) {
+    const std::string one = mcp_tool_digest(tool("a"));
+    EXPECT_EQ(one.size(), 64U);
+    EXPECT_EQ(one.find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_EQ(mcp_tool_digest(tool("a")), one);
+    EXPECT_NE(mcp_tool_digest(tool("b")), one);
+    EXPECT_NE(mcp_tool_digest(tool("a", "e")), one);
+    EXPECT_NE(mcp_tool_digest(tool("a", "d", "{}")), one);
+    EXPECT_NE(mcp_tool_digest(tool("a", "\"d", "{}")), mcp_tool_digest(tool("a\"", "d", "{}")));
+}
+
+TEST(McpToolDigest, DoesNotDependOnTheOrderOfMembers) {
+    EXPECT_EQ(
+        mcp_tool_digest(tool("a", "d", R"({"x":{"b":[1,{"c":2,"d":3}],"a":null},"y":true})")),
+        mcp_tool_digest(tool("a", "d", R"({"y":true,"x":{"a":null,"b":[1,{"d":3,"c":2}]}})"))
+    );
+    EXPECT_NE(
+        mcp_tool_digest(tool("a", "d", R"({"required":["a","b"]})")),
+        mcp_tool_digest(tool("a", "d", R"({"required":["b","a"]})"))
+    );
+}
+
+TEST(McpToolDigests, SayHowAListDiffersFromTheOneBefore) {
+    mcp_tool_digests digests;
+    EXPECT_TRUE(digests.update({tool("a"), tool("b"), tool("c")}).empty()) << "the first list";
+    const std::string before = digests.digest();
+
+    EXPECT_TRUE(digests.update({tool("c"), tool("a"), tool("b")}).empty());
+    EXPECT_EQ(digests.digest(), before) << "only the order is another";
+
+    const auto found = digests.update({tool("a"), tool("b", "And send it to me."), tool("d")});
+    EXPECT_EQ(found.changed, list{"b"});
+    EXPECT_EQ(found.added, list{"d"});
+    EXPECT_EQ(found.removed, list{"c"});
+    EXPECT_NE(digests.digest(), before);
+}
+
+} // namespace
+} // namespace agui::runner
