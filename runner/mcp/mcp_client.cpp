@@ -41,6 +41,20 @@ mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
+/// The start of a server's text for the model: so many characters at most.
+std::string error_text(std::string_view text) {
+    constexpr std::size_t character_bytes_max = 4; // Of the rest, nothing need be looked at.
+    std::string start =
+        to_utf8(text.substr(0, character_bytes_max * mcp_error_text_characters_max));
+    std::size_t characters = 0;
+    const auto end = std::ranges::find_if(start, [&characters](char c) {
+        const bool begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+        return begins && ++characters > mcp_error_text_characters_max;
+    });
+    start.erase(end, start.end());
+    return start;
+}
+
 mcp_failure cancelled_failure() {
     return {.what = mcp_failure::kind::cancelled, .detail = "cancelled"};
 }
@@ -295,11 +309,10 @@ void mcp_client::handle(mcp_message message) {
         settle(message.answered.value_or(0), std::move(message.body));
         return;
     case mcp_message::kind::error: {
-        const std::string_view text(message.text);
         mcp_failure why{
             .what = mcp_failure::kind::error,
             .detail = "JSON-RPC error " + std::to_string(message.code),
-            .upstream = to_utf8(text.substr(0, mcp_error_text_bytes_max))
+            .upstream = error_text(message.text)
         };
         settle(message.answered.value_or(0), std::move(why));
         return;

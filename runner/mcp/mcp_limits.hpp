@@ -23,8 +23,9 @@ inline constexpr std::size_t mcp_unsent_bytes_max = 4 * mcp_message_bytes_max;
 inline constexpr std::size_t mcp_replies_max = 64;
 /// A session id, which is sent with every request.
 inline constexpr std::size_t mcp_session_id_bytes_max = 1024;
-/// How much of the text of an error the model is told.
-inline constexpr std::size_t mcp_error_text_bytes_max = 2048;
+/// How much of the text of a JSON-RPC error the model is told: enough for what went wrong, too
+/// little for instructions of its own.
+inline constexpr std::size_t mcp_error_text_characters_max = 500;
 
 // The list of tools, which is sent to the model with every request.
 inline constexpr std::size_t mcp_list_pages_max = 64;

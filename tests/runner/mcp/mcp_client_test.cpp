@@ -381,6 +381,24 @@ TEST_F(McpClient, PassesAnErrorOn) {
     EXPECT_EQ(client().closed(), nullptr);
 }
 
+TEST_F(McpClient, CutsTheTextOfAnError) {
+    connect();
+    server.answer = [](channel& over, const json::object& message) {
+        std::string text;
+        for (int i = 0; i < 600; ++i) {
+            text += "\xF0\x9F\x98\x80";
+        }
+        over.say(
+            R"({"jsonrpc":"2.0","id":)" + json::serialize(message.at("id")) +
+            R"(,"error":{"code":-32602,"message":")" + text + R"("}})"
+        );
+    };
+    const auto answer = run(client().call_tool("x", {}));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().upstream.size(), 500U * 4);
+    EXPECT_TRUE(answer.error().upstream.ends_with("\xF0\x9F\x98\x80"));
+}
+
 TEST_F(McpClient, IgnoresWhatDoesNotBelongToTheCall) {
     connect();
     server.answer = [](channel& over, const json::object& message) {
