@@ -4,6 +4,7 @@
 #include "gateway/http/query.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/history/shown_messages.hpp"
+#include "session/history/title.hpp"
 #include "session/store/store_failures.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
@@ -172,7 +173,7 @@ result<session::changes> read_patch(const json::object& body) {
             if (!value.is_string() || value.get_string().size() > title_bytes_max) {
                 return wrong(member, "must be a string of at most 1024 bytes");
             }
-            change.title = std::string(value.get_string());
+            change.title = session::title_line(value.get_string(), title_bytes_max);
         } else if (member == "archived") {
             if (!value.is_bool()) {
                 return wrong(member, "must be true or false");

@@ -76,6 +76,17 @@ TEST_F(ThreadRoutes, ShowsChangesAndDeletesAThread) {
         << "the thread begins anew";
 }
 
+TEST_F(ThreadRoutes, ATitleIsOneLineWithoutControlAndBidiCharacters) {
+    start();
+    ask(post("/agui", run_body("t", "r")));
+
+    const raw_reply changed =
+        patch("/agui/threads/t", R"({"title":" Sea\u001b[2J\nand \u202egnp.exe\u202c\u0085sky "})");
+
+    EXPECT_EQ(changed.status, 200);
+    EXPECT_EQ(json_of("/agui/threads/t").at("title").as_string(), "Sea[2J and gnp.exesky");
+}
+
 TEST_F(ThreadRoutes, APatchHasABodyLimitOfItsOwn) {
     start();
     ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
