@@ -104,6 +104,7 @@ std::string client_of(
     }
     // Each proxy appends the peer it saw. Entries before the last one that is not a trusted proxy
     // may be forged.
+    ip::address proxy = direct; // The one that has written the entry.
     for (auto field = request.headers.rbegin(); field != request.headers.rend(); ++field) {
         if (field->first != "x-forwarded-for") {
             continue;
@@ -114,11 +115,12 @@ std::string client_of(
             const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
             const auto hop = address_in(rest.substr(begin));
             if (!hop) {
-                return {};
+                return name_of(proxy);
             }
             if (!is_trusted(*hop, trusted_proxies)) {
                 return name_of(*hop);
             }
+            proxy = *hop;
             rest = rest.substr(0, comma == std::string_view::npos ? 0 : comma);
         }
     }

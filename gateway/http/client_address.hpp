@@ -24,9 +24,11 @@ private:
 };
 
 /// The client to which a request is attributed: the peer's address or, if the peer is a trusted
-/// proxy, the last address in X-Forwarded-For that is not a trusted proxy's. Of an IPv6 address
-/// only the first 64 bits count: one customer usually has such a network. Empty: unknown, because
-/// loopback, or a proxy without a usable header, may stand for any number of people.
+/// proxy, the last entry in X-Forwarded-For that is not a trusted proxy's address. If that entry
+/// cannot be read, it is the proxy that wrote it: otherwise whoever brings one about would have no
+/// limit. Of an IPv6 address only the first 64 bits count: one customer usually has such a network.
+/// Empty: unknown, because loopback, or a proxy without the header, may stand for any number of
+/// people.
 [[nodiscard]] std::string client_of(
     const boost::asio::ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

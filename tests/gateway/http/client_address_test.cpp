@@ -71,8 +71,17 @@ TEST(ClientAddress, IsTheLastHopThatIsNotTrusted) {
 
 TEST(ClientAddress, IsNobodysWhereAProxyDoesNotSay) {
     EXPECT_EQ(client("10.0.0.1", {}, {"10.0.0.0/8"}), "");
-    EXPECT_EQ(client("10.0.0.1", {"unknown"}, {"10.0.0.0/8"}), "");
     EXPECT_EQ(client("10.0.0.1", {"10.0.0.2"}, {"10.0.0.0/8"}), "");
+}
+
+TEST(ClientAddress, IsTheProxysWhoseEntryCannotBeRead) {
+    EXPECT_EQ(client("10.0.0.1", {"unknown"}, {"10.0.0.0/8"}), "10.0.0.1");
+    EXPECT_EQ(client("10.0.0.1", {"203.0.113.9, "}, {"10.0.0.0/8"}), "10.0.0.1");
+    EXPECT_EQ(client("10.0.0.1", {"203.0.113.9", "_hidden"}, {"10.0.0.0/8"}), "10.0.0.1");
+    EXPECT_EQ(client("10.0.0.1", {"unknown, 10.0.0.2"}, {"10.0.0.0/8"}), "10.0.0.2")
+        << "the one that has written it";
+    EXPECT_EQ(client("127.0.0.1", {"unix:"}, {"127.0.0.1"}), "127.0.0.1");
+    EXPECT_EQ(client("fd00::1:2:3:4", {"unknown"}, {"fd00::/8"}), "fd00::");
 }
 
 } // namespace
