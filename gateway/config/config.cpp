@@ -1,5 +1,6 @@
 #include "gateway/config/config.hpp"
 
+#include "gateway/config/config_access.hpp"
 #include "gateway/config/config_reader.hpp"
 #include "gateway/config/config_sections.hpp"
 #include "gateway/config/machine_memory.hpp"
@@ -216,14 +217,6 @@ void check_tool_names(config_reader& root, const tools_config& tools) {
     }
 }
 
-bool listens_on_loopback(const server_config& server) {
-    try {
-        return parse_endpoint(server.listen).address().is_loopback();
-    } catch (const std::invalid_argument&) {
-        return true; // Reported where the key was read.
-    }
-}
-
 } // namespace
 
 void throw_exception_from_error(
@@ -260,11 +253,8 @@ config_result<config> load_config(const config_sources& sources) {
     root.report_unknown();
 
     check_tool_names(root, all.tools);
-    if (!all.auth && !listens_on_loopback(all.server)) {
-        root.problem(
-            "auth", "a table [auth] is needed where server.listen is not a loopback address "
-                    "(mode = \"none\" lets everybody in)"
-        );
+    for (const access_problem& each : access_problems(all)) {
+        root.problem(each.table, each.text);
     }
     if (!problems.lines.empty()) {
         return problems;

@@ -243,6 +243,15 @@ struct config_sources {
 /// paths are relative to the working directory. Reports all problems at once.
 [[nodiscard]] config_result<config> load_config(const config_sources& sources);
 
+/// `running` with the secrets and the [auth] of `fresh`, a later reading of the same configuration.
+/// Nothing else of it counts: not its other keys, nor models that `running` does not have. Fails if
+/// the result breaks a rule of load_config().
+[[nodiscard]] config_result<config> with_secrets_of(config running, const config& fresh);
+
+/// Warnings, one line each, about secrets that others may guess or read: `auth.token_env: …`. Looks
+/// at the permissions of files. No line holds a secret.
+[[nodiscard]] std::vector<std::string> weak_secrets(const config& what);
+
 /// The configuration as TOML, with every default; secrets and header values are masked.
 [[nodiscard]] std::string print_config(const config& what);
 

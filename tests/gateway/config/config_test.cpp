@@ -507,8 +507,53 @@ TEST(Config, DemandsAuthOffLoopback) {
     const std::string problem = problem_of(minimal, {"server.listen=0.0.0.0:8080"});
 
     EXPECT_NE(problem.find("auth: a table [auth] is needed"), std::string::npos) << problem;
-    EXPECT_TRUE(load(minimal, {"server.listen=0.0.0.0:8080", "auth.mode=none"}));
     EXPECT_TRUE(load(minimal, {"server.listen=[::1]:8080"}));
+}
+
+TEST(Config, DemandsHostsWhereEverybodyMayComeInFromElsewhere) {
+    const std::string problem =
+        problem_of(minimal, {"server.listen=0.0.0.0:8080", "auth.mode=none"});
+
+    EXPECT_NE(problem.find("server: allowed_hosts is needed"), std::string::npos) << problem;
+    EXPECT_TRUE(load(
+        minimal,
+        {"server.listen=0.0.0.0:8080", "auth.mode=none", "server.allowed_hosts=[\"app.example\"]"}
+    ));
+    EXPECT_TRUE(load(minimal, {"auth.mode=none"}));
+}
+
+TEST_F(ConfigSecret, RefusesToPassItsOwnTokenOn) {
+    const std::string webhook = std::string(minimal) + R"(
+[[tools.webhook]]
+name = "get_weather"
+url = "http://127.0.0.1:9000/weather"
+pass_headers = ["X-Tenant", "AUTHORIZATION"]
+)";
+    const std::string server = std::string(minimal) + R"(
+[[mcp_servers]]
+name = "files"
+url = "http://127.0.0.1:9001/mcp"
+pass_headers = ["Authorization"]
+)";
+    const std::vector<std::string> bearer{"auth.mode=bearer", "auth.token_env=AGUI_TEST_KEY"};
+
+    for (const auto& [text, place] : std::vector<std::pair<std::string, std::string>>{
+             {webhook, "tools: pass_headers of \"get_weather\" must not hold Authorization"},
+             {server, "mcp_servers: pass_headers of \"files\" must not hold Authorization"},
+         }) {
+        SCOPED_TRACE(text);
+        const std::string problem = problem_of(text, bearer);
+        EXPECT_NE(problem.find(place), std::string::npos) << problem;
+        EXPECT_NE(problem.find("X-Upstream-Authorization"), std::string::npos) << problem;
+        EXPECT_TRUE(load(text)) << "without [auth] it is nobody's token but the tool's";
+        EXPECT_TRUE(load(text, {"auth.mode=none"}));
+        std::string other = text;
+        const bool upper = other.find("AUTH") != std::string::npos;
+        other.replace(
+            other.find(upper ? "AUTHORIZATION" : "Authorization"), 13, "X-Upstream-Authorization"
+        );
+        EXPECT_TRUE(load(other, bearer));
+    }
 }
 
 TEST_F(ConfigSecret, ResolvesSecretsAndNeverPrintsThem) {

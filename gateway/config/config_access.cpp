@@ -1,0 +1,125 @@
+#include "gateway/config/config_access.hpp"
+
+#include "gateway/http/listener.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace agui::gateway {
+namespace {
+
+/// Below it, the tokens that people make up can be guessed.
+constexpr std::size_t token_length_min = 16;
+/// The header that auth_config::mode::bearer reads.
+constexpr std::string_view token_header = "authorization";
+
+void check_passed_headers(
+    std::vector<access_problem>& problems, std::string_view table, std::string_view tool,
+    const std::vector<std::string>& names
+) {
+    if (std::ranges::find(names, token_header) == names.end()) {
+        return;
+    }
+    std::string text = "pass_headers of \"";
+    text.append(tool).append(
+        "\" must not hold Authorization, which carries the gateway's own token where auth.mode is "
+        "\"bearer\": callers can send X-Upstream-Authorization instead"
+    );
+    problems.push_back({table, std::move(text)});
+}
+
+void check_file(std::vector<std::string>& found, const std::string& key, const secret& value) {
+    if (value.file.empty()) {
+        return;
+    }
+    std::error_code unreadable; // It has been read, so it was there.
+    const std::filesystem::perms allowed =
+        std::filesystem::status(value.file, unreadable).permissions();
+    if (!unreadable &&
+        (allowed & std::filesystem::perms::others_read) != std::filesystem::perms::none) {
+        found.push_back(key + "_file: every user of this machine can read the file");
+    }
+}
+
+} // namespace
+
+bool listens_on_loopback(const server_config& server) {
+    try {
+        return parse_endpoint(server.listen).address().is_loopback();
+    } catch (const std::invalid_argument&) {
+        return true;
+    }
+}
+
+std::vector<access_problem> access_problems(const config& all) {
+    using mode = auth_config::mode;
+    std::vector<access_problem> problems;
+    const bool is_open = !listens_on_loopback(all.server);
+    if (!all.auth && is_open) {
+        problems.push_back(
+            {"auth", "a table [auth] is needed where server.listen is not a loopback address "
+                     "(mode = \"none\" lets everybody in)"}
+        );
+    }
+    if (all.auth && all.auth->kind == mode::none && is_open && all.server.allowed_hosts.empty()) {
+        problems.push_back(
+            {"server", "allowed_hosts is needed where auth.mode is \"none\" and listen is not a "
+                       "loopback address: it keeps out the pages of other sites, whose names may "
+                       "lead to any address"}
+        );
+    }
+    if (all.auth && all.auth->kind == mode::bearer) {
+        for (const webhook_config& tool : all.tools.webhooks) {
+            check_passed_headers(problems, "tools", tool.definition.name, tool.pass_headers);
+        }
+        for (const mcp_server_config& server : all.tools.mcp_servers) {
+            check_passed_headers(problems, "mcp_servers", server.name, server.pass_headers);
+        }
+    }
+    return problems;
+}
+
+config_result<config> with_secrets_of(config running, const config& fresh) {
+    running.auth = fresh.auth;
+    if (running.session.store == fresh.session.store) {
+        running.session.store_password = fresh.session.store_password;
+    }
+    for (model_config& model : running.models) {
+        const auto same = std::ranges::find(fresh.models, model.name, &model_config::name);
+        if (same != fresh.models.end()) {
+            model.api_key = same->api_key;
+        }
+    }
+    config_problems problems;
+    for (const access_problem& each : access_problems(running)) {
+        problems.lines.push_back(std::string(each.table) + ": " + each.text);
+    }
+    if (!problems.lines.empty()) {
+        return problems;
+    }
+    return running;
+}
+
+std::vector<std::string> weak_secrets(const config& what) {
+    std::vector<std::string> found;
+    if (what.auth && what.auth->kind == auth_config::mode::bearer) {
+        const secret& token = what.auth->token;
+        if (token.value.size() < token_length_min) {
+            found.push_back(
+                std::string("auth.token") + (token.file.empty() ? "_env" : "_file") +
+                ": the token has fewer than 16 characters, so that it can be guessed"
+            );
+        }
+        check_file(found, "auth.token", token);
+    }
+    check_file(found, "session.store_password", what.session.store_password);
+    for (const model_config& model : what.models) {
+        check_file(found, "models." + model.name + ".api_key", model.api_key);
+    }
+    return found;
+}
+
+} // namespace agui::gateway
