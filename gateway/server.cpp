@@ -51,6 +51,7 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 /// For replies that are on their way when the last run has ended.
 constexpr std::chrono::seconds closing_time{3};
 constexpr std::chrono::minutes log_drop_period{10};
+constexpr std::chrono::minutes wrong_token_period{1}; ///< That of wrong_tokens::sweep().
 // How often runs are looked for that other processes have lost: they must have ended five seconds
 // after their lease.
 constexpr std::chrono::seconds lost_run_period{2};
@@ -88,6 +89,7 @@ struct server::impl {
     asio::awaitable<void> drain(steady::time_point deadline);
     asio::awaitable<void> drop_old_logs();
     asio::awaitable<void> look_for_lost_runs();
+    asio::awaitable<void> report_wrong_tokens();
     void watch_signals();
     template <class Job>
     void spawn(std::string_view what, Job job);
@@ -105,6 +107,8 @@ struct server::impl {
     std::unique_ptr<logger> own_log;
     logger& log;
     refused_origins refused;
+    bearer_token token;
+    wrong_tokens wrong;
     uuid_ids ids;
     std::vector<std::unique_ptr<io_thread>> threads;
     std::shared_ptr<session::store> store;
@@ -120,6 +124,7 @@ struct server::impl {
     std::unique_ptr<asio::signal_set> signals;
     std::unique_ptr<asio::steady_timer> log_timer;
     std::unique_ptr<asio::steady_timer> lost_timer;
+    std::unique_ptr<asio::steady_timer> wrong_timer;
 
     std::atomic<bool> draining{false};
     bool stopping = false; ///< Used on the first I/O thread.
@@ -143,6 +148,9 @@ server::impl::impl(config what, server_options given)
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
       refused(log),
+      // Who may come in.
+      token(expected_token(settings)),
+      wrong(log),
       // Conversations.
       store(options.store ? std::move(options.store) : make_store(settings.session, log)),
       // Model servers.
@@ -162,6 +170,8 @@ server::impl::impl(config what, server_options given)
       services{
           routes,
           make_access(settings),
+          token,
+          wrong,
           make_connection_limits(settings.server),
           log,
           memory,
@@ -329,6 +339,7 @@ asio::awaitable<void> server::impl::drain(steady::time_point deadline) {
     }
     log_timer->cancel();
     lost_timer->cancel();
+    wrong_timer->cancel();
     const auto last_moment = steady::now() + closing_time;
     for (const auto& one : threads) {
         asio::post(one->context, [group = one->connections.get(), last_moment] {
@@ -388,6 +399,14 @@ asio::awaitable<void> server::impl::look_for_lost_runs() {
     }
 }
 
+asio::awaitable<void> server::impl::report_wrong_tokens() {
+    while (!stopping) {
+        wrong_timer->expires_after(wrong_token_period);
+        (void)co_await wrong_timer->async_wait(as_result); // Its cancellation is the end.
+        wrong.sweep(steady::now());
+    }
+}
+
 void server::impl::watch_signals() {
     signals->async_wait([this](boost::system::error_code ec, int) {
         if (!ec) {
@@ -438,6 +457,7 @@ std::uint16_t server::start() {
     );
     self.log_timer = std::make_unique<asio::steady_timer>(first.context);
     self.lost_timer = std::make_unique<asio::steady_timer>(first.context);
+    self.wrong_timer = std::make_unique<asio::steady_timer>(first.context);
     if (self.options.handle_signals) {
         self.signals = std::make_unique<asio::signal_set>(first.context, SIGTERM, SIGINT);
         self.watch_signals();
@@ -462,6 +482,7 @@ std::uint16_t server::start() {
     if (self.store->is_shared()) {
         self.spawn("lost runs are not ended", [&self] { return self.look_for_lost_runs(); });
     }
+    self.spawn("wrong tokens are not reported", [&self] { return self.report_wrong_tokens(); });
     self.spawn("accepting connections failed", [&self] { return self.door->run(); });
     return self.door->endpoint().port();
 }

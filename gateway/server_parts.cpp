@@ -452,10 +452,12 @@ access_settings make_access(const config& all) {
     access.cors_origins = all.server.cors_origins;
     access.cors_credentials = all.server.cors_credentials;
     access.allowed_hosts = effective_hosts(all.server);
-    if (all.auth && all.auth->kind == auth_config::mode::bearer) {
-        access.bearer_token = all.auth->token.value;
-    }
     return access;
+}
+
+std::optional<std::string> expected_token(const config& all) {
+    const bool needed = all.auth && all.auth->kind == auth_config::mode::bearer;
+    return needed ? std::optional(all.auth->token.value) : std::nullopt;
 }
 
 } // namespace agui::gateway

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,5 +63,7 @@ struct memory_limits {
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);
+/// The token that requests must carry; nullopt: none.
+[[nodiscard]] std::optional<std::string> expected_token(const config& all);
 
 } // namespace agui::gateway

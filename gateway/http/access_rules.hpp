@@ -2,7 +2,6 @@
 
 #include "gateway/http/http_message.hpp"
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +17,6 @@ struct access_settings {
     bool cors_credentials = false; ///< Those pages may send cookies and other credentials.
     /// Host names, with or without a port, that a Host header may carry; empty: any.
     std::vector<std::string> allowed_hosts;
-    std::optional<std::string> bearer_token; ///< nullopt: no authentication.
 };
 
 /// True if `host` (the value of a Host header) names one of `allowed`. An entry without a port

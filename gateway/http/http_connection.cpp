@@ -4,6 +4,7 @@
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -94,6 +95,7 @@ asio::awaitable<bool> http_connection::take_request() {
     const bool has_body = framing.chunked || framing.length > 0;
     if (target == nullptr) {
         terms_.keep_alive = terms_.keep_alive && !has_body;
+        co_await hold_refusal();
         co_return true;
     }
     if (has_body) {
@@ -242,9 +244,9 @@ bool http_connection::admit(const router::found& match, http_request& request) {
     const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
         return field.first == "authorization";
     });
-    if (access.bearer_token && !match.target->open &&
-        (tokens != 1 || !bearer_accepted(request.header("authorization"), *access.bearer_token))) {
-        refuse(http_errc::unauthorized, "A valid bearer token is required.");
+    const std::string_view token = tokens == 1 ? request.header("authorization") : "";
+    if (!match.target->open && !services_.token.accepts(token)) {
+        refuse_token(request);
         return false;
     }
     // This also prevents cross-site form posts: a form cannot send this type.
@@ -256,6 +258,34 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         return false;
     }
     return true;
+}
+
+void http_connection::refuse_token(const http_request& request) {
+    refuse(http_errc::unauthorized, "A valid bearer token is required.");
+    if (!request.header("authorization").empty()) { // Without one, nothing was guessed.
+        hold_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
+    }
+}
+
+asio::awaitable<void> http_connection::hold_refusal() {
+    const auto time = std::exchange(hold_, {});
+    if (time.count() == 0) {
+        co_return;
+    }
+    enter(phase::handling);
+    asio::steady_timer timer(socket_.get_executor(), time);
+    (void)co_await timer.async_wait(as_result);
+}
+
+// For the log: also where no limit of an address applies.
+std::string http_connection::address_of_client(const http_request& request) const {
+    boost::system::error_code ec;
+    const asio::ip::address peer = socket_.remote_endpoint(ec).address();
+    if (ec) {
+        return "unknown"; // The peer has left.
+    }
+    const std::string client = client_of(peer, request, services_.trusted_proxies);
+    return client.empty() ? peer.to_string() : client;
 }
 
 asio::awaitable<handler_reply> http_connection::answer(const route& target, http_request& request) {

@@ -2,6 +2,7 @@
 
 #include "gateway/http/access_rules.hpp"
 #include "gateway/http/address_shares.hpp"
+#include "gateway/http/bearer_token.hpp"
 #include "gateway/http/bulkhead.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/framing_check.hpp"
@@ -11,6 +12,7 @@
 #include "gateway/http/refused_origins.hpp"
 #include "gateway/http/response_head.hpp"
 #include "gateway/http/router.hpp"
+#include "gateway/http/wrong_tokens.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -56,6 +58,8 @@ struct connection_limits {
 struct connection_services {
     const router& routes;
     access_settings access;
+    const bearer_token& token; ///< For routes that are not open.
+    wrong_tokens& wrong;
     connection_limits limits;
     logger& log;
     memory_budget& memory;      ///< For bodies and plain replies.
@@ -99,6 +103,9 @@ private:
     [[nodiscard]] const route*
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] bool admit(const router::found& match, http_request& request);
+    void refuse_token(const http_request& request);
+    [[nodiscard]] boost::asio::awaitable<void> hold_refusal();
+    [[nodiscard]] std::string address_of_client(const http_request& request) const;
     [[nodiscard]] boost::asio::awaitable<bool>
     read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
@@ -159,7 +166,8 @@ private:
     bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
     bool write_failed_ = false;
-    bool without_body_ = false; ///< The method is HEAD.
+    bool without_body_ = false;         ///< The method is HEAD.
+    std::chrono::milliseconds hold_{0}; ///< How long the refusal in reply_ waits.
 
     std::string in_;        ///< What was received and not used yet.
     time_point in_since_{}; ///< When its first byte arrived. Exact, unlike now_.

@@ -564,6 +564,36 @@ TEST_F(ServerTest, DemandsTheBearerToken) {
     EXPECT_EQ(ask(get("/readyz")).status, 200);
 }
 
+TEST_F(ServerTest, SlowsAndLogsWrongTokens) {
+    memory_logger log;
+    options.log = &log;
+    settings.server.trusted_proxies = {"127.0.0.1"};
+    settings.auth.emplace();
+    settings.auth->kind = gateway::auth_config::mode::bearer;
+    settings.auth->token.value = "a-token-of-sufficient-length";
+    start();
+    const std::string from = "X-Forwarded-For: 203.0.113.9\r\n";
+    const auto begun = std::chrono::steady_clock::now();
+
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(ask(get("/version", from + "Authorization: Bearer guess\r\n")).status, 401);
+    }
+
+    EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100 + 200));
+    EXPECT_THAT(
+        log.lines(),
+        Contains("warning requests with a wrong bearer token were refused address=203.0.113.9 "
+                 "count=1")
+    );
+    EXPECT_EQ(ask(get("/version", from)).status, 401) << "without a token, nothing was guessed";
+    EXPECT_EQ(
+        ask(get("/version", from + "Authorization: Bearer a-token-of-sufficient-length\r\n"))
+            .status,
+        200
+    );
+    server.reset();
+}
+
 TEST_F(ServerTest, GivesOneOfManyRequestsTheThread) {
     answer = say_and_stall("Hello");
     start();

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agui::gateway {
+
+/// The token that requests must carry. May be replaced while requests are checked: a request that
+/// was let in goes on. Safe to call from any thread.
+class bearer_token {
+public:
+    /// nullopt: no request needs one.
+    explicit bearer_token(std::optional<std::string> token) : token_(std::move(token)) {}
+    bearer_token(const bearer_token&) = delete;
+    bearer_token& operator=(const bearer_token&) = delete;
+
+    /// True if no token is needed, or the value of the Authorization header carries it.
+    [[nodiscard]] bool accepts(std::string_view authorization) const;
+
+    /// The former token is no longer valid.
+    void replace(std::optional<std::string> token);
+
+private:
+    mutable std::mutex mutex_;
+    std::optional<std::string> token_;
+};
+
+} // namespace agui::gateway
