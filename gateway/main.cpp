@@ -74,10 +74,18 @@ void raise_descriptor_limit() {
     }
 }
 
-int serve(gateway::config settings, bool demo, temporary_folder* folder) {
+int serve(
+    gateway::config settings, const gateway::config_sources& sources, bool demo,
+    temporary_folder* folder
+) {
     gateway::server_options options;
     options.handle_signals = true;
     options.demo_page = demo;
+    if (!demo || settings.auth) { // A demo without secrets ends with its terminal.
+        options.read_config = [sources] {
+            return gateway::load_config(sources);
+        };
+    }
     options.script_of = [](const gateway::model_config&) {
         return gateway::demo_script();
     };
@@ -128,9 +136,14 @@ int run(command_line arguments) {
         std::cout << gateway::print_config(*loaded);
     }
     if (arguments.check_config || arguments.print_config) {
+        for (const std::string& line : gateway::weak_secrets(*loaded)) {
+            std::cerr << "warning: " << line << '\n';
+        }
         return 0;
     }
-    return serve(std::move(*loaded), arguments.demo, folder ? &*folder : nullptr);
+    return serve(
+        std::move(*loaded), arguments.sources, arguments.demo, folder ? &*folder : nullptr
+    );
 }
 
 } // namespace

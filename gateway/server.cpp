@@ -28,6 +28,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
@@ -91,10 +92,17 @@ struct server::impl {
     asio::awaitable<void> look_for_lost_runs();
     asio::awaitable<void> report_wrong_tokens();
     void watch_signals();
+    void warn_of_weak_secrets();
+    using provider_list =
+        std::vector<std::pair<std::string, std::unique_ptr<runner::model_provider>>>;
+    [[nodiscard]] provider_list providers_with_new_keys(const config& next) const;
+    config_result<void> reload(const config& fresh);
+    [[nodiscard]] config_problems read_again();
+    void reload_from_source();
     template <class Job>
     void spawn(std::string_view what, Job job);
 
-    config settings;
+    config settings; ///< What reload() changes of it nobody else reads once there are threads.
     server_options options;
 
     std::atomic<std::size_t> open_connections{0};
@@ -135,6 +143,10 @@ struct server::impl {
     bool drained = false;            ///< Under mutex.
     std::size_t threads_running = 0; ///< Under mutex.
     bool closed = false;             ///< Used by the thread that waits.
+
+    std::mutex reload_mutex; ///< One reload() at a time.
+    /// Where SIGHUP reads files, which may take long; null: it is not handled.
+    std::unique_ptr<asio::thread_pool> reader;
 };
 
 server::impl::impl(config what, server_options given)
@@ -193,6 +205,7 @@ server::impl::impl(config what, server_options given)
         threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log),
         options.tools, log
     );
+    warn_of_weak_secrets();
 }
 
 std::vector<route> server::impl::make_routes() {
@@ -408,12 +421,83 @@ asio::awaitable<void> server::impl::report_wrong_tokens() {
 }
 
 void server::impl::watch_signals() {
-    signals->async_wait([this](boost::system::error_code ec, int) {
-        if (!ec) {
-            watch_signals(); // First: a drain with nothing to wait for ends the watch at once.
+    signals->async_wait([this](boost::system::error_code ec, int signal) {
+        if (ec) {
+            return;
+        }
+        watch_signals(); // First: a drain with nothing to wait for ends the watch at once.
+        if (signal == SIGHUP) {
+            asio::post(*reader, [this] { reload_from_source(); });
+        } else {
             begin_stop();
         }
     });
+}
+
+void server::impl::warn_of_weak_secrets() {
+    for (const std::string& line : weak_secrets(settings)) {
+        log.log(log_level::warning, "a secret is not well kept", {{"problem", line}});
+    }
+}
+
+server::impl::provider_list server::impl::providers_with_new_keys(const config& next) const {
+    provider_list made;
+    for (std::size_t i = 0; i < next.models.size(); ++i) { // The same models.
+        const model_config& model = next.models[i];
+        if (model.provider == model_config::provider_kind::openai &&
+            model.api_key.value != settings.models[i].api_key.value) {
+            made.emplace_back(model.name, make_provider(next, model, options));
+        }
+    }
+    return made;
+}
+
+config_result<void> server::impl::reload(const config& fresh) {
+    const std::lock_guard lock(reload_mutex);
+    config_result<config> next = with_secrets_of(settings, fresh);
+    if (!next) {
+        return next.error();
+    }
+    provider_list made;
+    try { // What may fail comes first.
+        made = providers_with_new_keys(*next);
+    } catch (const std::runtime_error& error) {
+        return config_problems{{error.what()}};
+    }
+    for (auto& [name, provider] : made) {
+        providers.at(name)->replace(std::move(provider));
+    }
+    token.replace(expected_token(*next));
+    for (std::size_t i = 0; i < settings.models.size(); ++i) {
+        settings.models[i].api_key = std::move(next->models[i].api_key);
+    }
+    settings.auth = std::move(next->auth);
+    log.log(log_level::info, "secrets and [auth] were read again; other settings need a restart");
+    warn_of_weak_secrets();
+    return {};
+}
+
+config_problems server::impl::read_again() {
+    try {
+        const config_result<config> fresh = options.read_config();
+        if (!fresh) {
+            return fresh.error();
+        }
+        const config_result<void> done = reload(*fresh);
+        return done ? config_problems() : done.error();
+    } catch (const std::exception& error) {
+        return {{error.what()}};
+    }
+}
+
+void server::impl::reload_from_source() {
+    const config_problems problems = read_again();
+    for (const std::string& line : problems.lines) {
+        log.log(
+            log_level::error, "the configuration was not read again: nothing has changed",
+            {{"problem", line}}
+        );
+    }
 }
 
 server::server(config what, server_options options)
@@ -460,6 +544,10 @@ std::uint16_t server::start() {
     self.wrong_timer = std::make_unique<asio::steady_timer>(first.context);
     if (self.options.handle_signals) {
         self.signals = std::make_unique<asio::signal_set>(first.context, SIGTERM, SIGINT);
+        if (self.options.read_config) {
+            self.reader = std::make_unique<asio::thread_pool>(1);
+            self.signals->add(SIGHUP);
+        }
         self.watch_signals();
     }
 
@@ -498,6 +586,8 @@ run_control& server::runs() noexcept { return impl_->control; }
 
 session::store& server::store() noexcept { return *impl_->store; }
 
+config_result<void> server::reload(const config& fresh) { return impl_->reload(fresh); }
+
 std::size_t server::memory_used() const { return impl_->memory.used(); }
 
 void server::request_stop() {
@@ -512,6 +602,9 @@ void server::wait() {
         if (one->thread.joinable()) {
             one->thread.join();
         }
+    }
+    if (impl_->reader) {
+        impl_->reader->join();
     }
     impl_->store->close();
     impl_->closed = true;

@@ -43,6 +43,9 @@ struct server_options {
     std::function<runner::script(const model_config&)> script_of;
     bool demo_page = false;      ///< Serve the built-in example page at `/`.
     bool handle_signals = false; ///< SIGTERM and SIGINT call request_stop().
+    /// Reads the configuration again. With handle_signals, SIGHUP calls it, on a thread of its own,
+    /// and reload() with the result. Empty: SIGHUP is not handled.
+    std::function<config_result<config>()> read_config;
 };
 
 /// The gateway as an object: threads, store, models, tools, runs and routes, built in this order.
@@ -75,6 +78,13 @@ public:
     [[nodiscard]] run_control& runs() noexcept;
     /// The conversations. Lives as long as the server; closed once wait() has returned.
     [[nodiscard]] session::store& store() noexcept;
+
+    /// Takes the secrets and the [auth] of a later reading of the configuration, and nothing else
+    /// of it (with_secrets_of()): the token of requests, the keys of model servers, the password of
+    /// the store. Not: header_env, because a process's environment does not change. Requests, runs
+    /// and model calls under way go on. A model with a provider of the program's own keeps it.
+    /// After an error nothing has changed. Any thread, until wait() returns.
+    [[nodiscard]] config_result<void> reload(const config& fresh);
 
     /// Any thread, any number of times. The first call drains: new runs are refused, the others get
     /// `server.drain_seconds` to end by themselves. The second ends them at once.

@@ -269,7 +269,8 @@ make_provider(const config& all, const model_config& model, const server_options
 provider_map make_providers(const config& all, const server_options& options) {
     provider_map providers;
     for (const model_config& model : all.models) {
-        providers[model.name] = make_provider(all, model, options);
+        providers[model.name] =
+            std::make_unique<replaceable_provider>(make_provider(all, model, options));
     }
     return providers;
 }

@@ -2,6 +2,7 @@
 
 #include "gateway/config/config.hpp"
 #include "gateway/http/http_connection.hpp"
+#include "gateway/replaceable_provider.hpp"
 #include "gateway/runs/run_settings.hpp"
 #include "gateway/server.hpp"
 #include "runner/base/model_provider.hpp"
@@ -20,7 +21,7 @@ namespace agui::gateway {
 // What class server is put together from: each function turns a part of the configuration into what
 // a layer below takes. Failures are std::runtime_error, naming the key.
 
-using provider_map = std::map<std::string, std::unique_ptr<runner::model_provider>, std::less<>>;
+using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>, std::less<>>;
 
 [[nodiscard]] std::unique_ptr<session::store>
 make_store(const session_config& session, logger& log);

@@ -57,6 +57,7 @@ export class Gateway {
                 models: { main: { provider: 'openai', base_url: model.url, model: 'mock', ...config.model }, ...config.models },
                 agents: config.agents ??
                     [{ id: 'default', models: ['main'], instructions: 'You are a test.', ...config.agent }],
+                ...(config.auth && { auth: config.auth }),
                 ...(config.tools && { tools: config.tools }),
                 ...(config.mcp_servers && { mcp_servers: config.mcp_servers }),
             };
