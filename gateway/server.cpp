@@ -467,10 +467,14 @@ config_result<void> server::impl::reload(const config& fresh) {
     for (auto& [name, provider] : made) {
         providers.at(name)->replace(std::move(provider));
     }
+    if (next->session.store_password.value != settings.session.store_password.value) {
+        store->use_password(next->session.store_password.value);
+    }
     token.replace(expected_token(*next));
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
         settings.models[i].api_key = std::move(next->models[i].api_key);
     }
+    settings.session.store_password = std::move(next->session.store_password);
     settings.auth = std::move(next->auth);
     log.log(log_level::info, "secrets and [auth] were read again; other settings need a restart");
     warn_of_weak_secrets();

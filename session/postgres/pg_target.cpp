@@ -104,20 +104,17 @@ addresses_of(std::string host, clock::time_point deadline) {
 
 } // namespace
 
-pg_target::pg_target(const std::string& url, const std::string& password) {
+pg_target::pg_target(const std::string& url, std::string password)
+    : password_(std::move(password)) {
     // The message of libpq may repeat a part of the URL, and with it of the password.
     const option_list parsed(PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
     if (!parsed) {
         throw std::runtime_error("the URL of the PostgreSQL server cannot be read");
     }
     for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
-        if (each->val != nullptr &&
-            (password.empty() || each->keyword != std::string("password"))) {
+        if (each->val != nullptr) {
             options_.emplace_back(each->keyword, each->val);
         }
-    }
-    if (!password.empty()) {
-        options_.emplace_back("password", password);
     }
     const auto add_default = [this](const char* name, const char* value) {
         if (value_of(name).empty()) {
@@ -142,8 +139,23 @@ std::string pg_target::value_of(const std::string& name) const {
     return found == options_.end() ? std::string() : found->second;
 }
 
-asio::awaitable<pg_target::options> pg_target::resolve(clock::time_point deadline) const {
+void pg_target::use_password(std::string password) {
+    const std::lock_guard lock(mutex_);
+    password_ = std::move(password);
+}
+
+pg_target::options pg_target::with_password() const {
     options found = options_;
+    const std::lock_guard lock(mutex_);
+    if (!password_.empty()) {
+        std::erase_if(found, [](const auto& each) { return each.first == "password"; });
+        found.emplace_back("password", password_);
+    }
+    return found;
+}
+
+asio::awaitable<pg_target::options> pg_target::resolve(clock::time_point deadline) const {
+    options found = with_password();
     std::string given = value_of("host");
     if (given.empty()) {
         given = default_of("host");

@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,10 @@ public:
 
     /// `password` (if not empty) goes before one in the URL. Throws std::runtime_error, which
     /// repeats nothing of the URL, if it cannot be read.
-    pg_target(const std::string& url, const std::string& password);
+    pg_target(const std::string& url, std::string password);
+
+    /// Another password for what resolve() returns from here on. Any thread.
+    void use_password(std::string password);
 
     /// libpq's options, with addresses for host names: libpq's own lookup would block the thread.
     /// Throws pg_error (connection_lost) if no host has one that is found before `deadline`. Each
@@ -27,8 +31,11 @@ public:
 
 private:
     [[nodiscard]] std::string value_of(const std::string& name) const;
+    [[nodiscard]] options with_password() const;
 
-    options options_;
+    options options_; ///< With the password of the URL, if it has one.
+    mutable std::mutex mutex_;
+    std::string password_; ///< Goes before it, if not empty. Guarded by mutex_.
 };
 
 } // namespace agui::session

@@ -170,6 +170,11 @@ std::string postgres_store::unavailable() const {
     return is_registered_ ? "" : "the leases of this server were lost";
 }
 
+void postgres_store::use_password(std::string password) {
+    target_.use_password(password);
+    listen_target_.use_password(std::move(password));
+}
+
 void postgres_store::note_failure(const std::string& reason) {
     if (!std::exchange(has_failed_, true)) {
         log_.log(log_level::error, "the PostgreSQL store cannot be used", {{"reason", reason}});

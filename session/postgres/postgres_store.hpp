@@ -92,6 +92,7 @@ public:
     std::unique_ptr<run_watch>
     watch(std::int64_t run_number, const boost::asio::any_io_executor& executor) override;
     std::string unavailable() const override;
+    void use_password(std::string password) override;
 
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
     std::string_view signing_key() const noexcept override { return signing_key_; }
@@ -144,8 +145,8 @@ private:
     agui::logger& log_;
     boost::asio::io_context context_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-    const pg_target target_;
-    const pg_target listen_target_;
+    pg_target target_;
+    pg_target listen_target_;
     pg_pool pool_;
     pg_shared shared_;
     pg_shared upkeep_shared_; ///< Waits for each statement as long as the server lets it run.

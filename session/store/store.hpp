@@ -349,6 +349,10 @@ public:
     /// no server. Empty: it can.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
+    /// The password with which connections to a server are made from here on; those that there are
+    /// stay. A store without a server ignores it. Any thread.
+    virtual void use_password(std::string password) { (void)password; }
+
     /// Which logs of ended runs, failed attempts and attachments drop_logs() keeps.
     struct log_limits {
         /// Logs of runs that ended earlier are dropped, and attempts that were made earlier.

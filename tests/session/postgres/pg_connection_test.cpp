@@ -220,6 +220,26 @@ TEST_F(PgConnection, LooksUpHostNamesItself) {
     EXPECT_THROW((void)run(unknown.resolve(clock::now() + 10s)), pg_error);
 }
 
+TEST_F(PgConnection, ConnectsWithTheLatestPassword) {
+    const auto password = [this](const pg_target& target) {
+        std::string all;
+        for (const auto& [key, value] : run(target.resolve(clock::now() + 10s))) {
+            all += key == "password" ? value + ";" : "";
+        }
+        return all;
+    };
+    pg_target with_url("postgresql://a:first@127.0.0.1/db", "");
+    EXPECT_EQ(password(with_url), "first;");
+    with_url.use_password("second");
+    EXPECT_EQ(password(with_url), "second;");
+    with_url.use_password("");
+    EXPECT_EQ(password(with_url), "first;");
+    pg_target without("postgresql://a@127.0.0.1/db", "one");
+    EXPECT_EQ(password(without), "one;");
+    without.use_password("two");
+    EXPECT_EQ(password(without), "two;");
+}
+
 TEST_F(PgConnection, WaitsForAHostNameOnlyUntilTheDeadline) {
     const pg_target named("postgresql://localhost/db", "");
     EXPECT_THROW((void)run(named.resolve(clock::now() - 1s)), pg_error);
