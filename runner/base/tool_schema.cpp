@@ -8,7 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +27,9 @@ constexpr int reference_hops_max = 8;
 /// Of one schema, choices within choices included: a request is made for each model call, and each
 /// choice may refer to a large part. Unions of more commands than that are not seen.
 constexpr int choices_max = 64;
+/// Of all choices together, values within values included: 64 references to one large part are 64
+/// copies. Generated unions have less than 5 000.
+constexpr std::size_t choice_values_max = 20'000;
 
 constexpr std::array<std::string_view, 3> choice_keys{"allOf", "anyOf", "oneOf"};
 
@@ -63,6 +70,40 @@ bool is_of_others(const json::value* type, bool has_properties) {
     return types == nullptr || std::ranges::none_of(*types, is_object_type);
 }
 
+std::set<std::string_view> texts_of(const json::array& list) {
+    std::set<std::string_view> texts;
+    for (const json::value& each : list) {
+        if (each.is_string()) {
+            texts.insert(each.get_string());
+        }
+    }
+    return texts;
+}
+
+std::size_t values_in(const json::object& object);
+
+/// Within a value, itself included; stops soon after choice_values_max.
+std::size_t values_in(const json::value& value) {
+    if (const json::object* const object = value.if_object()) {
+        return 1 + values_in(*object);
+    }
+    std::size_t count = 1;
+    if (const json::array* const list = value.if_array()) {
+        for (auto at = list->begin(); at != list->end() && count <= choice_values_max; ++at) {
+            count += values_in(*at);
+        }
+    }
+    return count;
+}
+
+std::size_t values_in(const json::object& object) {
+    std::size_t count = 0;
+    for (auto at = object.begin(); at != object.end() && count <= choice_values_max; ++at) {
+        count += values_in(at->value());
+    }
+    return count;
+}
+
 /// What a schema says of the members of an object.
 struct object_members {
     json::object properties;
@@ -87,11 +128,19 @@ struct object_members {
 
     void require(const json::array& names) {
         for (const json::value& name : names) {
-            if (name.is_string() && std::ranges::find(required, name) == required.end()) {
+            if (name.is_string() && known_.emplace(name.get_string()).second) {
                 required.push_back(name);
             }
         }
     }
+
+    /// Stops soon after choice_values_max.
+    [[nodiscard]] std::size_t count_values() const {
+        return values_in(properties) + required.size();
+    }
+
+private:
+    std::set<std::string, std::less<>> known_; ///< The names in `required`.
 };
 
 class choice_folder {
@@ -106,6 +155,7 @@ public:
         for (int hops = 0; from != nullptr && hops <= reference_hops_max; ++hops) {
             type = type == nullptr ? from->if_contains("type") : type;
             if (const json::object* const own = object_in(*from, "properties")) {
+                values_ += values_in(*own);
                 for (const auto& [name, property] : *own) {
                     all.properties.emplace(name, property);
                 }
@@ -131,12 +181,21 @@ private:
         const bool each_holds = key == "allOf";
         std::optional<json::array> common; // What each choice requires.
         for (const json::value& choice : choices) {
-            if (!choice.is_object() || choices_ == choices_max) {
+            if (!choice.is_object()) {
+                continue;
+            }
+            if (choices_ == choices_max || values_ > choice_values_max) {
+                common.emplace(); // Nobody knows what this one requires.
                 continue;
             }
             ++choices_;
             const std::optional<object_members> its = gather(choice.get_object());
             if (!its) {
+                continue;
+            }
+            values_ += its->count_values(); // Copied once more at each level of choices.
+            if (values_ > choice_values_max) {
+                common.emplace();
                 continue;
             }
             for (const auto& [name, property] : its->properties) {
@@ -156,9 +215,10 @@ private:
     }
 
     static void keep_common(json::array& common, const json::array& others) {
+        const std::set<std::string_view> names = texts_of(others);
         json::array kept;
         for (json::value& name : common) {
-            if (std::ranges::find(others, name) != others.end()) {
+            if (names.contains(name.get_string())) {
                 kept.push_back(std::move(name));
             }
         }
@@ -167,6 +227,7 @@ private:
 
     const json::value& root_;
     int choices_ = 0;
+    std::size_t values_ = 0;
 };
 
 json::object object_schema(const json::value& given) {

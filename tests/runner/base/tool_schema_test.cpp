@@ -164,6 +164,39 @@ TEST(ToolSchema, ChoicesInACircleEnd) {
     EXPECT_FALSE(schema.contains("anyOf"));
 }
 
+TEST(ToolSchema, ChoicesThatCopyALargePartAgainAndAgainEnd) {
+    std::string large;
+    for (int i = 0; i < 1000; ++i) {
+        large += (i == 0 ? "\"p" : ",\"p") + std::to_string(i) + R"(":{"enum":[1,2,3]})";
+    }
+    std::string choices;
+    for (int i = 0; i < 20; ++i) {
+        choices += R"({"$ref":"#/$defs/A"},)";
+    }
+    const auto schema = tool_schema(boost::json::parse(
+        R"({"$defs":{"A":{"properties":{)" + large + R"(},"required":["p1"]}},"anyOf":[)" +
+        choices + R"({"properties":{"last":{}},"required":["last"]}]})"
+    ));
+
+    EXPECT_TRUE(schema.at("properties").get_object().contains("p999"));
+    EXPECT_FALSE(schema.at("properties").get_object().contains("last"));
+    EXPECT_FALSE(schema.contains("required")) << "the last choice may require something else";
+}
+
+TEST(ToolSchema, RequiresManyNamesOnce) {
+    std::string names;
+    for (int i = 0; i < 3000; ++i) {
+        names += (i == 0 ? "\"n" : ",\"n") + std::to_string(i) + "\"";
+    }
+    EXPECT_EQ(
+        made(
+            R"({"required":[)" + names + "," + names + R"(],"allOf":[{"required":[)" + names +
+            R"(,5,"other"]}]})"
+        ),
+        R"({"type":"object","required":[)" + names + R"(,"other"],"properties":{}})"
+    );
+}
+
 TEST(ToolSchema, TellsWhetherArgumentsCanFit) {
     for (const std::string_view schema :
          {"null", "true", "{}", R"({"type":"object"})", R"({"type":["object","null"]})",
