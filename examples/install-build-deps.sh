@@ -9,7 +9,7 @@
 build_packages=(
   clang-19 lld-19 libstdc++-12-dev cmake ninja-build
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
-  libssl-dev libsqlite3-dev libpq-dev libspdlog-dev libtomlplusplus-dev libcli11-dev libvalijson-dev
+  libssl-dev libsqlite3-dev libpq-dev libspdlog-dev libtomlplusplus-dev libcli11-dev
   ca-certificates curl
 )
 

@@ -8,29 +8,45 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace agui::runner {
 
-/// A tool's JSON Schema, compiled once. Never changes; any thread.
-///
-/// Draft 7, as valijson 1.0 checks it, with strict types. Left out, because their cost has no bound
-/// or because valijson gets them wrong: pattern, patternProperties (and additionalProperties beside
-/// it), propertyNames, uniqueItems, format, a multipleOf that is not a whole number, and what later
-/// drafts added. In a schema that leaves out anything, `not` and `if` are left out too, and oneOf
-/// is checked as anyOf: a looser part must not make the whole stricter.
-class argument_schema {
-public:
-    virtual ~argument_schema() = default;
+struct schema_rules;
 
-    /// nullopt: they fit. Otherwise what the model is told: path and rule of the first violations,
-    /// at most 1 KB. Arguments whose check takes too many steps, or too much stack, do not fit.
-    [[nodiscard]] virtual std::optional<std::string> violation(const boost::json::object& arguments
-    ) const = 0;
+/// Why a tool is not called with some arguments.
+struct argument_violation {
+    std::string told;        ///< For the model, at most 1 KB: path and rule of up to 8 violations.
+    std::string_view detail; ///< For the log: holds nothing of the arguments.
 };
 
-/// Null for a null schema: nothing is checked. errc::invalid_input for one that cannot be compiled,
-/// is nested too deeply, is too large or refers to another document: nothing is ever fetched. The
-/// failure's detail holds nothing of the schema.
+/// A tool's JSON Schema, compiled once. Never changes; any thread.
+///
+/// Draft 7, with strict types. Keywords are ignored if their cost has no bound or if drafts differ
+/// about them: pattern, patternProperties (and additionalProperties beside it), propertyNames,
+/// uniqueItems, format, a multipleOf that is not a whole number, and all that later drafts added.
+/// If a schema has such a keyword, `not` and `if` are ignored too, and oneOf is checked as anyOf: a
+/// looser part must not make the whole stricter.
+class argument_schema {
+public:
+    explicit argument_schema(schema_rules rules);
+
+    /// nullopt: the arguments fit. Models write null for arguments that they leave out: if the
+    /// arguments fit without their null members, these are removed.
+    ///
+    /// A check has at most 10 000 steps of about a microsecond, whatever the schema; arguments that
+    /// need more, or that are nested too deeply, do not fit, and the violation says so.
+    [[nodiscard]] std::optional<argument_violation> fit(boost::json::object& arguments) const;
+
+private:
+    [[nodiscard]] std::optional<argument_violation> violation_of(boost::json::value& arguments
+    ) const;
+
+    std::shared_ptr<const schema_rules> rules_;
+};
+
+/// Null for a null schema: nothing is checked. errc::invalid_input as compile_schema_rules(), which
+/// also tells the cost. Nothing is ever fetched.
 [[nodiscard]] result<std::shared_ptr<const argument_schema>>
 compile_argument_schema(const boost::json::value& schema);
 

@@ -35,40 +35,6 @@ std::optional<boost::json::object> object_of(const std::string& text) {
     return std::move(parsed->get_object());
 }
 
-// Bounded by the depth that parse_arguments() accepts.
-void drop_nulls(boost::json::value& value) {
-    if (auto* const list = value.if_array()) {
-        for (boost::json::value& each : *list) {
-            drop_nulls(each);
-        }
-    } else if (auto* const object = value.if_object()) {
-        for (auto at = object->begin(); at != object->end();) {
-            if (at->value().is_null()) {
-                at = object->stable_erase(at);
-            } else {
-                drop_nulls(at->value());
-                ++at;
-            }
-        }
-    }
-}
-
-// Models write null for what they leave out: where a schema allows an absence but no null, it is
-// one. Changes the arguments only if they fit afterwards.
-std::optional<std::string>
-violation_of(const argument_schema& schema, boost::json::object& arguments) {
-    std::optional<std::string> violation = schema.violation(arguments);
-    if (violation) {
-        boost::json::value without = arguments;
-        drop_nulls(without);
-        if (!schema.violation(without.as_object())) {
-            arguments = std::move(without.as_object());
-            violation.reset();
-        }
-    }
-    return violation;
-}
-
 // What may be stored and shown of an outcome.
 tool_outcome bounded(tool_outcome outcome, std::size_t max_bytes) {
     if (make_utf8(outcome.content) <= max_bytes) {
@@ -165,10 +131,10 @@ bool tool_batch::prepare(task& current) {
         return false;
     }
     if (current.tool != nullptr && current.tool->schema != nullptr) {
-        if (auto violation = violation_of(*current.tool->schema, *arguments)) {
+        if (auto violation = current.tool->schema->fit(*arguments)) {
             finish(
-                current, {tool_outcome::kind::error, *std::move(violation),
-                          "The arguments do not fit the tool's schema."}
+                current, {tool_outcome::kind::error, std::move(violation->told),
+                          std::string(violation->detail)}
             );
             return false;
         }

@@ -29,8 +29,12 @@ std::shared_ptr<const argument_schema> schema_of(std::string_view text) {
 // Empty: they fit.
 std::string check(std::string_view schema, std::string_view arguments) {
     const auto compiled = schema_of(schema);
-    return compiled == nullptr ? "no schema"
-                               : compiled->violation(parsed(arguments).as_object()).value_or("");
+    if (compiled == nullptr) {
+        return "no schema";
+    }
+    json::object given = parsed(arguments).as_object();
+    const auto violation = compiled->fit(given);
+    return violation ? violation->told : "";
 }
 
 std::string refusal(std::string_view schema) {
@@ -228,6 +232,147 @@ TEST(ArgumentSchema, TheWorkOfACheckIsBounded) {
     const std::string told =
         check(R"({"type":"object","additionalProperties":{"$ref":"#"}})", deep);
     EXPECT_TRUE(told.empty() || told == gave_up) << told;
+}
+
+TEST(ArgumentSchema, AReportStopsAfterEightViolations) {
+    const std::string told = check(
+        R"({"properties":{"a":{"items":{"type":"string"}}}})", R"({"a":[0,0,0,0,0,0,0,0,0,0,0]})"
+    );
+    EXPECT_THAT(told, HasSubstr("At /a/7: "));
+    EXPECT_THAT(told, ::testing::Not(HasSubstr("At /a/8: ")));
+
+    std::string names = "\"name0\"";
+    for (int i = 1; i < 6000; ++i) {
+        names += ",\"name" + std::to_string(i) + "\"";
+    }
+    const std::string missing = check(R"({"required":[)" + names + "]}", "{}");
+    EXPECT_THAT(missing, HasSubstr("the member 'name0' is missing."));
+    EXPECT_LE(missing.size(), 400U);
+}
+
+TEST(ArgumentSchema, TellsOfAlternativesWhatTheyWant) {
+    constexpr std::string_view schema =
+        R"({"properties":{"n":{"anyOf":[{"type":"integer"},{"minLength":3},{"type":"array"},
+            {"type":"null"}]}}})";
+    EXPECT_EQ(
+        check(schema, R"({"n":true})"), "" // minLength is about texts only.
+    );
+    EXPECT_EQ(
+        check(schema, R"({"n":"ab"})"),
+        "The arguments do not fit the tool's schema. At /n: none of 4 alternatives fits. "
+        "At /n: the type must be integer. At /n: there must be at least 3 characters. "
+        "At /n: the type must be array."
+    );
+    EXPECT_THAT(
+        check(R"({"oneOf":[{"required":["a"]},{"required":["b"]}]})", R"({"a":1,"b":1})"),
+        HasSubstr("more than one")
+    );
+}
+
+TEST(ArgumentSchema, ComparesConstantsByTheirValue) {
+    constexpr std::string_view schema =
+        R"({"properties":{"c":{"const":{"a":[1,2.5,null],"b":{"x":true,"y":"1"}}},
+            "e":{"enum":[[],{},"",0,false,{"a":1}]}}})";
+    for (const std::string_view fitting :
+         {R"({"c":{"b":{"y":"1","x":true},"a":[1.0,25e-1,null]}})", R"({"e":[]})", R"({"e":{}})",
+          R"({"e":""})", R"({"e":-0.0})", R"({"e":false})", R"({"e":{"a":1}})"}) {
+        EXPECT_EQ(check(schema, fitting), "") << fitting;
+    }
+    for (const std::string_view other :
+         {R"({"c":{"b":{"y":"1","x":true},"a":[1,2.5]}})", R"({"c":[]})",
+          R"({"c":{"a":[1,2.5,null],"b":{"x":true,"y":1}}})", R"({"e":[[]]})", R"({"e":"0"})",
+          R"({"e":{"a":1,"b":1}})", R"({"e":{"b":1}})", R"({"e":null})", R"({"e":1e-9})"}) {
+        EXPECT_NE(check(schema, other), "") << other;
+    }
+}
+
+TEST(ArgumentSchema, ComparesNumbersThatAreNoDoubles) {
+    EXPECT_EQ(
+        check(R"({"properties":{"n":{"maximum":9007199254740993}}})", R"({"n":9007199254740993})"),
+        ""
+    );
+    EXPECT_NE(
+        check(R"({"properties":{"n":{"maximum":9007199254740992}}})", R"({"n":9007199254740993})"),
+        ""
+    );
+    EXPECT_NE(
+        check(
+            R"({"properties":{"n":{"maximum":18446744073709551614}}})",
+            R"({"n":18446744073709551615})"
+        ),
+        ""
+    );
+    EXPECT_NE(
+        check(
+            R"({"properties":{"n":{"const":18446744073709551614}}})",
+            R"({"n":18446744073709551615})"
+        ),
+        ""
+    );
+}
+
+TEST(ArgumentSchema, NullMembersThatDoNotFitAreRemoved) {
+    const auto compiled = schema_of(
+        R"({"properties":{"a":{"type":"string"},"b":{"const":{"x":1}}},"maxProperties":3})"
+    );
+    ASSERT_NE(compiled, nullptr);
+    json::object given =
+        parsed(R"({"z":[{"n":null,"m":1}],"a":null,"b":{"y":null,"x":1},"c":null,"l":[null]})")
+            .as_object();
+    EXPECT_FALSE(compiled->fit(given));
+    EXPECT_EQ(json::serialize(given), R"({"z":[{"m":1}],"b":{"x":1},"l":[null]})");
+
+    // They stay if that does not help, or if all fits as it is.
+    for (const std::string text : {R"({"a":5,"c":null})", R"({"c":null})"}) {
+        given = parsed(text).as_object();
+        static_cast<void>(compiled->fit(given));
+        EXPECT_EQ(json::serialize(given), text);
+    }
+}
+
+TEST(ArgumentSchema, DependenciesAndRequiredNamesAreFound) {
+    constexpr std::string_view schema =
+        R"({"required":["b","a","b"],"properties":{"a":{"type":"integer"}},"dependencies":
+            {"c":["d","e"],"f":{"minProperties":4},"":["c"]},"additionalProperties":{"type":"null"}})";
+    EXPECT_EQ(check(schema, R"({"a":1,"b":null})"), "");
+    EXPECT_EQ(check(schema, R"({"a":1,"b":null,"c":null,"d":null,"e":null})"), "");
+    EXPECT_THAT(check(schema, R"({"a":1})"), HasSubstr("At /: the member 'b' is missing."));
+    EXPECT_THAT(check(schema, R"({"a":1,"b":2})"), HasSubstr("At /b: the type must be null"));
+    EXPECT_THAT(
+        check(R"({"dependencies":{"c":["d","e"]}})", R"({"c":1,"d":1})"),
+        HasSubstr("At /: the member 'e' is missing beside 'c'.")
+    );
+    EXPECT_NE(check(R"({"dependencies":{"f":{"minProperties":4}}})", R"({"f":1})"), "");
+}
+
+TEST(ArgumentSchema, ChecksListsByTheirPlaces) {
+    constexpr std::string_view schema =
+        R"({"properties":{"l":{"items":[{"type":"string"},{"type":"null"}],"additionalItems":
+            {"type":"integer"},"contains":{"const":7}},"m":{"additionalItems":false}}})";
+    EXPECT_EQ(check(schema, R"({"l":["x",null,5,7],"m":[1]})"), "");
+    EXPECT_THAT(check(schema, R"({"l":["x",null,5]})"), HasSubstr("contains"));
+    EXPECT_THAT(check(schema, R"({"l":["x",7]})"), HasSubstr("At /l/1: "));
+    EXPECT_THAT(check(schema, R"({"l":["x",null,7,"y"]})"), HasSubstr("At /l/3: "));
+}
+
+TEST(ArgumentSchema, ReferencesLeadToEachKindOfSubschema) {
+    constexpr std::string_view schema =
+        R"({"properties":{"":{"type":"null"},"0":{"items":[{},{"type":"null"}]},
+            "p":{"$ref":"#/properties/"},"q":{"$ref":"#/properties/0/items/1"},
+            "r":{"$ref":"#/not/anyOf/1"},"s":{"$ref":"#/dependencies/x"}},
+            "not":{"anyOf":[false,{"required":["t"]}]},"dependencies":{"x":{"type":"object"}}})";
+    EXPECT_EQ(check(schema, R"({"p":null,"q":null,"r":{"t":1},"s":{}})"), "");
+    EXPECT_THAT(check(schema, R"({"p":1})"), HasSubstr("At /p: "));
+    EXPECT_THAT(check(schema, R"({"q":1})"), HasSubstr("At /q: "));
+    EXPECT_THAT(check(schema, R"({"r":{}})"), HasSubstr("At /r: the member 't' is missing"));
+    EXPECT_THAT(check(schema, R"({"s":1})"), HasSubstr("At /s: "));
+    EXPECT_THAT(check(schema, R"({"t":1})"), HasSubstr("not"));
+    for (const std::string to : {"/properties", "/properties/00", "/not/anyOf/2", "/not/anyOf/x"}) {
+        EXPECT_EQ(
+            refusal(R"({"properties":{"0":{}},"not":{"anyOf":[{"$ref":"#)" + to + "\"}]}}"),
+            "a $ref does not lead to a subschema"
+        ) << to;
+    }
 }
 
 TEST(ArgumentSchema, WithoutASchemaNothingIsChecked) {

@@ -327,6 +327,23 @@ TEST_F(ToolBatch, AToolMayTellTheModelOfAnError) {
     EXPECT_EQ(log.lines().at(0).find("city"), std::string::npos) << "it may hold content";
 }
 
+TEST_F(ToolBatch, ACheckThatTakesTooLongIsAnErrorThatSaysSo) {
+    registered_tool tool{says(tool_outcome::kind::result, "called")};
+    tool.schema =
+        compile_argument_schema(boost::json::parse(R"({"allOf":[{"$ref":"#"}]})")).value();
+
+    EXPECT_EQ(
+        ended(&tool),
+        list{"c1 error The arguments are nested too deeply, or too many, to be checked."}
+    );
+    EXPECT_EQ(started, list{});
+    EXPECT_THAT(
+        log.lines(), ::testing::ElementsAre(::testing::HasSubstr(
+                         "detail=\"The check of the arguments took too many steps.\""
+                     ))
+    );
+}
+
 // Models write null for what they leave out; a schema rarely allows it.
 TEST_F(ToolBatch, ANullThatTheSchemaDoesNotAllowIsAbsent) {
     const auto told = [this](std::string_view schema, const std::string& arguments) {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "session/base/work_count.hpp"
+
+#include <cstddef>
+
+namespace agui::runner {
+
+/// Thrown by check_budget::take(). Ends a recursion; no public function lets it pass.
+struct too_much_work {};
+
+/// Bounds the work of one check. A unit is one simple comparison, 64 bytes of text included: less
+/// than 0.1 microseconds.
+class check_budget {
+public:
+    explicit check_budget(std::size_t units) noexcept : left_(units) {}
+
+    /// Throws too_much_work if less than that is left.
+    void take(std::size_t units = 1) {
+        if (units > left_) {
+            left_ = 0;
+            throw too_much_work();
+        }
+        left_ -= units;
+        count_work(units);
+    }
+    void take_text(std::size_t bytes) { take(1 + bytes / 64); }
+
+private:
+    std::size_t left_;
+};
+
+} // namespace agui::runner

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "runner/tools/check_budget.hpp"
+#include "runner/tools/json_constant.hpp"
+#include "runner/tools/schema_rules.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::runner {
+
+/// Violations found by a check, which stops once the list is full.
+class violation_list {
+public:
+    explicit violation_list(std::size_t room = 8) noexcept : room_(room) {}
+
+    [[nodiscard]] bool is_full() const noexcept { return texts_.size() >= room_; }
+    [[nodiscard]] const std::vector<std::string>& texts() const noexcept { return texts_; }
+    /// Does nothing if the list is full.
+    void add(std::string text) {
+        if (!is_full()) {
+            texts_.push_back(std::move(text));
+        }
+    }
+
+private:
+    std::size_t room_;
+    std::vector<std::string> texts_; ///< `At /path: rule.`, each a few hundred bytes at most.
+};
+
+enum class check_result { fits, violates, gave_up };
+
+/// Checks a value against the root of `rules`. `found` may be null; then the first violation ends
+/// the check. gave_up: the budget is spent, or the value is nested too deeply, before the first
+/// violation was found. Uses memory for the depth of the value only, and no hash.
+[[nodiscard]] check_result check_against(
+    const schema_rules& rules, const boost::json::value& value, null_members nulls,
+    violation_list* found, check_budget& budget
+);
+
+} // namespace agui::runner

@@ -1,0 +1,525 @@
+#include "runner/tools/schema_rules.hpp"
+
+#include "runner/tools/json_constant.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <compare>
+#include <optional>
+#include <utility>
+
+namespace agui::runner {
+
+namespace json = boost::json;
+
+namespace {
+
+/// Each takes some hundred bytes. Generated schemas have less than 1 000.
+constexpr std::size_t max_subschemas = 10'000;
+/// Of references that lead to a reference.
+constexpr std::size_t max_reference_hops = 16;
+
+constexpr std::array<std::string_view, 15> annotations{"$schema",  "$id",       "id",
+                                                       "$comment", "title",     "description",
+                                                       "default",  "nullable",  "examples",
+                                                       "readOnly", "writeOnly", "deprecated",
+                                                       "$anchor",  "format",    "example"};
+
+constexpr std::array<std::pair<std::string_view, std::uint8_t>, 7> type_names{{
+    {"null", type_null},
+    {"boolean", type_boolean},
+    {"string", type_string},
+    {"integer", type_integer},
+    {"number", type_integer | type_number},
+    {"array", type_array},
+    {"object", type_object},
+}};
+
+struct refused {
+    std::string_view why;
+};
+
+[[noreturn]] void refuse_value() { throw refused{"the schema cannot be compiled"}; }
+
+const json::array& list_in(const json::value& value) {
+    if (!value.is_array()) {
+        throw refused{"a keyword that needs an array has none"};
+    }
+    return value.get_array();
+}
+
+const json::object& object_in(const json::value& value) {
+    if (!value.is_object()) {
+        throw refused{"a keyword that needs an object has none"};
+    }
+    return value.get_object();
+}
+
+std::string_view text_in(const json::value& value) {
+    if (!value.is_string()) {
+        refuse_value();
+    }
+    return value.get_string();
+}
+
+std::size_t size_in(const json::value& value) {
+    if (!is_whole_number(value)) {
+        refuse_value();
+    }
+    // No value has as many parts as a double can express beyond this.
+    constexpr double beyond = 9223372036854775808.0; // 2^63
+    const double number = value.to_number<double>();
+    if (number < 0) {
+        refuse_value();
+    }
+    return number >= beyond ? std::numeric_limits<std::size_t>::max()
+                            : static_cast<std::size_t>(number);
+}
+
+std::uint8_t type_in(const json::value& value) {
+    const std::string_view name = text_in(value);
+    const auto* const found =
+        std::ranges::find(type_names, name, [](const auto& known) { return known.first; });
+    if (found == type_names.end()) {
+        refuse_value();
+    }
+    return found->second;
+}
+
+// Takes the first token of a JSON pointer that begins with a slash.
+std::string next_token(std::string_view& pointer) {
+    pointer.remove_prefix(1);
+    const std::string_view raw = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(raw.size());
+    std::string token;
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+        const bool is_escape = raw[i] == '~' && i + 1 < raw.size();
+        token += is_escape ? (raw[++i] == '0' ? '~' : '/') : raw[i];
+    }
+    return token;
+}
+
+template <class Rules>
+Rules& part_of(std::unique_ptr<Rules>& rules) {
+    if (rules == nullptr) {
+        rules = std::make_unique<Rules>();
+    }
+    return *rules;
+}
+
+constexpr std::uint32_t no_number = std::numeric_limits<std::uint32_t>::max();
+
+/// Where a subschema is, for references: `properties` and a name, `allOf` and a number, or `not`.
+struct place {
+    rule_index parent = 0;
+    std::string_view keyword;
+    std::string_view name;
+    std::uint32_t number = no_number;
+    rule_index rule = 0;
+
+    auto operator<=>(const place&) const = default;
+};
+
+/// Members of an object while the keywords that name them are read.
+struct member_list {
+    std::vector<known_member> members;
+    std::vector<std::pair<std::string_view, const json::array*>> name_dependencies;
+    std::vector<std::pair<std::string_view, rule_index>> rule_dependencies;
+};
+
+class rule_compiler {
+public:
+    schema_rules compile(const json::value& schema) {
+        subschema(schema, 0);
+        if (!references_.empty()) {
+            std::ranges::sort(places_);
+        }
+        for (const auto& [from, to] : references_) {
+            compiled_.rules[from].reference = target_of(to);
+        }
+        for (const auto& [from, to] : references_) {
+            refuse_circle(from);
+        }
+        return std::move(compiled_);
+    }
+
+private:
+    /// A schema object that is being read.
+    struct part {
+        const json::object& schema;
+        rule_index index;
+        std::size_t depth;
+        value_rules rules = {};
+        member_list names = {};
+    };
+    using reader =
+        void (rule_compiler::*)(part& at, std::string_view keyword, const json::value& value);
+
+    rule_index subschema(const json::value& schema, std::size_t depth) {
+        if (depth > max_schema_depth) {
+            throw refused{"the schema is nested too deeply"};
+        }
+        if (compiled_.rules.size() == max_subschemas) {
+            refuse_value();
+        }
+        const auto index = static_cast<rule_index>(compiled_.rules.size());
+        compiled_.rules.emplace_back();
+        if (schema.is_bool()) {
+            compiled_.rules[index].refuses_all = !schema.get_bool();
+            return index;
+        }
+        if (!schema.is_object()) {
+            throw refused{"a subschema is neither an object nor a boolean"};
+        }
+        part at{schema.get_object(), index, depth};
+        if (const json::value* const target = at.schema.if_contains("$ref")) {
+            read_reference(at, *target);
+            return index; // Draft 7 ignores all that stands beside it.
+        }
+        for (const auto& [keyword, value] : at.schema) {
+            read_keyword(at, keyword, value);
+        }
+        finish_members(at);
+        compiled_.rules[index] = std::move(at.rules);
+        return index;
+    }
+
+    void read_reference(part& at, const json::value& target) {
+        if (!target.is_string()) {
+            throw refused{"a $ref is not a string"};
+        }
+        const std::string_view text = target.get_string();
+        const bool is_inside = text == "#" || text.starts_with("#/");
+        if (!is_inside || text.find('%') != std::string_view::npos) {
+            throw refused{"a $ref leads out of the schema"};
+        }
+        references_.emplace_back(at.index, text.substr(1));
+        compiled_.is_loose = compiled_.is_loose || at.schema.size() > 1;
+        // A reference to the root's definitions needs them also beside another reference.
+        for (const std::string_view keyword : {"definitions", "$defs"}) {
+            if (const json::value* const map = at.schema.if_contains(keyword)) {
+                read_map(at, keyword, *map);
+            }
+        }
+    }
+
+    void read_keyword(part& at, std::string_view keyword, const json::value& value) {
+        if (std::ranges::find(annotations, keyword) != annotations.end()) {
+            return;
+        }
+        const reader known = leaves_out(at.schema, keyword, value) ? nullptr : reader_of(keyword);
+        if (known == nullptr) {
+            compiled_.is_loose = true;
+        } else {
+            (this->*known)(at, keyword, value);
+        }
+    }
+
+    // Keywords that are known but not checked here.
+    static bool
+    leaves_out(const json::object& from, std::string_view keyword, const json::value& value) {
+        if (keyword == "additionalProperties") {
+            return from.contains("patternProperties");
+        }
+        if (keyword == "items" || keyword == "additionalItems") {
+            return from.contains("prefixItems"); // There, `items` says what draft 7 says otherwise.
+        }
+        if (keyword == "contains") {
+            return from.contains("minContains") || from.contains("maxContains");
+        }
+        if (keyword == "multipleOf") { // The rest of a division by a fraction is not exact.
+            return !value.is_int64() || value.get_int64() < 1;
+        }
+        if (keyword == "required") {
+            return value.is_bool(); // Draft 3.
+        }
+        if (keyword == "exclusiveMaximum" || keyword == "exclusiveMinimum") {
+            return value.is_bool(); // Draft 4.
+        }
+        if (keyword == "type" || keyword == "enum" || keyword == "const") {
+            const json::value* const nullable = from.if_contains("nullable"); // OpenAPI 3.0.
+            return nullable != nullptr && nullable->is_bool() && nullable->get_bool();
+        }
+        return false;
+    }
+
+    static reader reader_of(std::string_view keyword) {
+        using self = rule_compiler;
+        using combined = combined_rules;
+        static constexpr std::array<std::pair<std::string_view, reader>, 30> readers{{
+            {"$defs", &self::read_map},
+            {"additionalItems", &self::read_other_items},
+            {"additionalProperties", &self::read_other_members},
+            {"allOf", &self::read_list<&combined::all_of>},
+            {"anyOf", &self::read_list<&combined::any_of>},
+            {"const", &self::read_constant},
+            {"contains", &self::read_contains},
+            {"definitions", &self::read_map},
+            {"dependencies", &self::read_dependencies},
+            {"else", &self::read_one<&combined::otherwise>},
+            {"enum", &self::read_choice},
+            {"exclusiveMaximum", &self::read_number<&number_limits::below>},
+            {"exclusiveMinimum", &self::read_number<&number_limits::above>},
+            {"if", &self::read_one<&combined::condition>},
+            {"items", &self::read_items},
+            {"maxItems", &self::read_size<&value_rules::items, &size_limits::most>},
+            {"maxLength", &self::read_size<&value_rules::characters, &size_limits::most>},
+            {"maxProperties", &self::read_size<&value_rules::members, &size_limits::most>},
+            {"maximum", &self::read_number<&number_limits::most>},
+            {"minItems", &self::read_size<&value_rules::items, &size_limits::least>},
+            {"minLength", &self::read_size<&value_rules::characters, &size_limits::least>},
+            {"minProperties", &self::read_size<&value_rules::members, &size_limits::least>},
+            {"minimum", &self::read_number<&number_limits::least>},
+            {"multipleOf", &self::read_number<&number_limits::multiple_of>},
+            {"not", &self::read_one<&combined::negated>},
+            {"oneOf", &self::read_list<&combined::one_of>},
+            {"properties", &self::read_properties},
+            {"required", &self::read_required},
+            {"then", &self::read_one<&combined::then>},
+            {"type", &self::read_type},
+        }};
+        const auto* const found =
+            std::ranges::find(readers, keyword, [](const auto& known) { return known.first; });
+        return found == readers.end() ? nullptr : found->second;
+    }
+
+    // Reads a subschema of `at`, and notes its place.
+    rule_index child(
+        const part& at, std::string_view keyword, const json::value& value,
+        std::string_view name = {}, std::uint32_t number = no_number
+    ) {
+        const rule_index rule = subschema(value, at.depth + 1);
+        places_.push_back({at.index, keyword, name, number, rule});
+        return rule;
+    }
+
+    rule_index member(
+        const part& at, std::string_view keyword, std::string_view name, const json::value& value
+    ) {
+        return child(at, keyword, value, name, 0);
+    }
+
+    std::vector<rule_index>
+    children(const part& at, std::string_view keyword, const json::array& list) {
+        std::vector<rule_index> rules;
+        for (const json::value& each : list) {
+            rules.push_back(child(at, keyword, each, {}, static_cast<std::uint32_t>(rules.size())));
+        }
+        return rules;
+    }
+
+    void read_map(part& at, std::string_view keyword, const json::value& value) {
+        for (const auto& [name, schema] : object_in(value)) {
+            static_cast<void>(member(at, keyword, name, schema));
+        }
+    }
+
+    template <std::vector<rule_index> combined_rules::* List>
+    void read_list(part& at, std::string_view keyword, const json::value& value) {
+        part_of(at.rules.combined).*List = children(at, keyword, list_in(value));
+    }
+
+    template <rule_index combined_rules::* Rule>
+    void read_one(part& at, std::string_view keyword, const json::value& value) {
+        part_of(at.rules.combined).*Rule = child(at, keyword, value);
+    }
+
+    void read_items(part& at, std::string_view keyword, const json::value& value) {
+        array_rules& rules = part_of(at.rules.array);
+        if (value.is_array()) {
+            rules.first = children(at, keyword, value.get_array());
+        } else {
+            rules.others = child(at, keyword, value);
+        }
+    }
+
+    void read_other_items(part& at, std::string_view keyword, const json::value& value) {
+        const rule_index rule = child(at, keyword, value);
+        // Draft 7 ignores it beside anything but a list.
+        const json::value* const items = at.schema.if_contains("items");
+        if (items != nullptr && items->is_array()) {
+            part_of(at.rules.array).others = rule;
+        }
+    }
+
+    void read_contains(part& at, std::string_view keyword, const json::value& value) {
+        part_of(at.rules.array).contains = child(at, keyword, value);
+    }
+
+    void read_other_members(part& at, std::string_view keyword, const json::value& value) {
+        part_of(at.rules.object).others = child(at, keyword, value);
+    }
+
+    void read_properties(part& at, std::string_view keyword, const json::value& value) {
+        for (const auto& [name, schema] : object_in(value)) {
+            at.names.members.push_back({std::string(name), member(at, keyword, name, schema)});
+        }
+    }
+
+    void read_required(part& at, std::string_view, const json::value& value) {
+        for (const json::value& each : list_in(value)) {
+            at.names.members.push_back({std::string(text_in(each)), no_rule, true});
+        }
+    }
+
+    void read_dependencies(part& at, std::string_view keyword, const json::value& value) {
+        for (const auto& [name, needed] : object_in(value)) {
+            at.names.members.push_back({std::string(name)});
+            if (!needed.is_array()) {
+                at.names.rule_dependencies.emplace_back(name, member(at, keyword, name, needed));
+                continue;
+            }
+            at.names.name_dependencies.emplace_back(name, &needed.get_array());
+            for (const json::value& each : needed.get_array()) {
+                at.names.members.push_back({std::string(text_in(each))});
+            }
+        }
+    }
+
+    // A name may be in `properties`, in `required` and in `dependencies`.
+    static void finish_members(part& at) {
+        std::vector<known_member>& given = at.names.members;
+        if (given.empty()) {
+            return;
+        }
+        object_rules& rules = part_of(at.rules.object);
+        std::ranges::sort(given, {}, &known_member::name);
+        for (known_member& each : given) {
+            if (rules.members.empty() || rules.members.back().name != each.name) {
+                rules.members.push_back(std::move(each));
+                continue;
+            }
+            known_member& known = rules.members.back();
+            known.rule = std::min(known.rule, each.rule);
+            known.is_required = known.is_required || each.is_required;
+        }
+        rules.required = static_cast<std::size_t>(
+            std::ranges::count_if(rules.members, &known_member::is_required)
+        );
+        const auto index_of = [&rules](std::string_view name) {
+            const auto found =
+                std::ranges::lower_bound(rules.members, name, {}, &known_member::name);
+            return static_cast<std::size_t>(found - rules.members.begin());
+        };
+        for (const auto& [name, needed] : at.names.name_dependencies) {
+            member_dependency& added = rules.dependencies.emplace_back();
+            added.member = index_of(name);
+            for (const json::value& each : *needed) {
+                added.needed.push_back(index_of(each.get_string()));
+            }
+        }
+        for (const auto& [name, rule] : at.names.rule_dependencies) {
+            rules.dependencies.push_back({index_of(name), {}, rule});
+        }
+    }
+
+    void read_type(part& at, std::string_view, const json::value& value) {
+        if (!value.is_array()) {
+            at.rules.types = type_in(value);
+            return;
+        }
+        at.rules.types = 0;
+        for (const json::value& each : value.get_array()) {
+            at.rules.types |= type_in(each);
+        }
+    }
+
+    template <size_limits value_rules::* Limits, std::size_t size_limits::* Limit>
+    void read_size(part& at, std::string_view, const json::value& value) {
+        (at.rules.*Limits).*Limit = size_in(value);
+    }
+
+    template <json::value number_limits::* Limit>
+    void read_number(part& at, std::string_view, const json::value& value) {
+        if (!value.is_number()) {
+            refuse_value();
+        }
+        part_of(at.rules.numbers).*Limit = value;
+    }
+
+    static void add_constant(constants& to, const json::value& value) {
+        constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+        check_budget unlimited(no_limit); // Each is written once.
+        auto text = constant_text(value, no_limit, null_members::are_values, unlimited);
+        if (!text) {
+            throw refused{"the schema is nested too deeply"};
+        }
+        to.longest = std::max(to.longest, text->size());
+        to.texts.push_back(*std::move(text));
+    }
+
+    void read_constant(part& at, std::string_view, const json::value& value) {
+        add_constant(part_of(at.rules.constant), value);
+    }
+
+    void read_choice(part& at, std::string_view, const json::value& value) {
+        constants& choice = part_of(at.rules.choice);
+        for (const json::value& each : list_in(value)) {
+            add_constant(choice, each);
+        }
+        std::ranges::sort(choice.texts);
+    }
+
+    [[nodiscard]] std::optional<rule_index> find(const place& wanted) const {
+        const auto found = std::ranges::lower_bound(places_, wanted);
+        if (found == places_.end() || found->parent != wanted.parent ||
+            found->keyword != wanted.keyword || found->name != wanted.name ||
+            found->number != wanted.number) {
+            return std::nullopt;
+        }
+        return found->rule;
+    }
+
+    [[nodiscard]] rule_index target_of(std::string_view pointer) const {
+        rule_index at = 0;
+        while (!pointer.empty()) {
+            const std::string keyword = next_token(pointer);
+            std::optional<rule_index> next = find({at, keyword, {}, no_number});
+            if (!next && !pointer.empty()) {
+                const std::string token = next_token(pointer);
+                next = find({at, keyword, token, 0});
+                std::uint32_t number = 0;
+                const char* const end = token.data() + token.size();
+                if (!next && std::from_chars(token.data(), end, number).ptr == end) {
+                    next = find({at, keyword, {}, number});
+                }
+            }
+            if (!next) {
+                throw refused{"a $ref does not lead to a subschema"};
+            }
+            at = *next;
+        }
+        return at;
+    }
+
+    void refuse_circle(rule_index from) const {
+        rule_index at = from;
+        for (std::size_t hops = 0; hops < max_reference_hops; ++hops) {
+            at = compiled_.rules[at].reference;
+            if (at == no_rule) {
+                return;
+            }
+        }
+        throw refused{"a $ref leads in a circle"};
+    }
+
+    schema_rules compiled_;
+    std::vector<place> places_;
+    std::vector<std::pair<rule_index, std::string_view>> references_;
+};
+
+} // namespace
+
+result<schema_rules> compile_schema_rules(const json::value& schema) {
+    try {
+        return rule_compiler().compile(schema);
+    } catch (const refused& because) {
+        return failure{errc::invalid_input, std::string(because.why)};
+    }
+}
+
+} // namespace agui::runner
