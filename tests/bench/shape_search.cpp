@@ -2,7 +2,10 @@
 // to storing; prints the ten worst as lines for worst_shapes().
 //
 //   shape-search [shapes] [bytes of a body, about] [store: memory or sqlite:FOLDER]
+//   shape-search schemas [shapes] [bytes]    tools' schemas against arguments: CPU and memory
+//   shape-search floods                      known floods of a schema against its arguments
 
+#include "tests/bench/schema_search.hpp"
 #include "tests/gateway/input_pipeline.hpp"
 #include "tests/gateway/input_shapes.hpp"
 
@@ -105,15 +108,34 @@ int search(std::uint32_t shapes, std::size_t bytes, const std::string& store) {
     return 0;
 }
 
+int run(std::vector<std::string> arguments) {
+    const std::string side = arguments.empty() ? "" : arguments.front();
+    if (side == "floods") {
+        print_schema_floods();
+        return 0;
+    }
+    if (side == "schemas") {
+        arguments.erase(arguments.begin());
+    }
+    const auto number = [&arguments](std::size_t place, unsigned long otherwise) {
+        return arguments.size() > place ? std::strtoul(arguments[place].c_str(), nullptr, 10)
+                                        : otherwise;
+    };
+    const auto shapes = static_cast<std::uint32_t>(number(0, 1000));
+    const std::size_t bytes = number(1, 100'000);
+    if (side == "schemas") {
+        search_schemas(shapes, bytes);
+        return 0;
+    }
+    return search(shapes, bytes, arguments.size() > 2 ? arguments[2] : "memory");
+}
+
 } // namespace
 } // namespace agui::test
 
 int main(int argc, char** argv) {
     try {
-        return agui::test::search(
-            argc > 1 ? static_cast<std::uint32_t>(std::strtoul(argv[1], nullptr, 10)) : 1000,
-            argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 100'000, argc > 3 ? argv[3] : "memory"
-        );
+        return agui::test::run({argv + 1, argv + argc});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;
