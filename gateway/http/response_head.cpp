@@ -3,27 +3,24 @@
 #include "gateway/http/access_rules.hpp"
 #include "gateway/http/http_error.hpp"
 #include "session/base/ascii.hpp"
+#include "session/base/http_date.hpp"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
+#include <chrono>
 
 namespace agui::gateway {
 namespace {
 
-/// The current second in the form of RFC 9110 section 5.6.7; formatted once per second and thread.
-std::string_view http_date() {
-    thread_local std::time_t second = 0;
-    thread_local std::array<char, 40> text{};
-    thread_local std::size_t size = 0;
-    const std::time_t now = std::time(nullptr);
+/// The current second; formatted once per second and thread.
+const std::string& current_date() {
+    thread_local std::chrono::sys_seconds second{};
+    thread_local std::string text;
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     if (now != second) {
-        std::tm parts{};
-        ::gmtime_r(&now, &parts);
-        size = std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+        text = format_http_date(now);
         second = now;
     }
-    return {text.data(), size};
+    return text;
 }
 
 void add(std::string& head, std::string_view name, std::string_view value) {
@@ -35,7 +32,7 @@ std::string begin_head(int status, const reply_terms& terms) {
     head.reserve(512);
     head.append(terms.http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ");
     head.append(std::to_string(status)).append(" ").append(reason_phrase(status)).append("\r\n");
-    add(head, "Date", http_date());
+    add(head, "Date", current_date());
     if (!terms.keep_alive) {
         add(head, "Connection", "close");
     } else if (terms.http_1_0) {
