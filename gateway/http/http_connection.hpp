@@ -97,6 +97,14 @@ public:
 private:
     enum class phase { idle, head, body, handling, writing, streaming, lingering };
     struct event_stream;
+    /// What is left of a plain reply that is being written.
+    struct unsent_reply {
+        gather buffers;
+        file_body* file = nullptr; ///< What follows the buffers, or null.
+        [[nodiscard]] std::uint64_t bytes() const noexcept {
+            return buffers.bytes() + (file == nullptr ? 0 : file->size());
+        }
+    };
 
     [[nodiscard]] boost::asio::awaitable<bool> take_request();
     [[nodiscard]] boost::asio::awaitable<std::size_t> read_head();
@@ -127,6 +135,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool> send_stream_head();
     [[nodiscard]] bool try_write(gather& buffers);
     [[nodiscard]] boost::asio::awaitable<bool> write_rest(gather& buffers);
+    [[nodiscard]] boost::asio::awaitable<bool> write_file(file_body& file);
     [[nodiscard]] boost::asio::awaitable<void> linger();
     void beat();
     void look_for_progress();
@@ -157,12 +166,12 @@ private:
     time_point body_mark_at_;
     time_point body_progress_; ///< When the body's last byte so far arrived.
     int unsent_ = 0; ///< How much the kernel held for the peer when the peer last made progress.
-    memory_share reply_memory_;     ///< The memory of a plain reply until it has been sent.
-    const gather* plain_ = nullptr; ///< What is left of the plain reply that is being written.
-    time_point reply_since_;        ///< When writing it began.
-    std::size_t reply_bytes_ = 0;   ///< Its whole size.
+    memory_share reply_memory_;           ///< The memory of a plain reply until it has been sent.
+    const unsent_reply* plain_ = nullptr; ///< Set while a plain reply is being written.
+    time_point reply_since_;              ///< When writing it began.
+    std::uint64_t reply_bytes_ = 0;       ///< Its whole size.
     /// How much of it the peer had not read when the peer last made progress.
-    std::size_t unread_at_progress_ = 0;
+    std::uint64_t unread_at_progress_ = 0;
     bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
     bool write_failed_ = false;

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace agui::gateway {
@@ -111,19 +112,24 @@ struct http_connection::event_stream {
 };
 
 asio::awaitable<bool> http_connection::send_reply() {
-    const http_reply reply = std::move(std::get<http_reply>(reply_));
+    http_reply reply = std::move(std::get<http_reply>(reply_));
+    reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !finishing_;
     const std::string head = write_reply_head(reply, terms_);
-    gather buffers;
-    buffers.add(asio::buffer(head));
+    unsent_reply rest;
+    rest.buffers.add(asio::buffer(head));
     if (!without_body_ && reply.status != 204 && reply.status != 304) {
-        buffers.add(asio::buffer(reply.body));
+        rest.buffers.add(asio::buffer(reply.body));
+        rest.file = reply.file ? &*reply.file : nullptr;
     }
     reply_since_ = now_;
-    reply_bytes_ = buffers.bytes();
+    reply_bytes_ = rest.bytes();
     unread_at_progress_ = reply_bytes_;
-    plain_ = &buffers;
-    const bool written = co_await write_rest(buffers);
+    plain_ = &rest;
+    bool written = co_await write_rest(rest.buffers);
+    if (written && rest.file != nullptr) {
+        written = co_await write_file(*rest.file);
+    }
     plain_ = nullptr;
     reply_memory_.shrink_to(0);
     if (written && in_.empty()) {
@@ -241,6 +247,22 @@ asio::awaitable<bool> http_connection::write_rest(gather& buffers) {
     }
 }
 
+// The wait after each chunk leaves the thread to others, even if the peer takes all at once.
+asio::awaitable<bool> http_connection::write_file(file_body& file) {
+    while (file.size() > 0) {
+        boost::system::error_code failed;
+        file.send_some(socket_.native_handle(), failed);
+        if (!failed && file.size() > 0) {
+            std::tie(failed) = co_await socket_.async_wait(tcp::socket::wait_write, as_result);
+        }
+        if (failed) {
+            write_failed_ = true; // The peer notices by the missing bytes.
+            co_return false;
+        }
+    }
+    co_return true;
+}
+
 // Reads what the peer is still sending: otherwise closing could destroy the reply on its way (RFC
 // 9112 section 9.6).
 asio::awaitable<void> http_connection::linger() {
@@ -334,15 +356,15 @@ void http_connection::look_for_progress() {
     }
 }
 
-// A plain reply stays in memory as a whole until its last byte is sent, so the peer must keep a
-// minimum rate and finish within a limit.
+// A plain reply stays in memory, or its file open, until its last byte is sent, so the peer must
+// keep a minimum rate and finish within a limit.
 void http_connection::look_for_reply_progress() {
     const connection_limits& limits = services_.limits;
     int unsent = 0;
     if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unsent) != 0) {
         return;
     }
-    const std::size_t untaken = plain_->bytes() + static_cast<std::size_t>(unsent);
+    const std::uint64_t untaken = plain_->bytes() + static_cast<std::uint64_t>(unsent);
     const auto least =
         static_cast<std::size_t>(limits.stall.count()) * limits.min_reply_rate / 1000;
     if (unread_at_progress_ - std::min(untaken, unread_at_progress_) >= least) {

@@ -72,10 +72,14 @@ named_answer answer_to(http_errc code) noexcept {
         return {"method_not_allowed", {405}};
     case http_errc::request_timeout:
         return {"request_timeout", {408}};
+    case http_errc::precondition_failed:
+        return {"precondition_failed", {412}};
     case http_errc::body_too_large:
         return {"body_too_large", {413}};
     case http_errc::unsupported_media_type:
         return {"unsupported_media_type", {415}};
+    case http_errc::range_not_satisfiable:
+        return {"range_not_satisfiable", {416}};
     case http_errc::wrong_host:
         return {"wrong_host", {421}};
     case http_errc::rate_limited:
@@ -133,6 +137,8 @@ std::string_view reason_phrase(int status) noexcept {
         return "OK";
     case 204:
         return "No Content";
+    case 206:
+        return "Partial Content";
     case 304:
         return "Not Modified";
     case 308:
@@ -153,10 +159,14 @@ std::string_view reason_phrase(int status) noexcept {
         return "Conflict";
     case 410:
         return "Gone";
+    case 412:
+        return "Precondition Failed";
     case 413:
         return "Content Too Large";
     case 415:
         return "Unsupported Media Type";
+    case 416:
+        return "Range Not Satisfiable";
     case 421:
         return "Misdirected Request";
     case 422:

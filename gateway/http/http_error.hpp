@@ -16,8 +16,10 @@ enum class http_errc {
     not_found,              ///< 404
     method_not_allowed,     ///< 405. The caller adds the header Allow.
     request_timeout,        ///< 408
+    precondition_failed,    ///< 412
     body_too_large,         ///< 413
     unsupported_media_type, ///< 415
+    range_not_satisfiable,  ///< 416. The caller adds the header Content-Range.
     wrong_host,             ///< 421
     rate_limited,           ///< 429
     headers_too_large,      ///< 431

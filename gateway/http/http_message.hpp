@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/base/event_source.hpp"
+#include "gateway/http/file_body.hpp"
 #include "session/base/memory_budget.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +50,7 @@ struct http_reply {
     std::vector<std::pair<std::string, std::string>> headers;
     std::string content_type = "application/json";
     std::string body;
+    std::optional<file_body> file; ///< Sent instead of `body`.
 };
 
 /// Answers 200 with the bytes of the source, until it has ended.

@@ -60,7 +60,8 @@ std::string write_reply_head(const http_reply& reply, const reply_terms& terms) 
     }
     if (reply.status != 204 && reply.status != 304) {
         add(head, "Content-Type", reply.content_type);
-        add(head, "Content-Length", std::to_string(reply.body.size()));
+        add(head, "Content-Length",
+            std::to_string(reply.file ? reply.file->size() : reply.body.size()));
     }
     head.append("\r\n");
     return head;

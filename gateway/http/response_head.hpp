@@ -17,7 +17,7 @@ struct reply_terms {
 };
 
 /// The status line and header lines of a plain reply, with the final empty line. Content-Length is
-/// the size of `reply.body`, unless the status allows no body.
+/// the size of the body or the file, unless the status allows no body.
 [[nodiscard]] std::string write_reply_head(const http_reply& reply, const reply_terms& terms);
 
 /// The same for a stream of that type, which is chunked or, with HTTP/1.0, ends when the connection

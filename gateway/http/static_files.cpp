@@ -1,13 +1,21 @@
 #include "gateway/http/static_files.hpp"
 
+#include "gateway/http/conditional_request.hpp"
 #include "gateway/http/http_error.hpp"
+#include "session/base/http_date.hpp"
 
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -18,7 +26,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uintmax_t max_file_bytes = 64U << 20U;
 constexpr std::string_view index_name = "index.html";
 
 std::string_view content_type(std::string_view name) {
@@ -49,8 +56,8 @@ std::string_view content_type(std::string_view name) {
     return found == types.end() ? "application/octet-stream" : found->type;
 }
 
-http_reply
-file_reply(std::string_view name, std::string content, const std::optional<std::string>& csp) {
+/// The reply for a file, without its content.
+http_reply page_reply(std::string_view name, const std::optional<std::string>& csp) {
     http_reply reply;
     reply.content_type = content_type(name);
     reply.headers = {{"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-cache"}};
@@ -60,7 +67,6 @@ file_reply(std::string_view name, std::string content, const std::optional<std::
     } else if (!csp->empty()) {
         reply.headers.emplace_back("Content-Security-Policy", *csp);
     }
-    reply.body = std::move(content);
     return reply;
 }
 
@@ -99,14 +105,10 @@ std::optional<std::string> relative_name(std::string_view path) {
 /// The page of a folder, for a name without a '/' at its end.
 std::string index_of(const std::string& folder) { return folder + '/' + std::string(index_name); }
 
-struct found_file {
-    fs::path path;
-    std::size_t size = 0;
-};
-
-std::optional<found_file> find_file(const fs::path& root, const std::string& name) {
+/// The file's own path; nullopt: there is no such file below the root.
+std::optional<fs::path> find_file(const fs::path& root, const std::string& name) {
     std::error_code ec;
-    const fs::path file = fs::canonical(root / name, ec);
+    fs::path file = fs::canonical(root / name, ec);
     if (ec) {
         return std::nullopt;
     }
@@ -115,21 +117,85 @@ std::optional<found_file> find_file(const fs::path& root, const std::string& nam
     if (rest != root.end() || !fs::is_regular_file(file, ec)) {
         return std::nullopt;
     }
-    const std::uintmax_t size = fs::file_size(file, ec);
-    if (ec || size > max_file_bytes) {
-        return std::nullopt;
-    }
-    return found_file{.path = file, .size = static_cast<std::size_t>(size)};
+    return file;
 }
 
-std::optional<std::string> read_file(const found_file& file) {
-    std::ifstream stream(file.path, std::ios::binary);
-    std::string content(file.size, '\0');
-    stream.read(content.data(), static_cast<std::streamsize>(content.size()));
-    if (stream.gcount() != static_cast<std::streamsize>(content.size())) {
-        return std::nullopt;
+/// The tag holds the time of the last change of the file or its inode, to the nanosecond: the time
+/// of modification alone is the same in all versions that a reproducible build makes.
+file_version version_of(const struct stat& facts) {
+    char tag[96];
+    const int size = std::snprintf(
+        tag, sizeof(tag), "\"%llx-%llx.%lx-%llx.%lx\"",
+        static_cast<unsigned long long>(facts.st_size),
+        static_cast<unsigned long long>(facts.st_mtim.tv_sec),
+        static_cast<unsigned long>(facts.st_mtim.tv_nsec),
+        static_cast<unsigned long long>(facts.st_ctim.tv_sec),
+        static_cast<unsigned long>(facts.st_ctim.tv_nsec)
+    );
+    // No later than the reply's Date (RFC 9110 section 8.8.2.1), and a date that can be read again.
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const std::chrono::sys_seconds modified(std::chrono::seconds(facts.st_mtim.tv_sec));
+    return {
+        {tag, static_cast<std::size_t>(size)},
+        std::max(std::min(modified, now), std::chrono::sys_seconds{})
+    };
+}
+
+http_reply part_of(
+    http_reply reply, file_body file, const http_request& request, const file_version& version
+) {
+    const std::uint64_t size = file.size();
+    const auto range = requested_range(request, version, size);
+    if (std::holds_alternative<unsatisfiable_range>(range)) {
+        reply = to_reply(http_errc::range_not_satisfiable, "The file is shorter than that.");
+        reply.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
+        return reply;
     }
-    return content;
+    if (const auto* part = std::get_if<byte_range>(&range)) {
+        reply.status = 206;
+        reply.headers.emplace_back(
+            "Content-Range", "bytes " + std::to_string(part->first) + '-' +
+                                 std::to_string(part->first + part->size - 1) + '/' +
+                                 std::to_string(size)
+        );
+        file.keep(part->first, part->size);
+    }
+    reply.file = std::move(file);
+    return reply;
+}
+
+/// The file, or as much of it as the request asks for.
+http_reply file_reply(
+    const http_request& request, const fs::path& path, std::string_view name,
+    const std::optional<std::string>& csp
+) {
+    // A file may have become a pipe since it was found: opening that must not wait for a writer.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (descriptor < 0) {
+        return errno == EMFILE || errno == ENFILE
+                   ? to_reply(http_errc::overloaded, "Too many files are open.")
+                   : no_file();
+    }
+    file_body file(descriptor, 0);
+    struct stat facts{};
+    if (::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return no_file();
+    }
+    file.keep(0, static_cast<std::uint64_t>(facts.st_size));
+    const file_version version = version_of(facts);
+    const precondition checked = check_preconditions(request, version);
+    if (checked == precondition::fails) {
+        return to_reply(http_errc::precondition_failed, "The file has changed.");
+    }
+    http_reply reply = page_reply(name, csp);
+    reply.headers.emplace_back("ETag", version.etag);
+    reply.headers.emplace_back("Last-Modified", format_http_date(version.modified));
+    if (checked == precondition::not_modified) {
+        reply.status = 304;
+        return reply;
+    }
+    reply.headers.emplace_back("Accept-Ranges", "bytes");
+    return part_of(std::move(reply), std::move(file), request, version);
 }
 
 bool asks_for_page(const http_request& request) {
@@ -157,14 +223,7 @@ http_handler make_static_route(const fs::path& folder, static_settings settings)
         if (!file) {
             return answer(no_file());
         }
-        if (file->size > uncounted_reply_bytes && !request.reply_memory.grow_to(file->size)) {
-            return answer(to_reply(
-                http_errc::overloaded,
-                "There is not enough memory for this file (server.max_memory_bytes)."
-            ));
-        }
-        auto content = read_file(*file);
-        return answer(content ? file_reply(*name, std::move(*content), settings.csp) : no_file());
+        return answer(file_reply(request, *file, *name, settings.csp));
     };
 }
 
@@ -178,7 +237,9 @@ http_handler make_static_route(const std::vector<embedded_file>& files) {
             return answer(no_file());
         }
         if (const auto found = find(*name); found != files.end()) {
-            return answer(file_reply(found->name, std::string(found->content), std::nullopt));
+            http_reply reply = page_reply(found->name, std::nullopt);
+            reply.body = found->content;
+            return answer(std::move(reply));
         }
         return answer(find(index_of(*name)) == files.end() ? no_file() : to_folder(request));
     };

@@ -35,8 +35,9 @@ struct static_settings {
 /// Serves the files of a folder. A path that ends with `/` is the index.html of that folder, and
 /// the same path without the `/` leads there (308). Never serves anything outside the folder,
 /// whatever the path or a symbolic link says, nor a path with a file or folder whose name begins
-/// with a dot, nor a file above 64 MiB. Reads files on the connection's thread, if
-/// http_request::reply_memory has room for them; otherwise the reply is 503 `overloaded`. Throws
+/// with a dot. Files have an ETag and Last-Modified, and are sent from the disk as the client takes
+/// them, whole or one range of bytes: 206, 304, 412 and 416 as RFC 9110 demands; 503 `overloaded`
+/// if too many files are open. Reads on the connection's thread. Throws
 /// std::filesystem::filesystem_error if the folder does not exist.
 [[nodiscard]] http_handler
 make_static_route(const std::filesystem::path& folder, static_settings settings = {});

@@ -134,7 +134,7 @@ void raw_client::read_body(raw_reply& reply) {
 
 raw_reply raw_client::read_reply(bool without_body) {
     raw_reply reply = read_head();
-    if (without_body || reply.status < 200 || reply.status == 204) {
+    if (without_body || reply.status < 200 || reply.status == 204 || reply.status == 304) {
         reply.complete = reply.status != 0;
     } else {
         read_body(reply);
