@@ -69,8 +69,8 @@ void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        (void
-        )::setrlimit(RLIMIT_NOFILE, &limit); // Without it fewer connections fit; accept() says so.
+        // If it fails, the server has room for fewer connections, and says so.
+        (void)::setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
 

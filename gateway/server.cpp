@@ -74,10 +74,6 @@ struct io_thread {
     std::thread thread;
 };
 
-std::size_t thread_count(std::uint32_t configured) {
-    return configured > 0 ? configured : std::max(1U, std::thread::hardware_concurrency());
-}
-
 } // namespace
 
 struct server::impl {
@@ -105,7 +101,7 @@ struct server::impl {
     config settings; ///< What reload() changes of it nobody else reads once there are threads.
     server_options options;
 
-    std::atomic<std::size_t> open_connections{0};
+    connection_places places;
     memory_limits bounds;
     memory_budget memory; ///< Before everything that counts against it.
     address_shares unfinished;
@@ -152,6 +148,8 @@ struct server::impl {
 server::impl::impl(config what, server_options given)
     : settings(std::move(what)),
       options(std::move(given)),
+      // How many connections there may be.
+      places(make_place_limits(settings, descriptor_limit())),
       // What may be held in memory.
       bounds(make_memory_limits(settings.server)),
       memory(bounds.budget, bounds.reserve),
@@ -193,12 +191,11 @@ server::impl::impl(config what, server_options given)
           make_networks(settings.server.trusted_proxies)
       } {
     // I/O threads, not started yet, each with its connections.
-    const std::size_t count = thread_count(settings.server.threads);
+    const std::size_t count = thread_count(settings.server);
     for (std::size_t i = 0; i < count; ++i) {
         auto one = std::make_unique<io_thread>();
-        one->connections = std::make_unique<connection_group>(
-            one->context.get_executor(), services, open_connections
-        );
+        one->connections =
+            std::make_unique<connection_group>(one->context.get_executor(), services);
         threads.push_back(std::move(one));
     }
     mcp = std::make_unique<runner::mcp_tools>(
@@ -237,14 +234,16 @@ std::vector<route> server::impl::make_routes() {
          .pattern = "/healthz",
          .handler = make_health_route(),
          .open = true,
-         .any_host = true},
+         .any_host = true,
+         .probe = true},
         {.method = "GET",
          .pattern = "/readyz",
          .handler = make_ready_route(
              [this] { return draining.load(); }, [this] { return store->unavailable(); }
          ),
          .open = true,
-         .any_host = true},
+         .any_host = true,
+         .probe = true},
         {.method = "GET", .pattern = "/version", .handler = make_version_route()},
     };
     table.push_back(make_part_route(*store, links, system_clock()));
@@ -523,22 +522,27 @@ std::uint16_t server::start() {
     std::vector<listener::target> targets;
     targets.reserve(self.threads.size());
     for (const auto& one : self.threads) {
-        targets.push_back(
-            {one->context.get_executor(),
-             [group = one->connections.get()](asio::ip::tcp::socket socket) {
-                 group->add(std::move(socket));
-             }}
-        );
+        auto add = [group = one->connections.get()](auto socket, auto place) {
+            group->add(std::move(socket), std::move(place));
+        };
+        targets.push_back({one->context.get_executor(), std::move(add)});
     }
     self.door = std::make_unique<listener>(
         first.context.get_executor(), parse_endpoint(self.settings.server.listen),
         std::move(targets),
-        [&self] {
-            return self.open_connections.load(std::memory_order_relaxed) <
-                   self.settings.server.max_connections;
+        [&self](const asio::ip::address& peer) {
+            return self.places.enter(peer_of(peer, self.services.trusted_proxies), steady::now());
         },
         self.log
     );
+    const std::size_t allowed = self.places.limits().all;
+    if (allowed < self.settings.server.max_connections) {
+        self.log.log(
+            log_level::warning,
+            "server.max_connections is more than the limit of open files allows: it is lowered",
+            {{"to", std::to_string(allowed)}}
+        );
+    }
     self.links = part_links(
         {effective_public_url(self.settings.server, self.door->endpoint().port()),
          std::string(self.store->signing_key()), self.settings.session.link_age}

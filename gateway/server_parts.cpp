@@ -9,10 +9,13 @@
 #include "runner/tools/webhook_tool.hpp"
 #include "session/base/ascii.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace agui::gateway {
@@ -410,6 +413,10 @@ translator::input_limits make_input_limits(const config& all) {
     return limits;
 }
 
+std::size_t thread_count(const server_config& server) {
+    return server.threads > 0 ? server.threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
 memory_limits make_memory_limits(const server_config& server) {
     constexpr std::size_t largest_reserve = 256U << 20U;
     memory_limits limits;
@@ -418,6 +425,34 @@ memory_limits make_memory_limits(const server_config& server) {
     limits.unfinished =
         server.max_unfinished_bytes > 0 ? server.max_unfinished_bytes : 4 * server.max_body_bytes;
     return limits;
+}
+
+place_limits make_place_limits(const config& all, std::size_t descriptors) {
+    // Files of the store, sockets that are being accepted or answered, and what libraries open.
+    constexpr std::size_t usual = 128;
+    constexpr std::size_t of_thread = 3; // What an io_context needs to wait.
+    constexpr std::size_t of_mcp_server = 4;
+    place_limits limits;
+    std::size_t others = usual + 2 * limits.reserve + of_mcp_server * all.tools.mcp_servers.size() +
+                         of_thread * thread_count(all.server);
+    if (all.session.store == session_config::store_kind::postgres) {
+        others += all.session.store_connections + 1;
+    }
+    const std::size_t room = (descriptors - std::min(others, descriptors)) / 2;
+    limits.all =
+        std::clamp<std::size_t>(all.server.max_connections, 1, std::max<std::size_t>(room, 1));
+    limits.per_client = all.server.max_connections_per_address > 0
+                            ? all.server.max_connections_per_address
+                            : std::max<std::size_t>(limits.all / 4, 1);
+    limits.idle = all.server.spare_idle;
+    return limits;
+}
+
+std::size_t descriptor_limit() noexcept {
+    constexpr std::size_t usual_limit = 1024;
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur)
+                                                   : usual_limit;
 }
 
 connection_limits make_connection_limits(const server_config& server) {

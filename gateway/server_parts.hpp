@@ -60,7 +60,14 @@ struct memory_limits {
     std::size_t reserve = 0;    ///< The part of it that is kept for small requests.
     std::size_t unfinished = 0; ///< For one client's bodies that have not fully arrived.
 };
+/// How many I/O threads there are.
+[[nodiscard]] std::size_t thread_count(const server_config& server);
 [[nodiscard]] memory_limits make_memory_limits(const server_config& server);
+/// At most as many connections as fit among `descriptors` open files, each with one more for the
+/// model server or a file that it is sent.
+[[nodiscard]] place_limits make_place_limits(const config& all, std::size_t descriptors);
+/// How many files the process may have open.
+[[nodiscard]] std::size_t descriptor_limit() noexcept;
 [[nodiscard]] connection_limits make_connection_limits(const server_config& server);
 [[nodiscard]] std::vector<network> make_networks(const std::vector<std::string>& texts);
 [[nodiscard]] access_settings make_access(const config& all);

@@ -72,6 +72,8 @@ struct server_config {
     std::vector<std::string> trusted_proxies; ///< Addresses and networks.
     std::size_t max_header_bytes = 32'768;
     std::size_t max_connections = 20'000;
+    std::size_t max_connections_per_address = 0; ///< 0: a quarter of max_connections.
+    std::chrono::milliseconds spare_idle{5'000}; ///< As place_limits::idle. Has no key.
     std::size_t max_runs = 10'000;
     std::size_t max_run_bytes = 64U << 20U; ///< Of one run's events, above which it is ended.
     std::size_t max_detached_runs = 1'000;

@@ -120,6 +120,7 @@ toml::table server_table(const server_config& server) {
         {"max_body_bytes", number(server.max_body_bytes)},
         {"max_header_bytes", number(server.max_header_bytes)},
         {"max_connections", number(server.max_connections)},
+        {"max_connections_per_address", number(server.max_connections_per_address)},
         {"max_run_bytes", number(server.max_run_bytes)},
         {"max_runs", number(server.max_runs)},
         {"max_detached_runs", number(server.max_detached_runs)},

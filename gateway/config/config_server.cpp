@@ -33,6 +33,9 @@ void read_limits(config_reader& table, server_config& server) {
     table.read_number("max_memory_bytes", server.max_memory_bytes, 1 << 20, std::int64_t{1} << 50);
     table.read_number("max_header_bytes", server.max_header_bytes, 1024, 1 << 20);
     table.read_number("max_connections", server.max_connections, 1, 1'000'000);
+    table.read_number(
+        "max_connections_per_address", server.max_connections_per_address, 0, 1'000'000
+    );
     table.read_number("max_runs", server.max_runs, 1, 1'000'000);
     table.read_number("max_run_bytes", server.max_run_bytes, 65'536, gib);
     table.read_number("max_detached_runs", server.max_detached_runs, 0, 1'000'000);

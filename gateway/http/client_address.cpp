@@ -94,6 +94,12 @@ bool network::contains(const ip::address& given) const {
     return same_start(left.data(), right.data(), bits_);
 }
 
+std::string peer_of(const ip::address& peer, const std::vector<network>& trusted_proxies) {
+    const ip::address direct = plain(peer);
+    const bool unlimited = direct.is_loopback() || is_trusted(direct, trusted_proxies);
+    return unlimited ? std::string() : name_of(direct);
+}
+
 std::string client_of(
     const ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

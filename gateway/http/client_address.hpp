@@ -34,4 +34,9 @@ private:
     const std::vector<network>& trusted_proxies
 );
 
+/// The client whose connections are counted, named as by client_of(). Empty: not limited, because
+/// the peer is loopback or a trusted proxy.
+[[nodiscard]] std::string
+peer_of(const boost::asio::ip::address& peer, const std::vector<network>& trusted_proxies);
+
 } // namespace agui::gateway

@@ -26,23 +26,23 @@ std::chrono::milliseconds sweep_period(const connection_limits& limits) {
 } // namespace
 
 connection_group::connection_group(
-    asio::any_io_executor executor, const connection_services& services,
-    std::atomic<std::size_t>& open_connections
+    asio::any_io_executor executor, const connection_services& services
 )
     : executor_(std::move(executor)),
       services_(services),
-      open_connections_(open_connections),
       sweep_period_(sweep_period(services.limits)),
       now_(std::chrono::steady_clock::now()),
       timer_(executor_) {}
 
-void connection_group::add(asio::ip::tcp::socket socket) {
+void connection_group::add(
+    asio::ip::tcp::socket socket, std::unique_ptr<connection_places::place> place
+) {
     if (!sweeping_) {
         now_ = std::chrono::steady_clock::now();
     }
-    auto connection = std::make_shared<http_connection>(std::move(socket), services_, now_);
+    auto connection =
+        std::make_shared<http_connection>(std::move(socket), std::move(place), services_, now_);
     connections_.insert(connection);
-    open_connections_.fetch_add(1, std::memory_order_relaxed);
     if (shutting_down_) {
         connection->finish();
     }
@@ -67,7 +67,6 @@ void connection_group::add(asio::ip::tcp::socket socket) {
 
 void connection_group::remove(const std::shared_ptr<http_connection>& connection) {
     connections_.erase(connection);
-    open_connections_.fetch_sub(1, std::memory_order_relaxed);
     if (connections_.empty()) {
         timer_.cancel();
     }

@@ -6,9 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <unordered_set>
 
@@ -19,14 +17,11 @@ namespace agui::gateway {
 /// connections: it may be destroyed once the executor's context has no more work.
 class connection_group {
 public:
-    /// `open_connections` counts the connections of all groups.
-    connection_group(
-        boost::asio::any_io_executor executor, const connection_services& services,
-        std::atomic<std::size_t>& open_connections
-    );
+    connection_group(boost::asio::any_io_executor executor, const connection_services& services);
 
-    /// Serves a connection until it ends. The socket must use the group's executor.
-    void add(boost::asio::ip::tcp::socket socket);
+    /// Serves a connection until it ends, which frees its place. The socket must use the group's
+    /// executor.
+    void add(boost::asio::ip::tcp::socket socket, std::unique_ptr<connection_places::place> place);
 
     /// Closes idle connections, lets others complete their reply, and at `deadline` aborts those
     /// that are left.
@@ -39,7 +34,6 @@ private:
 
     boost::asio::any_io_executor executor_;
     const connection_services& services_;
-    std::atomic<std::size_t>& open_connections_;
     std::chrono::milliseconds sweep_period_;
     std::chrono::steady_clock::time_point now_;
     std::chrono::steady_clock::time_point shutdown_deadline_;

@@ -4,6 +4,7 @@
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -48,15 +49,27 @@ bool lists_option(const http_request& request, std::string_view option) {
 } // namespace
 
 http_connection::http_connection(
-    tcp::socket socket, const connection_services& services, const time_point& now
+    tcp::socket socket, std::unique_ptr<connection_places::place> place,
+    const connection_services& services, const time_point& now
 )
-    : socket_(std::move(socket)), services_(services), now_(now), since_(now) {
+    : place_(std::move(place)),
+      socket_(std::move(socket)),
+      services_(services),
+      now_(now),
+      since_(now) {
     boost::system::error_code ignored; // The peer may have left already; the first read shows it.
     socket_.set_option(tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
 }
 
 asio::awaitable<void> http_connection::run() {
+    place_->on_needed([executor = socket_.get_executor(), weak = weak_from_this()] {
+        asio::post(executor, [weak] {
+            if (const auto self = weak.lock()) {
+                self->give_way();
+            }
+        });
+    });
     for (;;) {
         const bool has_reply = co_await take_request();
         if (!has_reply) {
@@ -151,9 +164,17 @@ asio::awaitable<std::size_t> http_connection::read_head() {
         }
         seen = in_.size();
         const bool is_first = in_.empty();
+        if (is_first) {
+            place_->rest(std::chrono::steady_clock::now());
+            waiting_ = true;
+        }
         const std::size_t count = co_await read_some(in_, head_read_bytes);
+        waiting_ = false;
         if (is_first) {
             in_since_ = std::chrono::steady_clock::now();
+        }
+        if (is_first && count > 0) {
+            place_->wake();
         }
         if (count == 0) {
             if (timed_out_ && !in_.empty()) {
@@ -188,7 +209,7 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     request.method = std::move(head.method);
     request.headers = std::move(head.headers);
     without_body_ = request.method == "HEAD";
-    terms_.keep_alive = !finishing_ && !lists_option(request, "close") &&
+    terms_.keep_alive = !finishing_ && !place_->is_reserve() && !lists_option(request, "close") &&
                         (!terms_.http_1_0 || lists_option(request, "keep-alive"));
     terms_.headers = cors_headers(request, services_.access);
 
@@ -206,6 +227,10 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
         return nullptr;
     }
     auto& found = std::get<router::found>(match);
+    if (place_->is_reserve() && (found.target == nullptr || !found.target->probe)) {
+        refuse_for_want_of_room();
+        return nullptr;
+    }
     if (!admit(found, request)) {
         return nullptr;
     }
@@ -220,6 +245,17 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     request.path = std::move(found.path);
     request.path_parameters = std::move(found.path_parameters);
     return found.target;
+}
+
+void http_connection::refuse_for_want_of_room() {
+    if (place_->reserve_because() == connection_places::shortage::of_clients) {
+        refuse(
+            http_errc::rate_limited,
+            "Too many connections from one address (server.max_connections_per_address)."
+        );
+    } else {
+        refuse(http_errc::overloaded, "Too many connections.");
+    }
 }
 
 bool http_connection::admit(const router::found& match, http_request& request) {
@@ -409,8 +445,18 @@ void http_connection::sweep() {
 void http_connection::finish() {
     finishing_ = true;
     terms_.keep_alive = false;
-    if (phase_ == phase::idle || (phase_ == phase::head && in_.empty())) {
+    boost::system::error_code ignored; // Of a broken connection nothing can be read.
+    if (waiting_ && socket_.available(ignored) == 0) {
         close();
+    }
+}
+
+// A connection of the reserve is closed whatever it does, even while its request arrives.
+void http_connection::give_way() {
+    if (place_->is_reserve()) {
+        close();
+    } else {
+        finish();
     }
 }
 

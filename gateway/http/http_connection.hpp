@@ -5,6 +5,7 @@
 #include "gateway/http/bearer_token.hpp"
 #include "gateway/http/bulkhead.hpp"
 #include "gateway/http/client_address.hpp"
+#include "gateway/http/connection_places.hpp"
 #include "gateway/http/framing_check.hpp"
 #include "gateway/http/gather.hpp"
 #include "gateway/http/http_error.hpp"
@@ -79,8 +80,8 @@ public:
     /// `now` is the owner's coarse time, which it updates before each sweep(). The references must
     /// outlive this object.
     http_connection(
-        boost::asio::ip::tcp::socket socket, const connection_services& services,
-        const time_point& now
+        boost::asio::ip::tcp::socket socket, std::unique_ptr<connection_places::place> place,
+        const connection_services& services, const time_point& now
     );
 
     /// Serves requests until either side closes the connection. Called once.
@@ -88,7 +89,8 @@ public:
 
     /// Checks the deadlines: closes the connection, or ends or wakes what it waits for.
     void sweep();
-    /// Closes the connection: at once if it is idle, otherwise after the current reply.
+    /// Closes the connection: at once if it is idle and no request has arrived, otherwise after the
+    /// current reply.
     void finish();
     /// Resets the connection at once, so that the peer cannot take what it has received for the
     /// whole.
@@ -114,6 +116,8 @@ private:
     void refuse_token(const http_request& request);
     [[nodiscard]] boost::asio::awaitable<void> hold_refusal();
     [[nodiscard]] std::string address_of_client(const http_request& request) const;
+    void give_way();
+    void refuse_for_want_of_room();
     [[nodiscard]] boost::asio::awaitable<bool>
     read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
@@ -154,6 +158,7 @@ private:
     void enter(phase next) noexcept;
     void close() noexcept;
 
+    const std::unique_ptr<connection_places::place> place_; ///< Freed after the socket.
     boost::asio::ip::tcp::socket socket_;
     const connection_services& services_;
     const time_point& now_;
@@ -174,6 +179,7 @@ private:
     std::uint64_t unread_at_progress_ = 0;
     bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
+    bool waiting_ = true; ///< For the first byte of a request.
     bool write_failed_ = false;
     bool without_body_ = false;         ///< The method is HEAD.
     std::chrono::milliseconds hold_{0}; ///< How long the refusal in reply_ waits.

@@ -60,9 +60,9 @@ tcp::endpoint parse_endpoint(const std::string& listen) {
 
 listener::listener(
     const asio::any_io_executor& executor, const tcp::endpoint& where, std::vector<target> targets,
-    std::function<bool()> has_room, logger& log
+    enter_function enter, logger& log
 )
-    : acceptor_(executor), targets_(std::move(targets)), has_room_(std::move(has_room)), log_(log) {
+    : acceptor_(executor), targets_(std::move(targets)), enter_(std::move(enter)), log_(log) {
     boost::system::error_code ec;
     acceptor_.open(where.protocol(), ec);
     if (!ec) {
@@ -91,7 +91,8 @@ listener::listener(
 asio::awaitable<void> listener::run() {
     while (acceptor_.is_open()) {
         target& chosen = targets_[next_];
-        auto [ec, socket] = co_await acceptor_.async_accept(chosen.executor, as_result);
+        tcp::endpoint peer;
+        auto [ec, socket] = co_await acceptor_.async_accept(chosen.executor, peer, as_result);
         if (!acceptor_.is_open()) {
             co_return;
         }
@@ -106,24 +107,40 @@ asio::awaitable<void> listener::run() {
             (void)co_await pause.async_wait(as_result); // It is never cancelled.
             continue;
         }
-        if (!has_room_()) {
+        auto place = enter_(peer.address());
+        if (!place || place->is_reserve()) {
+            warn_of_shortage(place.get(), peer.address());
+        }
+        if (!place) {
             turn_away(std::move(socket));
             continue;
         }
         pass_failpoint("listener.accepted");
-        full_ = false;
         next_ = (next_ + 1) % targets_.size();
-        asio::post(chosen.executor, [&chosen, accepted = std::move(socket)]() mutable {
-            chosen.add(std::move(accepted));
-        });
+        auto add = [&chosen, accepted = std::move(socket), place = std::move(place)]() mutable {
+            chosen.add(std::move(accepted), std::move(place));
+        };
+        asio::post(chosen.executor, std::move(add));
+    }
+}
+
+void listener::warn_of_shortage(
+    const connection_places::place* place, const asio::ip::address& peer
+) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool of_client =
+        place != nullptr && place->reserve_because() == connection_places::shortage::of_clients;
+    if (of_client && client_full_.due(now)) {
+        log_.log(
+            log_level::warning, "server.max_connections_per_address is reached",
+            {{"address", peer.to_string()}}
+        );
+    } else if (!of_client && full_.due(now)) {
+        log_.log(log_level::warning, "server.max_connections is reached");
     }
 }
 
 void listener::turn_away(tcp::socket socket) {
-    if (!full_) {
-        log_.log(log_level::warning, "server.max_connections is reached");
-        full_ = true;
-    }
     const http_reply reply = to_reply(http_errc::overloaded, "Too many connections.");
     reply_terms terms;
     terms.keep_alive = false;

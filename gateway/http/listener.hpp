@@ -1,14 +1,17 @@
 #pragma once
 
 #include "gateway/base/log_interval.hpp"
+#include "gateway/http/connection_places.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,14 +28,19 @@ public:
     struct target {
         boost::asio::any_io_executor executor;
         /// Called on `executor`.
-        std::function<void(boost::asio::ip::tcp::socket)> add;
+        std::function<void(boost::asio::ip::tcp::socket, std::unique_ptr<connection_places::place>)>
+            add;
     };
 
-    /// Binds at once. Throws boost::system::system_error if the address cannot be used. `has_room`
-    /// is called for each connection; if it says no, the connection gets a 503 and is closed.
+    using enter_function =
+        std::function<std::unique_ptr<connection_places::place>(const boost::asio::ip::address&)>;
+
+    /// Binds at once. Throws boost::system::system_error if the address cannot be used. `enter` is
+    /// called for each connection with the peer's address; if it returns null, the connection gets
+    /// a 503 and is closed.
     listener(
         const boost::asio::any_io_executor& executor, const boost::asio::ip::tcp::endpoint& where,
-        std::vector<target> targets, std::function<bool()> has_room, logger& log
+        std::vector<target> targets, enter_function enter, logger& log
     );
 
     [[nodiscard]] boost::asio::ip::tcp::endpoint endpoint() const { return endpoint_; }
@@ -42,16 +50,19 @@ public:
     void close();
 
 private:
+    void
+    warn_of_shortage(const connection_places::place* place, const boost::asio::ip::address& peer);
     void turn_away(boost::asio::ip::tcp::socket socket);
 
     boost::asio::ip::tcp::acceptor acceptor_;
     boost::asio::ip::tcp::endpoint endpoint_;
     std::vector<target> targets_;
-    std::function<bool()> has_room_;
+    enter_function enter_;
     logger& log_;
     std::size_t next_ = 0;
-    bool full_ = false; ///< There was no room for the last connection; the log has said so.
     log_interval not_accepted_{std::chrono::minutes(1)};
+    log_interval full_{std::chrono::minutes(1)};
+    log_interval client_full_{std::chrono::minutes(1)};
 };
 
 } // namespace agui::gateway

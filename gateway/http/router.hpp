@@ -19,6 +19,7 @@ struct route {
     http_handler handler;
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
+    bool probe = false;    ///< Served also by the connections that are kept for probes.
     bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
     /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
     bool large_reply = false;

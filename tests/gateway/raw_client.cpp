@@ -16,12 +16,12 @@
 
 namespace agui::test {
 
-raw_client::raw_client(std::uint16_t port, int receive_buffer)
+raw_client::raw_client(std::uint16_t port, int receive_buffer, const char* to)
     : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = ::inet_addr(to);
     const timeval limit{10, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));

@@ -22,12 +22,14 @@ struct raw_reply {
     }
 };
 
-/// A blocking connection to 127.0.0.1 that sends bytes exactly as told. A read that takes longer
+/// A blocking connection that sends bytes exactly as told. A read that takes longer
 /// than ten seconds ends as if the peer had closed.
 class raw_client {
 public:
     /// `receive_buffer`: about how many unread bytes the kernel holds; 0: its default.
-    explicit raw_client(std::uint16_t port, int receive_buffer = 0);
+    explicit raw_client(
+        std::uint16_t port, int receive_buffer = 0, const char* address = "127.0.0.1"
+    );
     ~raw_client();
     raw_client(const raw_client&) = delete;
     raw_client& operator=(const raw_client&) = delete;

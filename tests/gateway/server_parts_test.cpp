@@ -66,6 +66,35 @@ TEST(SecretsOf, AreWhatMcpServersAreSent) {
     );
 }
 
+TEST(PlaceLimits, AreThoseOfTheConfiguration) {
+    config all;
+    all.server.max_connections = 1000;
+
+    const place_limits limits = make_place_limits(all, 1'048'576);
+    EXPECT_EQ(limits.all, 1000U);
+    EXPECT_EQ(limits.per_client, 250U);
+    all.server.max_connections_per_address = 7;
+    EXPECT_EQ(make_place_limits(all, 1'048'576).per_client, 7U);
+    all.server.max_connections = 1;
+    all.server.max_connections_per_address = 0;
+    EXPECT_EQ(make_place_limits(all, 1'048'576).per_client, 1U);
+}
+
+TEST(PlaceLimits, LeaveTwoDescriptorsToEachConnection) {
+    config all;
+    all.server.threads = 4;
+    constexpr std::size_t descriptors = 4096;
+
+    const place_limits limits = make_place_limits(all, descriptors);
+    EXPECT_LT(2 * limits.all + 2 * limits.reserve, descriptors);
+    EXPECT_GT(limits.all, 1900U);
+    EXPECT_EQ(limits.per_client, limits.all / 4);
+    all.session.store = session_config::store_kind::postgres;
+    all.session.store_connections = 99;
+    EXPECT_EQ(make_place_limits(all, descriptors).all, limits.all - 50);
+    EXPECT_EQ(make_place_limits(all, 10).all, 1U);
+}
+
 TEST(RunSettings, AnAgentGetsItsExecutors) {
     config all;
     all.models.emplace_back().name = "main";

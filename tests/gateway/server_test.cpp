@@ -827,6 +827,7 @@ TEST_F(ServerTest, TurnsConnectionsAwayAboveItsLimit) {
     ASSERT_EQ(first.read_reply().status, 200);
 
     raw_client second(port());
+    second.send(get("/version"));
     const raw_reply reply = second.read_reply();
 
     EXPECT_EQ(reply.status, 503);

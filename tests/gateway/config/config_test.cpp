@@ -68,6 +68,7 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.server.run_timeout, std::chrono::seconds(3600));
     EXPECT_EQ(all.server.drain, std::chrono::seconds(25));
     EXPECT_EQ(all.server.max_connections, 20'000U);
+    EXPECT_EQ(all.server.max_connections_per_address, 0U);
     EXPECT_EQ(all.server.max_runs, 10'000U);
     EXPECT_EQ(all.server.max_run_bytes, 67'108'864U);
     EXPECT_EQ(all.server.max_detached_runs, 1'000U);

@@ -84,5 +84,20 @@ TEST(ClientAddress, IsTheProxysWhoseEntryCannotBeRead) {
     EXPECT_EQ(client("fd00::1:2:3:4", {"unknown"}, {"fd00::/8"}), "fd00::");
 }
 
+TEST(PeerOf, IsNobodyWhoMayBeMany) {
+    const auto proxies = networks({"10.0.0.0/8"});
+    const auto peer = [&proxies](const char* address) {
+        return gateway::peer_of(boost::asio::ip::make_address(address), proxies);
+    };
+
+    EXPECT_EQ(peer("127.0.0.2"), "");
+    EXPECT_EQ(peer("::1"), "");
+    EXPECT_EQ(peer("::ffff:127.0.0.1"), "");
+    EXPECT_EQ(peer("10.1.2.3"), "");
+    EXPECT_EQ(peer("203.0.113.1"), "203.0.113.1");
+    EXPECT_EQ(peer("::ffff:203.0.113.1"), "203.0.113.1");
+    EXPECT_EQ(peer("2001:db8:1:2:3::4"), "2001:db8:1:2::");
+}
+
 } // namespace
 } // namespace agui::test

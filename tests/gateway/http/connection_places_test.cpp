@@ -1,0 +1,182 @@
+#include "gateway/http/connection_places.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using place_ptr = std::unique_ptr<connection_places::place>;
+using shortage = connection_places::shortage;
+
+/// At most three connections, two of them from one client, and a reserve of two; idle ones give way
+/// after five seconds.
+class ConnectionPlaces : public ::testing::Test {
+protected:
+    place_ptr enter(const std::string& client = "") {
+        auto entered = places_.enter(client, now);
+        if (entered) {
+            const std::size_t number = asked.size();
+            asked.push_back(false);
+            entered->on_needed([this, number] { asked[number] = true; });
+        }
+        return entered;
+    }
+    place_ptr idle(const std::string& client = "") {
+        auto entered = enter(client);
+        if (entered) {
+            entered->rest(now);
+        }
+        return entered;
+    }
+    /// Nullopt: there is not even a place of the reserve.
+    static std::optional<shortage> reason(const place_ptr& entered) {
+        return entered ? std::optional(entered->reserve_because()) : std::nullopt;
+    }
+    static bool is_whole(const place_ptr& entered) { return reason(entered) == shortage::none; }
+
+    connection_places::time_point now{1h};
+    std::vector<bool> asked; ///< To give way, in the order of entering.
+
+private:
+    connection_places places_{{.all = 3, .per_client = 2, .reserve = 2, .idle = 5s}};
+};
+
+TEST_F(ConnectionPlaces, AreOfTheReserveOnceAllAreTaken) {
+    std::vector<place_ptr> taken;
+    for (int i = 0; i < 3; ++i) {
+        taken.push_back(enter());
+        EXPECT_TRUE(is_whole(taken.back()));
+    }
+
+    taken.push_back(enter());
+    EXPECT_EQ(reason(taken.back()), shortage::of_all);
+    taken.erase(taken.begin());
+    EXPECT_TRUE(is_whole(enter()));
+}
+
+TEST_F(ConnectionPlaces, TheOneThatHasBeenIdleLongestGivesWay) {
+    const auto first = idle();
+    now += 1s;
+    const auto second = idle();
+    now += 1s;
+    const auto busy = enter();
+    first->wake();
+    first->rest(now);
+    now += 5s;
+
+    EXPECT_TRUE(is_whole(enter()));
+    EXPECT_EQ(asked, (std::vector{false, true, false, false}));
+}
+
+TEST_F(ConnectionPlaces, OneThatHasBeenIdleForAShortTimeKeepsItsPlace) {
+    const place_ptr taken[] = {idle(), idle(), idle()};
+    now += 5s - 1ms;
+
+    EXPECT_EQ(reason(enter()), shortage::of_all);
+    now += 1ms;
+    EXPECT_TRUE(is_whole(enter()));
+    EXPECT_EQ(asked, (std::vector{true, false, false, false, false}));
+}
+
+TEST_F(ConnectionPlaces, ABusyOneNeverGivesWay) {
+    const place_ptr taken[] = {idle(), idle(), idle()};
+    for (const place_ptr& one : taken) {
+        one->wake();
+    }
+    now += 1h;
+
+    EXPECT_EQ(reason(enter()), shortage::of_all);
+    EXPECT_EQ(asked, (std::vector{false, false, false, false}));
+}
+
+TEST_F(ConnectionPlaces, ARequestThatCameFirstKeepsThePlaceInUse) {
+    const auto asked_late = idle();
+    auto leaving = enter();
+    const auto third = enter();
+    now += 5s;
+    const auto successor = enter();
+    ASSERT_TRUE(is_whole(successor));
+    ASSERT_TRUE(asked[0]);
+
+    asked_late->wake();
+    asked_late->rest(now);
+    leaving.reset();
+    EXPECT_EQ(reason(enter()), shortage::of_all) << "four minus one are three";
+}
+
+TEST_F(ConnectionPlaces, OneClientHasAShareOfThem) {
+    const place_ptr taken[] = {enter("a"), enter("a")};
+
+    EXPECT_EQ(reason(enter("a")), shortage::of_clients);
+    EXPECT_TRUE(is_whole(enter("b")));
+    EXPECT_TRUE(is_whole(enter("")));
+}
+
+TEST_F(ConnectionPlaces, AClientsOwnIdleOneGivesWayToItsNext) {
+    const auto other = idle("b");
+    now += 1s;
+    const auto busy = enter("a");
+    const auto own = idle("a");
+    now += 5s;
+
+    EXPECT_TRUE(is_whole(enter("a")));
+    EXPECT_EQ(asked, (std::vector{false, false, true, false}));
+}
+
+TEST_F(ConnectionPlaces, TheOldestOfTheReserveGivesWay) {
+    const place_ptr taken[] = {enter(), enter(), enter()};
+    const auto first = enter();
+    const auto second = enter();
+
+    const auto third = enter();
+    EXPECT_EQ(reason(third), shortage::of_all);
+    EXPECT_EQ(asked, (std::vector{false, false, false, true, false, false}));
+}
+
+TEST_F(ConnectionPlaces, NoMoreGiveWayThanCanBeOwed) {
+    const place_ptr taken[] = {enter(), enter(), enter()};
+    std::vector<place_ptr> reserve;
+    for (int i = 0; i < 4; ++i) {
+        reserve.push_back(enter());
+        ASSERT_NE(reserve.back(), nullptr);
+    }
+
+    EXPECT_EQ(enter(), nullptr) << "two of the reserve are still ending";
+    reserve.erase(reserve.begin());
+    EXPECT_NE(enter(), nullptr);
+}
+
+TEST_F(ConnectionPlaces, AreFreeAgainWhateverTheyWereUsedFor) {
+    for (int i = 0; i < 3; ++i) {
+        std::vector<place_ptr> taken;
+        taken.push_back(idle("a"));
+        now += 5s;
+        for (int more = 0; more < 8; ++more) {
+            taken.push_back(enter(more % 2 == 0 ? "a" : ""));
+        }
+        for (std::size_t at = 0; at < taken.size(); at += 2) {
+            if (taken[at]) {
+                taken[at]->wake();
+            }
+        }
+    }
+
+    const place_ptr all[] = {enter("a"), enter("a"), enter("b")};
+    for (const place_ptr& one : all) {
+        EXPECT_TRUE(is_whole(one));
+    }
+    const place_ptr reserve[] = {enter(), enter()};
+    for (const place_ptr& one : reserve) {
+        EXPECT_EQ(reason(one), shortage::of_all);
+    }
+}
+
+} // namespace
+} // namespace agui::gateway
