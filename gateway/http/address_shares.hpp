@@ -1,9 +1,10 @@
 #pragma once
 
+#include "session/base/text_map.hpp"
+
 #include <cstddef>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 namespace agui::gateway {
 
@@ -39,7 +40,7 @@ public:
 private:
     const std::size_t most_;
     std::mutex mutex_;
-    std::unordered_map<std::string, std::size_t> held_;
+    text_map<std::size_t> held_;
 };
 
 } // namespace agui::gateway

@@ -3,6 +3,7 @@
 #include "runner/loop/context_part.hpp"
 #include "runner/loop/loop_detector.hpp"
 #include "runner/loop/loop_warnings.hpp"
+#include "session/base/text_map.hpp"
 #include "session/history/history_ids.hpp"
 #include "session/history/history_rules.hpp"
 #include "session/history/missing_result.hpp"
@@ -17,7 +18,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace agui::gateway {
 
@@ -200,7 +200,7 @@ bool ends_in_answers(const translator::run_input& input, const session::thread_r
     if (last == end) {
         return false;
     }
-    std::unordered_map<std::string_view, const session::call_record*> calls;
+    view_map<const session::call_record*> calls;
     for (const session::call_record& call : thread.calls) {
         calls.emplace(call.id, &call);
     }
@@ -222,7 +222,7 @@ void warn_of_loops(
     session::history_plan& plan, const session::thread_record& thread,
     const runner::turn_limits& limits
 ) {
-    std::unordered_map<std::string_view, session::message*> results;
+    view_map<session::message*> results;
     for (session::stored_message& node : plan.change.messages) {
         results.emplace(node.message.id, &node.message);
     }

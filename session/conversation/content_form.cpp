@@ -1,5 +1,6 @@
 #include "session/conversation/content_form.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -7,7 +8,6 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -117,8 +117,8 @@ bool is_binary(const json::object& part) noexcept {
 }
 
 // The modern parts of a content: some clients send a file in both the old and the modern form.
-std::unordered_set<std::string> modern_parts(const json::array& parts) {
-    std::unordered_set<std::string> modern;
+text_set modern_parts(const json::array& parts) {
+    text_set modern;
     for (const json::value& part : parts) {
         if (part.is_object() && !is_binary(part.get_object())) {
             modern.insert(sorted_text(bare(part.get_object())));
@@ -138,7 +138,7 @@ bool holds_binary(const json::array& parts) noexcept {
 
 json::array normalised(const json::array& given) {
     count_work(given.size());
-    std::unordered_set<std::string> modern;
+    text_set modern;
     if (holds_binary(given)) {
         modern = modern_parts(given);
     }

@@ -1,11 +1,11 @@
 #include "session/conversation/pending_call.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace agui::session {
@@ -45,7 +45,7 @@ void describe(
     std::vector<pending_call>& pending, std::span<const std::size_t> calls, const message& made_in
 ) {
     count_work(made_in.tool_calls.size() + calls.size());
-    std::unordered_map<std::string_view, const tool_call*> made;
+    view_map<const tool_call*> made;
     for (const tool_call& call : made_in.tool_calls) {
         made[call.id] = &call;
     }

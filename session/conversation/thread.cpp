@@ -1,5 +1,6 @@
 #include "session/conversation/thread.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/change_check.hpp"
 #include "session/conversation/message_size.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace agui::session {
@@ -149,7 +149,7 @@ void apply_calls(std::vector<call_record>& calls, const std::vector<call_record>
         }
         return;
     }
-    std::unordered_map<std::string, std::size_t> positions;
+    text_map<std::size_t> positions;
     positions.reserve(calls.size() + changed.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
         positions.try_emplace(calls[i].id, i);

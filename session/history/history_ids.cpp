@@ -1,13 +1,12 @@
 #include "session/history/history_ids.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_rules.hpp"
 
 #include <cstddef>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
@@ -19,7 +18,7 @@ public:
     explicit distinct_maker(std::vector<message>& messages) : messages_(messages) {}
 
     bool run() {
-        std::unordered_set<std::string> ids;
+        text_set ids;
         std::vector<bool> dropped(messages_.size());
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             ids.insert(messages_[i].id);
@@ -54,8 +53,8 @@ public:
     }
 
 private:
-    void rename_others(std::unordered_set<std::string>& ids, std::vector<bool>& dropped) {
-        std::unordered_map<std::string, std::size_t> counts;
+    void rename_others(text_set& ids, std::vector<bool>& dropped) {
+        text_map<std::size_t> counts;
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             message& one = messages_[i];
             if (is_user(one)) {
@@ -92,8 +91,8 @@ private:
     }
 
     std::vector<message>& messages_;
-    std::unordered_map<std::string, std::size_t> first_of_id_;
-    std::unordered_map<std::string, std::size_t> last_user_;
+    text_map<std::size_t> first_of_id_;
+    text_map<std::size_t> last_user_;
     std::vector<std::pair<std::size_t, std::string>> renamed_;
     content_forms forms_;
     bool is_distinct_ = true;

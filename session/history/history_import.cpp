@@ -1,5 +1,6 @@
 #include "session/history/history_import.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_rules.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
@@ -413,11 +413,11 @@ private:
     history_plan plan_;
     plan_writer out_;
 
-    std::unordered_map<std::string_view, const call_record*> records_;
-    std::unordered_map<std::string_view, const message*> seen_;
-    std::unordered_set<std::string_view> left_; // Calls with an error result of this server.
+    view_map<const call_record*> records_;
+    view_map<const message*> seen_;
+    view_set left_; // Calls with an error result of this server.
     content_forms forms_;
-    std::unordered_map<std::string, node_index> moved_;
+    text_map<node_index> moved_;
     std::size_t last_speaker_ = 0; // Index of the last user or assistant message.
     std::size_t last_user_ = 0;
 

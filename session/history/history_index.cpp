@@ -1,5 +1,6 @@
 #include "session/history/history_index.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_rules.hpp"
@@ -10,8 +11,7 @@ namespace agui::session {
 
 namespace {
 
-std::optional<std::size_t>
-look_up(const std::unordered_map<std::string_view, std::size_t>& where, std::string_view id) {
+std::optional<std::size_t> look_up(const view_map<std::size_t>& where, std::string_view id) {
     const auto found = where.find(id);
     return found == where.end() ? std::nullopt : std::optional(found->second);
 }

@@ -1,12 +1,11 @@
 #pragma once
 
+#include "session/base/text_map.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace agui::session {
@@ -22,10 +21,10 @@ struct thread_index {
     /// User messages with that id on all branches, ascending.
     [[nodiscard]] const std::vector<node_index>& users_of(std::string_view id) const;
 
-    std::unordered_map<std::string_view, std::vector<node_index>> users; ///< By id.
-    std::unordered_map<std::string_view, const message*> results; ///< By call id; the first result.
-    std::unordered_map<std::string_view, const call_record*> calls;
-    std::unordered_set<std::string_view> ids; ///< Of all messages.
+    view_map<std::vector<node_index>> users; ///< By id.
+    view_map<const message*> results;        ///< By call id; the first result.
+    view_map<const call_record*> calls;
+    view_set ids; ///< Of all messages.
 };
 
 /// Positions on a branch by message id and by call id: finds a message of the input even if the
@@ -38,7 +37,7 @@ public:
     [[nodiscard]] std::optional<std::size_t> find(const message& given) const;
 
 private:
-    using positions = std::unordered_map<std::string_view, std::size_t>;
+    using positions = view_map<std::size_t>;
 
     positions by_id_;
     positions results_;

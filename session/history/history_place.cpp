@@ -1,12 +1,12 @@
 #include "session/history/history_place.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace agui::session {
@@ -72,7 +72,7 @@ private:
 
     void collect_new_users() {
         out_.new_users.clear();
-        std::unordered_map<std::string_view, content_form> seen;
+        view_map<content_form> seen;
         for (std::size_t i = out_.first_unknown(); i < input_.messages.size(); ++i) {
             const message& given = input_.messages[i];
             if (!is_user(given)) {

@@ -1,5 +1,6 @@
 #include "session/history/history_plan.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/conversation/content_form.hpp"
 #include "session/history/history_import.hpp"
@@ -9,8 +10,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
@@ -58,7 +57,7 @@ public:
 private:
     // A user message is identified by its id, so it cannot have that of another kind of message.
     [[nodiscard]] std::optional<failure> refuse_taken_ids() const {
-        std::unordered_map<std::string_view, std::size_t> given;
+        view_map<std::size_t> given;
         for (const std::size_t i : place_.new_users) {
             const std::string& id = input_.messages[i].id;
             if (index_.ids.contains(id) && index_.users_of(id).empty()) {
@@ -375,13 +374,12 @@ private:
     bool waiting_ = false;
     bool own_pair_at_end_ = false;
     std::vector<bool> on_base_path_;
-    std::unordered_set<std::string> appended_; // Ids.
-    std::unordered_set<std::string>
-        system_texts_; // Texts on the branch and among the appended messages.
+    text_set appended_;     // Ids.
+    text_set system_texts_; // Texts on the branch and among the appended messages.
 
     std::vector<const message*> answers_;
-    std::unordered_set<std::string_view> answered_;
-    std::unordered_set<std::string_view> own_calls_; // Made and answered by the client.
+    view_set answered_;
+    view_set own_calls_; // Made and answered by the client.
 };
 
 } // namespace

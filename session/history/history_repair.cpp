@@ -1,6 +1,7 @@
 #include "session/history/history_repair.hpp"
 
 #include "session/base/finite_json.hpp"
+#include "session/base/text_map.hpp"
 #include "session/history/missing_result.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -9,8 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
@@ -35,8 +34,8 @@ public:
     explicit repair(history_selection selected)
         : messages_(std::move(selected.messages)), calls_(std::move(selected.calls)) {
         // A call that a later message repeats is finished: later results answer the repeat.
-        std::unordered_map<std::string_view, std::size_t> made_in;
-        std::unordered_set<std::string_view> closed;
+        view_map<std::size_t> made_in;
+        view_set closed;
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             const message& each = messages_[i];
             if (each.role == role::reasoning) {
@@ -115,13 +114,13 @@ private:
         );
     }
 
-    using places = std::unordered_map<std::string, std::size_t>;
+    using places = text_map<std::size_t>;
 
     std::vector<message> messages_;
     call_statuses calls_;
-    places results_;                       // By call id; the first counts.
-    places reasoning_;                     // By its id.
-    std::unordered_set<std::string> seen_; // Calls that are in out_.
+    places results_;   // By call id; the first counts.
+    places reasoning_; // By its id.
+    text_set seen_;    // Calls that are in out_.
     std::vector<message> out_;
 };
 

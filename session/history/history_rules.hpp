@@ -1,10 +1,10 @@
 #pragma once
 
+#include "session/base/text_map.hpp"
 #include "session/history/history_plan.hpp"
 
 #include <cstddef>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace agui::session {
@@ -32,8 +32,8 @@ struct input_calls {
 
     explicit input_calls(const std::vector<message>& messages);
 
-    std::unordered_map<std::string_view, given_call> made;
-    std::unordered_map<std::string_view, const message*> answers;
+    view_map<given_call> made;
+    view_map<const message*> answers;
     std::size_t trailing = 0; ///< From this index on there are only tool messages.
 };
 
@@ -85,7 +85,7 @@ private:
     const thread_record& thread_;
     history_plan& plan_;
     node_index tip_ = no_node;
-    std::unordered_map<std::string, std::size_t> call_changes_;
+    text_map<std::size_t> call_changes_;
 };
 
 } // namespace agui::session

@@ -1,16 +1,16 @@
 #include "session/history/history_selection.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/history/refused_turns.hpp"
 
 #include <cstddef>
 #include <string_view>
-#include <unordered_set>
 
 namespace agui::session {
 
 namespace {
 
-using id_set = std::unordered_set<std::string_view>;
+using id_set = view_set;
 
 void add_reasoning_ids(id_set& to, const message& answer) {
     if (!answer.origin) {

@@ -1,15 +1,15 @@
 #pragma once
 
+#include "session/base/text_map.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace agui::session {
 
 /// What the thread's records say of its calls, by call id.
-using call_statuses = std::unordered_map<std::string, call_status>;
+using call_statuses = text_map<call_status>;
 [[nodiscard]] call_statuses statuses_of(const thread_record& thread);
 
 /// The part of a branch that concerns a model. A value without ties to the thread: whatever

@@ -1,5 +1,6 @@
 #include "session/history/part_reference.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/conversation/message_size.hpp"
 
 #include <boost/json/array.hpp>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -161,7 +161,7 @@ private:
     const node_list& nodes_;
     const digests_of which_;
     std::size_t read_ = 0; ///< So many messages are in `places_`.
-    std::unordered_map<std::string_view, place> places_;
+    view_map<place> places_;
 };
 
 /// What a thread holds, by digest. Its messages must not change meanwhile.

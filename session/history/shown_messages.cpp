@@ -1,5 +1,6 @@
 #include "session/history/shown_messages.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 #include "session/history/history_selection.hpp"
 #include "session/history/missing_result.hpp"
@@ -10,14 +11,13 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 namespace agui::session {
 
 namespace {
 
-using id_set = std::unordered_set<std::string_view>;
+using id_set = view_set;
 
 void add_answered(id_set& answered, const message& value) {
     if (value.role == role::tool) {

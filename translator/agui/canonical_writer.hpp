@@ -1,10 +1,11 @@
 #pragma once
 
+#include "session/base/text_map.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,7 @@ private:
         std::size_t first_member; ///< In members_.
         std::size_t count = 0;    ///< Of an array: elements begun.
         std::string key;          ///< Of an object: of the member that is being written, decoded.
-        std::unordered_set<std::string> dropped = {};
+        text_set dropped = {};
     };
 
     void begin_value();

@@ -1,12 +1,12 @@
 #include "translator/input/input_parts.hpp"
 
+#include "session/base/text_map.hpp"
 #include "session/conversation/media_part.hpp"
 #include "translator/agui/event_writer.hpp"
 #include "translator/input/input_fields.hpp"
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 namespace agui::translator {
 namespace {
@@ -165,7 +165,7 @@ boost::json::array without_repeats(read_list&& read, std::string_view path, note
     if (std::find(read.upgraded.begin(), read.upgraded.end(), true) == read.upgraded.end()) {
         return std::move(read.parts);
     }
-    std::unordered_set<std::string> modern;
+    text_set modern;
     for (std::size_t index = 0; index < read.parts.size(); ++index) {
         if (!read.upgraded[index]) {
             modern.insert(essence(read.parts[index].get_object()));
