@@ -1,10 +1,10 @@
 #include "gateway/demo.hpp"
 
 #include "session/base/ascii.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -210,12 +210,11 @@ void answer_user(answer_writer& answer, std::string_view text, bool tool_offered
 }
 
 std::optional<runner::scripted_answer> answer_to(const runner::transport_request& request) {
-    boost::system::error_code ec;
-    const json::value body = json::parse(request.body, ec);
-    if (ec || !body.is_object()) {
+    const result<json::value> body = parse_json(request.body);
+    if (!body || !body->is_object()) {
         return std::nullopt;
     }
-    const json::object& fields = body.get_object();
+    const json::object& fields = body->get_object();
     const json::value* messages = fields.if_contains("messages");
     if (messages == nullptr || !messages->is_array() || messages->get_array().empty() ||
         !messages->get_array().back().is_object()) {

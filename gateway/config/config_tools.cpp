@@ -1,11 +1,11 @@
 #include "gateway/config/config_sections.hpp"
 
 #include "gateway/config/config_values.hpp"
-
-#include <boost/json/parse.hpp>
+#include "session/base/parse_json.hpp"
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agui::gateway {
@@ -21,9 +21,9 @@ void read_definition(config_reader& table, runner::tool_definition& definition) 
     table.read("description", definition.description);
     std::string text;
     if (table.has("parameters") && table.read("parameters", text)) {
-        boost::system::error_code ec;
-        definition.parameters = boost::json::parse(text, ec);
-        if (ec || !definition.parameters.is_object()) {
+        if (auto schema = parse_json(text); schema && schema->is_object()) {
+            definition.parameters = std::move(*schema);
+        } else {
             table.problem("parameters", "must be the text of a JSON object (a JSON Schema)");
         }
     }

@@ -1,6 +1,6 @@
 #include "gateway/runs/event_log.hpp"
 
-#include <boost/json/parse.hpp>
+#include "session/base/stored_json.hpp"
 
 #include <memory>
 #include <string_view>
@@ -48,7 +48,8 @@ void event_log::restore(const std::vector<session::log_entry>& entries) {
     for (const session::log_entry& entry : entries) {
         append_event(entry.json);
         if (!entry.variants.empty()) {
-            const boost::json::object both = boost::json::parse(entry.variants).as_object();
+            const boost::json::object both =
+                session::parse_stored(entry.variants).value().as_object();
             variant_entry variant{entry.sequence, std::nullopt, std::nullopt};
             if (const auto* json = both.if_contains("1.0")) {
                 variant.v1_0 = json_of(json->as_string());

@@ -2,9 +2,7 @@
 
 #include "runner/base/json_blanks.hpp"
 #include "runner/base/json_escapes.hpp"
-
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
+#include "session/base/parse_json.hpp"
 
 #include <optional>
 
@@ -20,14 +18,13 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 /// The text of a JSON string; nullopt if it is none.
 std::optional<std::string> decoded(std::string_view text) {
-    boost::system::error_code ec;
-    const boost::json::value value = boost::json::parse(text, ec);
-    if (ec || !value.is_string()) {
+    const std::optional<std::string> inner = parse_json_string(text);
+    if (!inner) {
         return std::nullopt;
     }
     std::string out;
     escape_mender mender;
-    std::string mended(mender.mend(std::string_view(value.get_string()), out));
+    std::string mended(mender.mend(*inner, out));
     return mended.append(mender.finish());
 }
 

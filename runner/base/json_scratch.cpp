@@ -1,9 +1,9 @@
 #include "runner/base/json_scratch.hpp"
 
 #include "runner/base/json_escapes.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parser.hpp>
 #include <boost/json/storage_ptr.hpp>
 
 #include <array>
@@ -21,21 +21,15 @@ constexpr std::size_t scratch_bytes = 16U << 10U;
 
 // Deeper than any answer of any dialect, and shallow enough for recursive functions.
 constexpr std::size_t depth_max = 64;
-
-boost::json::parse_options options(bool torn) {
-    boost::json::parse_options result;
-    result.max_depth = depth_max;
-    result.allow_invalid_utf8 = torn;
-    return result;
-}
+constexpr json_limits limits{.max_depth = depth_max};
+constexpr json_limits torn_limits{.max_depth = depth_max, .any_bytes = true};
 
 struct scratch {
     std::array<unsigned char, scratch_bytes> buffer;
     // Created again for each parse: release() would keep the doubled size of the next overflow
     // block, so consecutive large texts would allocate more and more.
     std::optional<boost::json::monotonic_resource> memory;
-    // Keeps its own stack between parses.
-    boost::json::parser parser{boost::json::storage_ptr(), options(false)};
+    json_parser parser{limits};
     std::optional<boost::json::value> value;
 
     void clear() {
@@ -43,15 +37,12 @@ struct scratch {
         memory.emplace(buffer.data(), buffer.size());
     }
 
-    bool parse(boost::json::parser& with, std::string_view text) {
+    bool parse(json_parser& with, std::string_view text) {
         clear();
-        with.reset(&*memory);
-        boost::system::error_code ec;
-        with.write(text, ec);
-        if (!ec) {
-            value.emplace(with.release());
+        if (auto parsed = with.parse(text, &*memory)) {
+            value.emplace(std::move(*parsed));
         }
-        return !ec;
+        return value.has_value();
     }
 };
 
@@ -93,7 +84,7 @@ parsed_json parse_json_scratch(std::string_view text) {
     if (mine.parse(mine.parser, text)) {
         return {&*mine.value, false};
     }
-    boost::json::parser lenient(boost::json::storage_ptr(), options(true));
+    json_parser lenient(torn_limits);
     if (mine.parse(lenient, with_halves_as_bytes(text))) {
         return {&*mine.value, true};
     }

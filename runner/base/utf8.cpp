@@ -1,7 +1,8 @@
 #include "runner/base/utf8.hpp"
 
+#include "session/base/parse_json.hpp"
+
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -158,12 +159,8 @@ std::size_t make_utf8(session::content& value) {
     std::string json = boost::json::serialize(std::get<boost::json::array>(value));
     if (!is_utf8(json)) {
         json = to_utf8(json);
-        boost::json::parse_options any_depth;
-        any_depth.max_depth = json.size();
-        boost::system::error_code ec;
-        boost::json::value parts = boost::json::parse(json, ec, {}, any_depth);
-        if (!ec) {
-            value = std::move(parts.as_array());
+        if (auto parts = parse_json(json, {.max_depth = json.size()})) {
+            value = std::move(parts->as_array());
         } else { // Of a number that JSON cannot hold.
             value = json;
         }

@@ -1,10 +1,9 @@
 #include "runner/loop/reply_items.hpp"
 
 #include "runner/base/json_escapes.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include <string>
@@ -93,8 +92,7 @@ private:
         const bool is_other = type != nullptr && *type != "text";
         const json::string* const text = type == nullptr ? nullptr : text_of_segment(*object);
         if (is_other) {
-            // A copy in ordinary memory: the document goes when it is read.
-            out_.segments.emplace_back(json::object(*object, json::storage_ptr()));
+            out_.segments.emplace_back(*object);
         } else if (text != nullptr) {
             add_text(*text);
         } else {
@@ -121,15 +119,13 @@ private:
 } // namespace
 
 std::optional<reply_items> read_reply_items(std::string_view text) {
-    json::monotonic_resource memory;
-    boost::system::error_code wrong;
-    json::value document = json::parse(text, wrong, &memory);
-    if (wrong) {
+    result<json::value> document = parse_json(text);
+    if (!document) {
         std::string mended(text);
         replace_unpaired_surrogates(mended);
-        document = json::parse(mended, wrong, &memory);
+        document = parse_json(mended);
     }
-    const json::array* const list = wrong ? nullptr : list_in(document);
+    const json::array* const list = document ? list_in(*document) : nullptr;
     if (list == nullptr) {
         return std::nullopt;
     }

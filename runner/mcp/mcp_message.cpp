@@ -4,9 +4,9 @@
 #include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <charconv>
@@ -130,14 +130,12 @@ mcp_messages read_mcp_messages(std::string_view text) {
     if (text.starts_with(byte_order_mark)) {
         text.remove_prefix(byte_order_mark.size());
     }
-    json::parse_options options;
-    options.max_depth = mcp_message_depth_max;
-    boost::system::error_code ec;
-    json::value value = json::parse(view(text), ec, {}, options);
-    if (ec) { // A tool that cuts a text in two must not cost the call its answer.
-        value = json::parse(view(with_well_formed_text(text)), ec, {}, options);
+    constexpr json_limits limits{.max_depth = mcp_message_depth_max};
+    result<json::value> value = parse_json(text, limits);
+    if (!value) { // A tool that cuts a text in two must not cost the call its answer.
+        value = parse_json(with_well_formed_text(text), limits);
     }
-    if (ec) {
+    if (!value) {
         read.ignored = 1;
         return read;
     }
@@ -148,9 +146,9 @@ mcp_messages read_mcp_messages(std::string_view text) {
             ++read.ignored;
         }
     };
-    json::array* const batch = value.if_array();
+    json::array* const batch = value->if_array();
     if (batch == nullptr) {
-        add(value);
+        add(*value);
     } else if (batch->empty() || batch->size() > mcp_batch_max) {
         read.ignored = 1;
     } else {

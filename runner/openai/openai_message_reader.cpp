@@ -2,15 +2,16 @@
 
 #include "runner/base/json_members.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/parse_json.hpp"
 #include "session/base/white_space.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <array>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace agui::runner {
 
@@ -29,8 +30,8 @@ const json::object* kept_object(const json::value* member) noexcept {
 
 /// The value with U+FFFD in place of what is not UTF-8, and the halves of characters joined.
 json::value in_utf8(const json::value& torn) {
-    boost::system::error_code ec;
-    return json::parse(to_utf8(json::serialize(torn)), ec);
+    result<json::value> whole = parse_json(to_utf8(json::serialize(torn)));
+    return whole ? std::move(*whole) : json::value();
 }
 
 /// The text of a part's member: a string, or a list of strings and of parts with text.

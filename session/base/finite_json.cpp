@@ -1,6 +1,6 @@
 #include "session/base/finite_json.hpp"
 
-#include <boost/json/parse.hpp>
+#include "session/base/parse_json.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,14 +23,11 @@ bool is_finite(const boost::json::value& value) noexcept {
 }
 
 std::optional<boost::json::value> parse_arguments(std::string_view text, std::size_t max_depth) {
-    boost::json::parse_options options;
-    options.max_depth = max_depth;
-    boost::system::error_code ec;
-    boost::json::value parsed = boost::json::parse(text, ec, {}, options);
-    if (ec || !is_finite(parsed)) {
+    result<boost::json::value> parsed = parse_json(text, {.max_depth = max_depth});
+    if (!parsed || !is_finite(*parsed)) {
         return std::nullopt;
     }
-    return parsed;
+    return std::move(*parsed);
 }
 
 } // namespace agui::session

@@ -1,7 +1,7 @@
 #include "session/base/stored_json.hpp"
 
-#include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/parse.hpp>
+#include "session/base/json_events.hpp"
+#include "session/base/parse_json.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -13,12 +13,8 @@ namespace json = boost::json;
 
 namespace {
 
-json::parse_options options_of_stored() {
-    json::parse_options options;
-    options.allow_invalid_utf8 = true;
-    options.max_depth = 2000; // A request may have 1024, and a message adds some.
-    return options;
-}
+// The depth: a request may have 1024, and a message adds some.
+constexpr json_limits stored_limits{.max_depth = 2000, .any_bytes = true};
 
 // A parser handler that builds nothing: the text is only validated.
 struct nothing_built {
@@ -52,23 +48,11 @@ struct nothing_built {
 
 } // namespace
 
-result<json::value> parse_stored(std::string_view text) {
-    boost::system::error_code ec;
-    json::value value = json::parse(text, ec, {}, options_of_stored());
-    if (ec) {
-        return failure{errc::invalid_json, ec.message()};
-    }
-    return value;
-}
+result<json::value> parse_stored(std::string_view text) { return parse_json(text, stored_limits); }
 
 result<json_text> read_stored_text(std::string_view text) {
-    json::basic_parser<nothing_built> parser(options_of_stored());
-    boost::system::error_code ec;
-    const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
-    if (!ec && read < text.size()) {
-        ec = json::error::extra_data;
-    }
-    if (ec) {
+    json_event_reader<nothing_built> reader(stored_limits);
+    if (const boost::system::error_code ec = reader.read(text)) {
         return failure{errc::invalid_json, ec.message()};
     }
     return json_text(std::string(text));

@@ -1,11 +1,10 @@
 #include "translator/agui/canonical_writer.hpp"
 
+#include "session/base/parse_json.hpp"
 #include "session/base/work_count.hpp"
 #include "translator/agui/event_writer.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <boost/json/value_to.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +75,7 @@ bool canonical_writer::end_object() {
         });
     if (repeated != members_.end()) {
         duplicate_ = std::string(key_of(*repeated));
-        object.key = boost::json::value_to<std::string>(boost::json::parse(duplicate_));
+        object.key = parse_json_string(duplicate_).value_or(std::string());
         return false;
     }
     sort_members(object);

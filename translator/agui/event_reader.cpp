@@ -1,15 +1,14 @@
 #include "translator/agui/event_reader.hpp"
 
-#include <boost/json/parse.hpp>
+#include "session/base/parse_json.hpp"
 
 #include <utility>
 
 namespace agui::translator {
 
 boost::json::object parse_event(std::string_view json) {
-    boost::system::error_code ec;
-    boost::json::value event = boost::json::parse(json, ec);
-    return !ec && event.is_object() ? std::move(event.get_object()) : boost::json::object();
+    result<boost::json::value> event = parse_json(json);
+    return event && event->is_object() ? std::move(event->get_object()) : boost::json::object();
 }
 
 std::string_view string_member(const boost::json::object& event, std::string_view key) {

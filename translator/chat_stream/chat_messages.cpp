@@ -1,14 +1,13 @@
 #include "translator/chat_stream/chat_messages.hpp"
 
 #include "runner/base/stop_reason.hpp"
+#include "session/base/parse_json.hpp"
 #include "session/history/missing_result.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/delta_text.hpp"
 #include "translator/agui/event_reader.hpp"
 #include "translator/agui/event_writer.hpp"
 #include "translator/chat_stream/snapshot_text.hpp"
-
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -28,14 +27,11 @@ constexpr std::size_t max_event_depth = 128;
 constexpr std::size_t max_arguments_depth = 64;
 
 std::optional<json::object> parse(std::string_view text, std::size_t max_depth) {
-    json::parse_options options;
-    options.max_depth = max_depth;
-    json::error_code ec;
-    json::value read = json::parse(text, ec, {}, options);
-    if (ec || !read.is_object()) {
+    result<json::value> read = parse_json(text, {.max_depth = max_depth});
+    if (!read || !read->is_object()) {
         return std::nullopt;
     }
-    return std::move(read.get_object());
+    return std::move(read->get_object());
 }
 
 // {"type":"RUN_ERROR",… → RUN_ERROR
@@ -68,12 +64,11 @@ std::string arguments_json(const std::string& text) {
         return "{}";
     }
     std::string quoted = '"' + text + '"';
-    json::error_code ec;
-    const json::value plain = json::parse(quoted, ec);
-    if (ec || !plain.is_string()) {
+    const std::optional<std::string> plain = parse_json_string(quoted);
+    if (!plain) {
         return "{}";
     }
-    const auto read = parse(plain.get_string(), max_arguments_depth);
+    const auto read = parse(*plain, max_arguments_depth);
     if (!read) {
         return quoted;
     }

@@ -1,6 +1,6 @@
 #include "translator/chat_stream/snapshot_text.hpp"
 
-#include <boost/json/parse.hpp>
+#include "session/base/parse_json.hpp"
 
 #include <cstddef>
 
@@ -60,9 +60,7 @@ std::string id_of(std::string_view message) {
     if (id.find('\\') == std::string_view::npos) {
         return std::string(id);
     }
-    boost::json::error_code ec;
-    const boost::json::value plain = boost::json::parse('"' + std::string(id) + '"', ec);
-    return ec || !plain.is_string() ? std::string() : std::string(plain.get_string());
+    return parse_json_string('"' + std::string(id) + '"').value_or(std::string());
 }
 
 } // namespace agui::translator

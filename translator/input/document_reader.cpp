@@ -2,12 +2,11 @@
 
 #include "runner/base/json_escapes.hpp"
 #include "runner/base/utf8.hpp"
+#include "session/base/json_events.hpp"
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"
 #include "translator/agui/text_writer.hpp"
 
-#include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/value_stack.hpp>
 
 #include <algorithm>
@@ -350,18 +349,11 @@ private:
 };
 
 result<document> read_once(std::string_view text, const document_rules& rules, memory_use use) {
-    json::parse_options options;
-    options.max_depth = rules.max_depth;
-    json::basic_parser<builder> parser(options, rules, use);
-    error_code ec;
-    const std::size_t read = parser.write_some(false, text.data(), text.size(), ec);
-    if (!ec && read < text.size()) {
-        ec = json::error::extra_data;
+    json_event_reader<builder> reader({.max_depth = rules.max_depth}, rules, use);
+    if (const error_code ec = reader.read(text)) {
+        return reader.handler().refusal(ec);
     }
-    if (ec) {
-        return parser.handler().refusal(ec);
-    }
-    return parser.handler().take();
+    return reader.handler().take();
 }
 
 } // namespace

@@ -1,11 +1,11 @@
 #include "translator/verifier/verifier.hpp"
 
+#include "session/base/parse_json.hpp"
 #include "translator/verifier/verifier_chunks.hpp"
 #include "translator/verifier/verifier_schema.hpp"
 #include "translator/verifier/verifier_streams.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 
 #include <string>
 #include <utility>
@@ -178,14 +178,8 @@ std::optional<std::string> event_verifier::check(const boost::json::value& event
 
 std::optional<std::string> event_verifier::check(std::string_view json) {
     constexpr std::size_t depth = 1000; // Opaque members may nest to any depth.
-    boost::json::parse_options options;
-    options.max_depth = depth;
-    boost::json::error_code ec;
-    const boost::json::value event = boost::json::parse(json, ec, {}, options);
-    if (ec) {
-        return wrong("T3", "a frame is JSON in UTF-8");
-    }
-    return check(event);
+    const result<boost::json::value> event = parse_json(json, {.max_depth = depth});
+    return event ? check(*event) : wrong("T3", "a frame is JSON in UTF-8");
 }
 
 std::optional<std::string> event_verifier::end() const {

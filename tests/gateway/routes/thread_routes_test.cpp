@@ -2,6 +2,7 @@
 
 #include "session/base/failpoint.hpp"
 #include "tests/gateway/server_fixture.hpp"
+#include "tests/support/colliding_names.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
@@ -99,6 +100,22 @@ TEST_F(ThreadRoutes, APatchHasABodyLimitOfItsOwn) {
 
     EXPECT_EQ(patch("/agui/threads/t", largest).status, 200);
     EXPECT_EQ(patch("/agui/threads/t", largest + std::string(200'000, ' ')).status, 413);
+}
+
+TEST_F(ThreadRoutes, TakesNamesThatWereChosenToCollide) {
+    start();
+    ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
+    const std::string metadata = R"({"metadata":{"bucket":)" +
+                                 object_text(names_of_one_bucket(11)) + R"(,"digest":)" +
+                                 object_text(names_of_one_digest(128)) + "}}";
+    const std::string state = object_text(names_of_one_bucket(15));
+
+    EXPECT_EQ(patch("/agui/threads/t", metadata).status, 200);
+    EXPECT_EQ(patch("/agui/threads/t/state", state).status, 200);
+    const boost::json::value kept = json_of("/agui/threads/t").at("metadata");
+    EXPECT_EQ(kept.at("bucket").as_object().size(), 2048U);
+    EXPECT_EQ(kept.at("digest").as_object().size(), 128U);
+    EXPECT_EQ(ask(get("/agui/threads/t/state")).body, R"({"state":)" + state + "}");
 }
 
 TEST_F(ThreadRoutes, ListsByPages) {
