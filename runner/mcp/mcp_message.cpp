@@ -4,6 +4,7 @@
 #include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -75,8 +76,8 @@ std::optional<mcp_message> read_answer(json::object& message) {
     mcp_message read;
     read.what = mcp_message::kind::malformed;
     read.answered = read_mcp_id(*id);
-    if (!session::is_finite(message)) {
-        return read; // It cannot be written again.
+    if (!session::is_finite(message) || message.size() > session::protocol_members_max) {
+        return read; // It could not be written again, or is no message that MCP defines.
     }
     if (const json::value* const error = present(message, "error")) {
         read_error(read, *error);

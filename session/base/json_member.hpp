@@ -3,10 +3,16 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace agui::session {
+
+/// The most members of an object that a protocol defines: it has a few, and clients add a few of
+/// their own. Objects that belong to users (state, metadata, arguments, schemas, results) may have
+/// any number.
+inline constexpr std::size_t protocol_members_max = 1024;
 
 /// `toolCallId` as `tool_call_id`.
 [[nodiscard]] std::string snake_case(std::string_view camel_case);

@@ -98,6 +98,15 @@ public:
         return value->if_array();
     }
 
+    /// For an object that the protocol defines.
+    void check_count() {
+        if (object_.size() > protocol_members_max) {
+            fail(
+                {}, "must not have more than " + std::to_string(protocol_members_max) + " members"
+            );
+        }
+    }
+
     void fail(std::string_view key, std::string_view what) {
         if (error_) {
             return;
@@ -151,12 +160,13 @@ read_content(const json::value* value, member_reader& message, std::optional<fai
 tool_call
 read_tool_call(const json::value& value, const std::string& path, std::optional<failure>& error) {
     tool_call call;
+    static const json::object none;
     if (!value.is_object()) {
-        static const json::object none;
         member_reader(none, path, error).fail({}, "must be an object");
         return call;
     }
     member_reader reader(value.get_object(), path, error);
+    reader.check_count();
     call.id = reader.required_text("id");
     (void)reader.text("type"); // Its value does not matter: there is only "function".
     call.encrypted_value = reader.text("encryptedValue");
@@ -167,6 +177,7 @@ read_tool_call(const json::value& value, const std::string& path, std::optional<
         return call;
     }
     member_reader inner(*function, path + ".function", error);
+    inner.check_count();
     call.name = inner.required_text("name");
     call.arguments = inner.text("arguments").value_or(std::string());
     return call;

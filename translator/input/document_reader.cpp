@@ -3,6 +3,7 @@
 #include "runner/base/json_escapes.hpp"
 #include "runner/base/utf8.hpp"
 #include "session/base/json_events.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/json_memory.hpp"
 #include "translator/agui/canonical_writer.hpp"
 #include "translator/agui/text_writer.hpp"
@@ -115,6 +116,12 @@ public:
         if (!text_.key(name)) {
             return refuse_duplicate(ec);
         }
+        if (text_.depth() == 1 && !rules_.all_as_text &&
+            ++members_ > session::protocol_members_max) {
+            detail_ = "has more than " + std::to_string(session::protocol_members_max) + " members";
+            ec = json::error::object_too_large;
+            return false;
+        }
         take_key(name);
         parts_.clear();
         return charge();
@@ -211,7 +218,8 @@ public:
         } else if (!detail_.empty()) {
             error.detail = "the body " + detail_;
         }
-        const bool says_where = !detail_.empty() || ec == json::error::exponent_overflow;
+        const bool says_where = (!detail_.empty() && ec != json::error::object_too_large) ||
+                                ec == json::error::exponent_overflow;
         if (!says_where) {
             error.path.clear();
         }
@@ -338,6 +346,7 @@ private:
     json::value_stack stack_;
     std::vector<std::size_t> counts_; // Of the open objects and arrays that are built.
     std::size_t open_ = 0;
+    std::size_t members_ = 0; // Of the outermost object.
     std::vector<std::string> skipped_;
     std::size_t drop_at_ = 0; // Depth of the object whose current member is dropped from the text.
     bool is_built_ = false;   // The next value is built.

@@ -52,9 +52,10 @@ struct document {
 /// Reads JSON in one pass. A part that is not built takes its length once more (in `canonical`);
 /// values would take 25 to 38 times as much. A byte order mark is skipped, and the escape of an
 /// unpaired surrogate, in any string, is read as U+FFFD. errc::invalid_json: the text is not JSON
-/// in UTF-8, is nested deeper than max_depth or longer than 512 MB, has two members of the same
-/// name in an object, or a number too large for a double (it could not be written again); for the
-/// last two, `path` says where. errc::overloaded: the budget has no room.
+/// in UTF-8, is nested deeper than max_depth or longer than 512 MB, has more than 1024 members (and
+/// is not kept as text), has two members of the same name in an object, or a number too large for a
+/// double (it could not be written again); for the last two, `path` says where. errc::overloaded:
+/// the budget has no room.
 [[nodiscard]] result<document> read_document(std::string_view text, const document_rules& rules);
 
 } // namespace agui::translator

@@ -86,6 +86,12 @@ read_object(const boost::json::value& value, std::string_view path) {
     if (!value.is_object()) {
         return invalid_input(std::string(path), "must be an object");
     }
+    if (value.get_object().size() > session::protocol_members_max) {
+        return invalid_input(
+            std::string(path),
+            "must not have more than " + std::to_string(session::protocol_members_max) + " members"
+        );
+    }
     return value.if_object();
 }
 

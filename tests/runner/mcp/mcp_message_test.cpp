@@ -116,6 +116,19 @@ TEST(McpMessage, AnAnswerThatIsNeitherIsMalformed) {
     }
 }
 
+TEST(McpMessage, BoundsTheMembersOfTheMessageButNotOfItsResult) {
+    std::string members = R"("m":0)";
+    for (int i = 0; i < 1024; ++i) {
+        members += ",\"m" + std::to_string(i) + "\":0";
+    }
+    const mcp_message wide = only(R"({"jsonrpc":"2.0","id":7,"result":{},)" + members + "}");
+    EXPECT_EQ(wide.what, kind::malformed);
+    EXPECT_EQ(wide.answered, 7);
+    const mcp_message result = only(R"({"jsonrpc":"2.0","id":7,"result":{)" + members + "}}");
+    EXPECT_EQ(result.what, kind::result);
+    EXPECT_EQ(result.body.size(), 1025U);
+}
+
 TEST(McpMessage, ReplacesWhatIsNotWellFormedUnicode) {
     const auto text = [](std::string_view written) {
         const mcp_message read =

@@ -99,6 +99,28 @@ TEST(DocumentReader, RefusesAMemberGivenTwiceAtEveryLevel) {
     EXPECT_THAT(twice.error().detail, HasSubstr(R"(the member "a\n" twice)"));
 }
 
+std::string object_of(std::size_t members) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < members; ++i) {
+        text += (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":0";
+    }
+    return text + "}";
+}
+
+TEST(DocumentReader, BoundsTheMembersOfTheOutermostObjectOnly) {
+    EXPECT_EQ(path_of(object_of(1024)), "accepted");
+    const auto wide = read(object_of(1025));
+    ASSERT_FALSE(wide.has_value());
+    EXPECT_EQ(wide.error().code, errc::invalid_json);
+    EXPECT_EQ(wide.error().path, "");
+    EXPECT_EQ(wide.error().detail, "the body has more than 1024 members");
+    EXPECT_EQ(path_of("{\"state\":" + object_of(5000) + "}"), "accepted");
+    EXPECT_EQ(path_of("[" + object_of(5000) + "]"), "accepted");
+    document_rules text_only;
+    text_only.all_as_text = true;
+    EXPECT_TRUE(read_document(object_of(5000), text_only));
+}
+
 TEST(DocumentReader, RefusesNumbersThatNoDoubleHolds) {
     EXPECT_EQ(path_of(R"({"state":{"a":[1,{"b":1e400}]}})"), "state.a[1].b");
     EXPECT_EQ(path_of("[0,-1e400]"), "[1]");

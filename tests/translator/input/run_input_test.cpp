@@ -671,6 +671,58 @@ TEST(RunInputLimits, BoundMessagesAndTools) {
     EXPECT_EQ(path_of_failure(R"("tools":[{"name":"a"}])", limits), "accepted");
 }
 
+TEST(RunInputLimits, BoundTheMembersOfWhatTheProtocolDefines) {
+    std::string many = R"("m":0)";
+    for (int i = 0; i < 1024; ++i) {
+        many += ",\"m" + std::to_string(i) + "\":0";
+    }
+    const auto path = [&](std::string members) {
+        members.replace(members.find("MANY"), 4, many);
+        return path_of_failure(members, {});
+    };
+
+    EXPECT_EQ(path(R"("messages":[{"role":"user","content":"a",MANY}])"), "messages[0]");
+    EXPECT_EQ(
+        path(R"("messages":[{"role":"user","content":[{"type":"text","text":"a",MANY}]}])"),
+        "messages[0].content[0]"
+    );
+    EXPECT_EQ(
+        path(
+            R"("messages":[{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"n"},MANY}]}])"
+        ),
+        "messages[0].toolCalls[0]"
+    );
+    EXPECT_EQ(
+        path(
+            R"("messages":[{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"n",MANY}}]}])"
+        ),
+        "messages[0].toolCalls[0].function"
+    );
+    EXPECT_EQ(path(R"("tools":[{"name":"t",MANY}])"), "tools[0]");
+    EXPECT_EQ(path(R"("context":[{"value":"v",MANY}])"), "context[0]");
+}
+
+TEST(RunInputLimits, TakeAnyNumberOfMembersOfWhatBelongsToUsers) {
+    std::string many = R"({"m":0)";
+    for (int i = 0; i < 5000; ++i) {
+        many += ",\"m" + std::to_string(i) + "\":0";
+    }
+    many += "}";
+
+    const run_input input = read_with(
+        R"("state":)" + many + R"(,"forwardedProps":)" + many +
+        R"(,"messages":[{"role":"user","content":"a","metadata":)" + many +
+        R"(},{"role":"activity","activityType":"a","content":)" + many + "}]" +
+        R"(,"tools":[{"name":"t","parameters":)" + many + "}]" +
+        R"(,"resume":[{"interruptId":"i","status":"resolved","payload":)" + many + "}]"
+    );
+
+    EXPECT_EQ(input.messages.at(0).metadata->size(), 5001U);
+    EXPECT_EQ(input.messages.at(1).activity.size(), 5001U);
+    EXPECT_EQ(input.tools->at(0).parameters.as_object().size(), 5001U);
+    EXPECT_EQ(input.resume.at(0).payload->as_object().size(), 5001U);
+}
+
 TEST(RunInputLimits, BoundToolNamesAndSchemas) {
     input_limits limits;
     limits.max_id_bytes = 3;
