@@ -26,11 +26,7 @@ const hash_key& process_hash_key() noexcept {
 }
 
 std::uint64_t keyed_hash(std::string_view text) noexcept {
-    keyed_hasher hasher(process_hash_key());
-    for (const char byte : text) {
-        hasher.add(byte);
-    }
-    return hasher.finish();
+    return keyed_hash(process_hash_key(), text);
 }
 
 } // namespace agui

@@ -3,11 +3,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace agui {
 
-/// The key of keyed_hasher.
+/// The key of keyed_hash().
 struct hash_key {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
@@ -16,29 +17,22 @@ struct hash_key {
 /// The key of this process: random, drawn once, and never shown.
 [[nodiscard]] const hash_key& process_hash_key() noexcept;
 
-/// SipHash-1-3. With a secret key nobody can choose texts that share a hash or a bucket, so a table
-/// of names from outside stays fast. With the key of the process the hashes differ from process to
-/// process: never store or send them.
-class keyed_hasher {
+/// The state of SipHash-1-3, for keyed_hash().
+class sip_state {
 public:
-    explicit keyed_hasher(const hash_key& key) noexcept
+    explicit sip_state(const hash_key& key) noexcept
         : v0_(key.first ^ 0x736f6d6570736575ULL),
           v1_(key.second ^ 0x646f72616e646f6dULL),
           v2_(key.first ^ 0x6c7967656e657261ULL),
           v3_(key.second ^ 0x7465646279746573ULL) {}
 
-    void add(char byte) noexcept {
-        constexpr std::size_t word_bytes = 8;
-        word_ |= std::uint64_t{static_cast<unsigned char>(byte)} << (8 * (length_ % word_bytes));
-        if (++length_ % word_bytes == 0) {
-            compress();
-        }
+    void add(std::uint64_t word) noexcept {
+        v3_ ^= word;
+        mix();
+        v0_ ^= word;
     }
 
-    /// The hash. Nothing may be added after it.
     [[nodiscard]] std::uint64_t finish() noexcept {
-        word_ |= length_ << 56U;
-        compress();
         v2_ ^= 0xFFU;
         mix();
         mix();
@@ -47,13 +41,6 @@ public:
     }
 
 private:
-    void compress() noexcept {
-        v3_ ^= word_;
-        mix();
-        v0_ ^= word_;
-        word_ = 0;
-    }
-
     void mix() noexcept {
         v0_ += v1_;
         v1_ = std::rotl(v1_, 13) ^ v0_;
@@ -71,11 +58,37 @@ private:
     std::uint64_t v1_;
     std::uint64_t v2_;
     std::uint64_t v3_;
-    std::uint64_t word_ = 0; // The bytes that make no whole word yet.
-    std::uint64_t length_ = 0;
 };
 
-/// The hash of a text under the key of the process.
+/// SipHash-1-3 of a text. With a secret key nobody can choose texts that share a hash or a bucket,
+/// so a table of names from outside stays fast.
+[[nodiscard]] inline std::uint64_t keyed_hash(const hash_key& key, std::string_view text) noexcept {
+    const auto word_at = [&text]<class Word>(std::size_t at, Word word) {
+        std::memcpy(&word, text.data() + at, sizeof(word));
+        return std::uint64_t{word};
+    };
+    sip_state state(key);
+    std::size_t at = 0;
+    for (; at + 8 <= text.size(); at += 8) {
+        state.add(word_at(at, std::uint64_t{}));
+    }
+    // The last word has the rest of the text, read in pieces that overlap, and the length.
+    const std::size_t rest = text.size() - at;
+    std::uint64_t last = std::uint64_t{text.size()} << 56U;
+    if (rest >= 4) {
+        last |= word_at(at, std::uint32_t{});
+        last |= word_at(text.size() - 4, std::uint32_t{}) << (8 * (rest - 4));
+    } else if (rest > 0) {
+        last |= word_at(at, std::uint8_t{});
+        last |= word_at(at + rest / 2, std::uint8_t{}) << (8 * (rest / 2));
+        last |= word_at(text.size() - 1, std::uint8_t{}) << (8 * (rest - 1));
+    }
+    state.add(last);
+    return state.finish();
+}
+
+/// The same under the key of the process. The hashes differ from process to process: never store or
+/// send them.
 [[nodiscard]] std::uint64_t keyed_hash(std::string_view text) noexcept;
 
 } // namespace agui

@@ -1,5 +1,8 @@
 #include "session/base/keyed_hash.hpp"
 
+#include <cstddef>
+#include <string>
+
 // Boost.JSON is compiled here instead of being linked, because the objects of the library hash
 // names with FNV-1a and the low byte of an address: anyone can choose names that all share a
 // bucket, or even a hash, and an object of n such names takes n * n / 2 comparisons. The two lines
@@ -18,15 +21,20 @@ namespace boost::json::detail {
 // one of the two for all.
 inline namespace keyed {
 
-template <class Iterator>
-std::size_t digest(Iterator begin, Iterator end, std::size_t salt) noexcept {
+inline std::size_t digest(const char* begin, const char* end, std::size_t salt) noexcept {
     agui::hash_key key = agui::process_hash_key();
     key.first ^= salt;
-    agui::keyed_hasher hasher(key);
+    return agui::keyed_hash(key, {begin, static_cast<std::size_t>(end - begin)});
+}
+
+// For a name in a JSON pointer, whose escapes are resolved by the iterator.
+template <class Iterator>
+std::size_t digest(Iterator begin, Iterator end, std::size_t salt) noexcept {
+    std::string name;
     for (; begin != end; ++begin) {
-        hasher.add(*begin);
+        name.push_back(*begin);
     }
-    return hasher.finish();
+    return digest(name.data(), name.data() + name.size(), salt);
 }
 
 } // namespace keyed

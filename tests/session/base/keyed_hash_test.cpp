@@ -15,23 +15,18 @@
 namespace agui {
 namespace {
 
-std::uint64_t hash_with(const hash_key& key, std::string_view text) {
-    keyed_hasher hasher(key);
-    for (const char byte : text) {
-        hasher.add(byte);
-    }
-    return hasher.finish();
-}
-
 // The values with a key of zero are those of CPython 3.11 with PYTHONHASHSEED=0, the other one is
 // from the test vectors of Rust's library.
 TEST(KeyedHash, IsSipHashWithOneAndThreeRounds) {
-    EXPECT_EQ(hash_with({}, "a"), 0x407448d2b89b1813ULL);
-    EXPECT_EQ(hash_with({}, "toolCallId"), 0xc7297fb68a48d65dULL);
-    EXPECT_EQ(hash_with({}, "0123456789abcdef"), 0x1d42b30f7e060c24ULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "ab"), 0x555508cbc6add439ULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "abc"), 0xc03bc3a0042630f2ULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "abcd"), 0xe3d1d5fdd52aae89ULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "a"), 0x407448d2b89b1813ULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "toolCallId"), 0xc7297fb68a48d65dULL);
+    EXPECT_EQ(keyed_hash(hash_key{}, "0123456789abcdef"), 0x1d42b30f7e060c24ULL);
     EXPECT_EQ(
-        hash_with(
-            {0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL},
+        keyed_hash(
+            hash_key{0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL},
             std::string_view("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15)
         ),
         0xd320d86d2a519956ULL
@@ -42,8 +37,8 @@ TEST(KeyedHash, HasTheSecretKeyOfTheProcess) {
     const hash_key& key = process_hash_key();
 
     EXPECT_NE(key.first, key.second);
-    EXPECT_EQ(keyed_hash("text"), hash_with(key, "text"));
-    EXPECT_NE(keyed_hash("text"), hash_with({}, "text"));
+    EXPECT_EQ(keyed_hash("text"), keyed_hash(key, "text"));
+    EXPECT_NE(keyed_hash("text"), keyed_hash(hash_key{}, "text"));
 }
 
 TEST(TextMap, SpreadsTextsThatHaveOneStandardHash) {
