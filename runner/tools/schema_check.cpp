@@ -390,15 +390,12 @@ private:
             }
             budget_.take(each.needed.size());
             for (const std::size_t needed : each.needed) {
-                fit = (count.is_present[needed] || violated(
-                                                       at, found,
-                                                       [&] {
-                                                           return wanted.members[needed].name +
-                                                                  " is missing beside " +
-                                                                  wanted.members[each.member].name;
-                                                       }
-                                                   )) &&
-                      fit;
+                const bool is_kept =
+                    count.is_present[needed] || violated(at, found, [&] {
+                        return "the member " + quoted(wanted.members[needed].name) +
+                               " is missing beside " + quoted(wanted.members[each.member].name);
+                    });
+                fit = is_kept && fit;
                 if (ends(fit, found)) {
                     return false;
                 }

@@ -90,8 +90,8 @@ TEST_F(ConfigAccess, ALaterReadingChangesSecretsAndAuthAlone) {
     key = "sk-2";
     const config fresh = load(
         {"server.max_runs=7", "models.main.model=other", "models.more.provider=openai",
-         "models.more.base_url=http://h", "models.more.model=m", "agents.0.models=[\"main\"]",
-         "tools.external.0.name=t"}
+         "models.more.base_url=http://h", "models.more.model=m", "agents.0.id=default",
+         "agents.0.models=[\"main\"]", "tools.external.0.name=t"}
     );
 
     const config next = with_secrets_of(running, fresh).value();
