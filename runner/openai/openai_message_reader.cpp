@@ -223,19 +223,19 @@ void openai_message_reader::pass_text(std::string_view text) {
     if (text.empty()) {
         return;
     }
-    if (tags_.done()) {
+    if (tags_ == nullptr || tags_->done()) {
         tell(text);
         return;
     }
     std::string thoughts;
     std::string said;
-    tags_.feed(text, thoughts, said);
+    tags_->feed(text, thoughts, said);
     pass_tagged(thoughts, said);
 }
 
 void openai_message_reader::pass_tagged(std::string_view thoughts, std::string_view text) {
     if (!thoughts.empty()) {
-        name_reasoning(opening_tag_);
+        name_reasoning(tags_->opening());
         pass_reasoning(thoughts);
     }
     if (!text.empty()) {
@@ -272,10 +272,12 @@ void openai_message_reader::end_halves() {
 
 void openai_message_reader::end_text() {
     end_halves();
-    std::string thoughts;
-    std::string text;
-    tags_.finish(thoughts, text);
-    pass_tagged(thoughts, text);
+    if (tags_ != nullptr) {
+        std::string thoughts;
+        std::string text;
+        tags_->finish(thoughts, text);
+        pass_tagged(thoughts, text);
+    }
 }
 
 void openai_message_reader::tool_call(
@@ -286,9 +288,11 @@ void openai_message_reader::tool_call(
     }
     // Text may continue after the call, thoughts before it are over.
     end_half(reasoning_half_, &openai_message_reader::pass_reasoning);
-    std::string text;
-    tags_.interrupt(text);
-    pass_tagged({}, text);
+    if (tags_ != nullptr) {
+        std::string text;
+        tags_->interrupt(text);
+        pass_tagged({}, text);
+    }
     call_fragment fragment;
     fragment.index = position ? position : integer_of(value.if_contains("index"));
     fragment.torn = torn_;

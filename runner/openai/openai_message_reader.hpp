@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,9 @@ public:
     openai_message_reader(model_sink& sink, std::string_view reasoning_tag)
         : sink_(sink),
           calls_(sink),
-          tags_(reasoning_tag),
-          opening_tag_(opening_tag(reasoning_tag)) {}
+          tags_(
+              reasoning_tag.empty() ? nullptr : std::make_unique<tagged_thoughts>(reasoning_tag)
+          ) {}
     openai_message_reader(const openai_message_reader&) = delete;
     openai_message_reader& operator=(const openai_message_reader&) = delete;
 
@@ -78,8 +80,7 @@ private:
     bool thought_ = false;
     bool told_plainly_ = false;       ///< Reasoning has come under one of its plain names.
     std::string_view reasoning_name_; ///< Of the member, or the tag. Outlives this object's use.
-    tagged_thoughts tags_;
-    std::string opening_tag_;
+    std::unique_ptr<tagged_thoughts> tags_; ///< Null without the setting.
     utf8_joiner text_half_;
     utf8_joiner reasoning_half_;
     reasoning_details details_;

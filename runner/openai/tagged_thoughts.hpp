@@ -28,6 +28,8 @@ public:
 
     /// True if everything that follows is text: feed() need not be called.
     [[nodiscard]] bool done() const noexcept { return now_ == stage::text; }
+    /// The opening tag; valid as long as this object.
+    [[nodiscard]] const std::string& opening() const noexcept { return opening_; }
 
     /// Appends what is decided. Thoughts of one call come before its text.
     void feed(std::string_view piece, std::string& thoughts, std::string& text);
