@@ -20,9 +20,7 @@ std::shared_ptr<runner::model_provider> replaceable_provider::current() const {
 
 boost::asio::awaitable<runner::model_outcome>
 replaceable_provider::ask(const runner::model_request& request, runner::model_sink& sink) {
-    const std::shared_ptr<runner::model_provider> asked = current();
-    runner::model_outcome outcome = co_await asked->ask(request, sink);
-    co_return outcome;
+    return current()->ask(request, sink);
 }
 
 } // namespace agui::gateway

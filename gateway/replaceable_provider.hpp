@@ -9,15 +9,16 @@
 
 namespace agui::gateway {
 
-/// A model provider that can be exchanged for one with another key while it is used. Safe to call
-/// from any thread.
+/// A model provider that can be exchanged for one with another key while it is used. Calls of a
+/// provider that is replaced must be able to outlive it, as those of make_http_provider() do. Safe
+/// to call from any thread.
 class replaceable_provider final : public runner::model_provider {
 public:
     /// Not null.
     explicit replaceable_provider(std::unique_ptr<runner::model_provider> first);
 
-    /// `next` (not null, with the same name) is asked from here on. Calls under way keep the former
-    /// one until they end.
+    /// `next` (not null, with the same name) is asked from here on. Calls under way go on with the
+    /// former one.
     void replace(std::unique_ptr<runner::model_provider> next);
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }

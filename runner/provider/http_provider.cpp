@@ -125,9 +125,10 @@ bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view byte
     return more;
 }
 
-class http_provider final : public model_provider {
+/// Shared by a provider and its calls, which may outlive it.
+class model_server {
 public:
-    http_provider(
+    model_server(
         std::shared_ptr<http_client> client, std::unique_ptr<model_dialect> dialect,
         http_provider_settings settings
     )
@@ -136,12 +137,12 @@ public:
           settings_(std::move(settings)),
           secrets_(settings_.secrets) {}
 
-    [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
+    [[nodiscard]] std::string_view name() const noexcept { return settings_.name; }
 
-    [[nodiscard]] asio::awaitable<model_outcome>
-    ask(const model_request& request, model_sink& sink) override {
+    [[nodiscard]] static asio::awaitable<model_outcome>
+    ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink) {
         try {
-            co_return co_await exchange(request, sink);
+            co_return co_await self->exchange(request, sink);
         } catch (const boost::system::system_error& error) {
             // Awaits throw this once the coroutine has been cancelled.
             if (error.code() != asio::error::operation_aborted) {
@@ -171,7 +172,7 @@ private:
 };
 
 asio::awaitable<model_outcome>
-http_provider::exchange(const model_request& request, model_sink& sink) {
+model_server::exchange(const model_request& request, model_sink& sink) {
     std::unique_ptr<transport_response> response;
     { // What the sending needs takes no memory while the model answers.
         const transport_request question = dialect_->write_request(request);
@@ -218,7 +219,7 @@ http_provider::exchange(const model_request& request, model_sink& sink) {
 }
 
 /// Until the answer is complete, or as complete as it gets in time.
-asio::awaitable<body_end> http_provider::read_events(
+asio::awaitable<body_end> model_server::read_events(
     transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
 ) {
     response.wait_first(settings_.first_content);
@@ -263,7 +264,7 @@ asio::awaitable<body_end> http_provider::read_events(
                      };
 }
 
-asio::awaitable<model_failure> http_provider::read_refusal(transport_response& response) const {
+asio::awaitable<model_failure> model_server::read_refusal(transport_response& response) const {
     model_failure refused;
     refused.what = kind_of_status(response.status());
     refused.detail = "the server answered with an error status";
@@ -277,7 +278,7 @@ asio::awaitable<model_failure> http_provider::read_refusal(transport_response& r
 
 /// With what the response says besides its body, and without secrets.
 model_failure
-http_provider::completed(model_failure failed, const transport_response& response) const {
+model_server::completed(model_failure failed, const transport_response& response) const {
     if (failed.status == 0) { // The body may say with which status another server refused.
         failed.status = response.status();
     }
@@ -286,6 +287,21 @@ http_provider::completed(model_failure failed, const transport_response& respons
     return failed;
 }
 
+class http_provider final : public model_provider {
+public:
+    explicit http_provider(std::shared_ptr<model_server> server) : server_(std::move(server)) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return server_->name(); }
+
+    [[nodiscard]] asio::awaitable<model_outcome>
+    ask(const model_request& request, model_sink& sink) override {
+        return model_server::ask(server_, request, sink);
+    }
+
+private:
+    std::shared_ptr<model_server> server_;
+};
+
 } // namespace
 
 std::unique_ptr<model_provider> make_http_provider(
@@ -293,7 +309,7 @@ std::unique_ptr<model_provider> make_http_provider(
     http_provider_settings settings
 ) {
     return std::make_unique<http_provider>(
-        std::move(client), std::move(dialect), std::move(settings)
+        std::make_shared<model_server>(std::move(client), std::move(dialect), std::move(settings))
     );
 }
 

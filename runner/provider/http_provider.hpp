@@ -29,7 +29,8 @@ struct http_provider_settings {
 /// limit of time; then the client's idle time is, which comments and signs of life do not end. Time
 /// in which the sink has no room does not count. Once the decoder is ending(),
 /// the answer ends with usage, the end mark, the end of the body or settings.end_wait, whichever
-/// comes first. Only a connection whose body was read to its end is used for another request.
+/// comes first. Only a connection whose body was read to its end is used for another request. The
+/// provider may be destroyed while a call is under way.
 [[nodiscard]] std::unique_ptr<model_provider> make_http_provider(
     std::shared_ptr<http_client> client, std::unique_ptr<model_dialect> dialect,
     http_provider_settings settings

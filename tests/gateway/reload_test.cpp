@@ -141,14 +141,19 @@ protected:
         [[nodiscard]] std::string_view name() const noexcept override { return "main"; }
         boost::asio::awaitable<runner::model_outcome>
         ask(const runner::model_request&, runner::model_sink& sink) override {
-            if (waits_) {
-                co_await sink.room();
-            }
-            sink.on_text(says_);
-            co_return runner::model_answer{};
+            return say(says_, waits_, sink);
         }
 
     private:
+        static boost::asio::awaitable<runner::model_outcome>
+        say(std::string text, bool waits, runner::model_sink& sink) {
+            if (waits) {
+                co_await sink.room();
+            }
+            sink.on_text(text);
+            co_return runner::model_answer{};
+        }
+
         std::string says_;
         bool waits_;
     };
@@ -177,7 +182,7 @@ TEST_F(ReplaceableProvider, AsksTheNewOneFromThenOn) {
     };
 
     EXPECT_TRUE(run(provider.ask({}, sink)));
-    EXPECT_EQ(sink.text, "old") << "a call under way keeps its provider";
+    EXPECT_EQ(sink.text, "old") << "a call under way goes on with its provider";
     EXPECT_TRUE(run(provider.ask({}, sink)));
     EXPECT_EQ(sink.text, "oldnew");
     EXPECT_EQ(provider.name(), "main");

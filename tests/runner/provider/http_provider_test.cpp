@@ -347,13 +347,13 @@ private:
 class HttpProviderWithoutRoom : public HttpProvider {
 protected:
     void begin(std::shared_ptr<http_client> transport) {
-        provider_ = make_provider(std::move(transport));
+        provider = make_provider(std::move(transport));
         const auto keep = [](model_provider& from, const model_request& what, model_sink& to,
                              std::optional<model_outcome>& result) -> asio::awaitable<void> {
             result.emplace(co_await from.ask(what, to));
         };
         asio::co_spawn(
-            context(), keep(*provider_, request(), narrow, outcome),
+            context(), keep(*provider, request(), narrow, outcome),
             asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {})
         );
         settle();
@@ -367,9 +367,22 @@ protected:
     asio::cancellation_signal stop;
     std::optional<model_outcome> outcome;
 
-private:
-    std::unique_ptr<model_provider> provider_;
+    std::unique_ptr<model_provider> provider;
 };
+
+TEST_F(HttpProviderWithoutRoom, MayBeDestroyedBeforeItsCalls) {
+    begin(make_scripted_client({answering(text_frame + text_frame + stop_frame + done_frame)}));
+
+    provider.reset();
+    narrow.give_room();
+    settle();
+    narrow.give_room();
+    settle();
+
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(*outcome);
+    EXPECT_EQ(narrow.lines, std::vector<std::string>{"text HiHi"});
+}
 
 TEST_F(HttpProviderWithoutRoom, ReadsOnOnlyWhenThereIsRoom) {
     begin(make_scripted_client({answering(text_frame + text_frame + stop_frame + done_frame)}));
