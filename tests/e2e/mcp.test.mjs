@@ -162,7 +162,7 @@ describe('the reference server over streamable HTTP', () => {
         }
         assert.equal(last, 'RUN_FINISHED');
         assert.deepEqual(results, ['The connection to the tool was lost before its answer was complete.']);
-        assert.match(gateway.log, /warning an MCP server is not available server=remote/);
+        await until(() => /warning an MCP server is not available server=remote/.test(gateway.log));
 
         nextScript();
         await server.launch();
