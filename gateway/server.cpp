@@ -1,5 +1,6 @@
 #include "gateway/server.hpp"
 
+#include "gateway/config/config_access.hpp"
 #include "gateway/http/connection_group.hpp"
 #include "gateway/http/listener.hpp"
 #include "gateway/http/router.hpp"
@@ -98,7 +99,7 @@ struct server::impl {
     template <class Job>
     void spawn(std::string_view what, Job job);
 
-    config settings; ///< What reload() changes of it nobody else reads once there are threads.
+    config settings; ///< Once threads run, only reload() reads the members that it changes.
     server_options options;
 
     connection_places places;
@@ -145,10 +146,22 @@ struct server::impl {
     std::unique_ptr<asio::thread_pool> reader;
 };
 
+namespace {
+
+// load_config() has checked it; a program that fills in a config itself has not.
+config with_safe_access(config what) {
+    if (const auto problems = access_problems(what); !problems.empty()) {
+        throw std::runtime_error(std::string(problems[0].table) + ": " + problems[0].text);
+    }
+    return what;
+}
+
+} // namespace
+
 server::impl::impl(config what, server_options given)
-    : settings(std::move(what)),
+    : settings(with_safe_access(std::move(what))),
       options(std::move(given)),
-      // How many connections there may be.
+      // Connection limits.
       places(make_place_limits(settings, descriptor_limit())),
       // What may be held in memory.
       bounds(make_memory_limits(settings.server)),
@@ -158,7 +171,7 @@ server::impl::impl(config what, server_options given)
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
       refused(log),
-      // Who may come in.
+      // Authentication.
       token(expected_token(settings)),
       wrong(log),
       // Conversations.
@@ -458,7 +471,7 @@ config_result<void> server::impl::reload(const config& fresh) {
         return next.error();
     }
     provider_list made;
-    try { // What may fail comes first.
+    try { // Failures must precede the first change.
         made = providers_with_new_keys(*next);
     } catch (const std::runtime_error& error) {
         return config_problems{{error.what()}};
@@ -469,7 +482,11 @@ config_result<void> server::impl::reload(const config& fresh) {
     if (next->session.store_password.value != settings.session.store_password.value) {
         store->use_password(next->session.store_password.value);
     }
-    token.replace(expected_token(*next));
+    const std::optional<std::string> expected = expected_token(*next);
+    if (!expected && expected_token(settings)) {
+        log.log(log_level::warning, "requests need no token from here on");
+    }
+    token.replace(expected);
     for (std::size_t i = 0; i < settings.models.size(); ++i) {
         settings.models[i].api_key = std::move(next->models[i].api_key);
     }
@@ -531,7 +548,7 @@ std::uint16_t server::start() {
         first.context.get_executor(), parse_endpoint(self.settings.server.listen),
         std::move(targets),
         [&self](const asio::ip::address& peer) {
-            return self.places.enter(peer_of(peer, self.services.trusted_proxies), steady::now());
+            return self.places.admit(peer_of(peer, self.services.trusted_proxies), steady::now());
         },
         self.log
     );

@@ -433,7 +433,7 @@ place_limits make_place_limits(const config& all, std::size_t descriptors) {
     constexpr std::size_t of_thread = 3; // What an io_context needs to wait.
     constexpr std::size_t of_mcp_server = 4;
     place_limits limits;
-    std::size_t others = usual + 2 * limits.reserve + of_mcp_server * all.tools.mcp_servers.size() +
+    std::size_t others = usual + 3 * limits.reserve + of_mcp_server * all.tools.mcp_servers.size() +
                          of_thread * thread_count(all.server);
     if (all.session.store == session_config::store_kind::postgres) {
         others += all.session.store_connections + 1;

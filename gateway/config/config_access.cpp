@@ -38,9 +38,10 @@ void check_file(std::vector<std::string>& found, const std::string& key, const s
     std::error_code unreadable; // It has been read, so it was there.
     const std::filesystem::perms allowed =
         std::filesystem::status(value.file, unreadable).permissions();
-    if (!unreadable &&
-        (allowed & std::filesystem::perms::others_read) != std::filesystem::perms::none) {
-        found.push_back(key + "_file: every user of this machine can read the file");
+    constexpr auto of_others =
+        std::filesystem::perms::others_read | std::filesystem::perms::others_write;
+    if (!unreadable && (allowed & of_others) != std::filesystem::perms::none) {
+        found.push_back(key + "_file: every user of this machine can read or change the file");
     }
 }
 
@@ -83,6 +84,9 @@ std::vector<access_problem> access_problems(const config& all) {
 }
 
 config_result<config> with_secrets_of(config running, const config& fresh) {
+    if (running.auth && !fresh.auth) { // Perhaps the file is being written.
+        return config_problems{{"auth: the table is missing; mode = \"none\" lets everybody in"}};
+    }
     running.auth = fresh.auth;
     if (running.session.store == fresh.session.store) {
         running.session.store_password = fresh.session.store_password;

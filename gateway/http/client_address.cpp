@@ -45,8 +45,9 @@ std::string name_of(const ip::address& address) {
     if (address.is_v4()) {
         return address.to_string();
     }
+    constexpr std::size_t network_bytes = 7; // Most customers of a provider have a /56 or less.
     ip::address_v6::bytes_type bytes = address.to_v6().to_bytes();
-    std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
+    std::fill(bytes.begin() + network_bytes, bytes.end(), static_cast<unsigned char>(0));
     return ip::address_v6(bytes).to_string();
 }
 

@@ -26,7 +26,7 @@ private:
 /// The client to which a request is attributed: the peer's address or, if the peer is a trusted
 /// proxy, the last entry in X-Forwarded-For that is not a trusted proxy's address. If that entry
 /// cannot be read, it is the proxy that wrote it: otherwise whoever brings one about would have no
-/// limit. Of an IPv6 address only the first 64 bits count: one customer usually has such a network.
+/// limit. Of an IPv6 address only the first 56 bits count: one customer may have such a network.
 /// Empty: unknown, because loopback, or a proxy without the header, may stand for any number of
 /// people.
 [[nodiscard]] std::string client_of(

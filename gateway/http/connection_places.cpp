@@ -14,9 +14,9 @@ connection_places::place::place(connection_places& owner, client_map::iterator c
 
 connection_places::place::~place() {
     const std::lock_guard lock(owner_.mutex_);
-    stop_waiting();
-    if (leaving_) {
-        --owner_.leaving_;
+    unlist();
+    if (evicted_) {
+        --(is_reserve() ? owner_.evicted_reserved_ : owner_.evicted_);
     } else {
         count(false);
     }
@@ -30,104 +30,126 @@ void connection_places::place::count(bool more) noexcept {
         number = more ? number + 1 : number - 1;
     };
     change(is_reserve() ? owner_.reserved_ : owner_.held_);
-    if (!is_reserve() && client_ != owner_.clients_.end()) {
-        change(client_->second.held);
+    if (client_ != owner_.clients_.end()) {
+        change(is_reserve() ? client_->second.reserved : client_->second.held);
     }
 }
 
-void connection_places::place::on_needed(std::function<void()> ask) {
+void connection_places::place::on_evict(std::function<void()> ask) {
     const std::lock_guard lock(owner_.mutex_);
     ask_ = std::move(ask);
     if (is_reserve()) {
-        in_all_ = owner_.in_reserve_.insert(owner_.in_reserve_.end(), this);
-        listed_ = true;
+        owner_.in_reserve_.push_back(*this);
     }
 }
 
-void connection_places::place::rest(time_point since) {
+void connection_places::place::mark_idle(time_point since) noexcept {
     const std::lock_guard lock(owner_.mutex_);
-    if (is_reserve() || listed_ || leaving_) {
+    if (is_reserve() || evicted_) {
         return;
     }
+    unlist();
     since_ = since;
-    in_all_ = owner_.resting_.insert(owner_.resting_.end(), this);
+    owner_.idle_.push_back(*this);
     if (client_ != owner_.clients_.end()) {
-        auto& of_client = client_->second.resting;
-        in_client_ = of_client.insert(of_client.end(), this);
+        client_->second.idle.push_back(*this);
     }
-    listed_ = true;
 }
 
-void connection_places::place::wake() {
+void connection_places::place::mark_busy() noexcept {
     const std::lock_guard lock(owner_.mutex_);
     if (is_reserve()) {
         return;
     }
-    stop_waiting();
-    if (leaving_) {
+    unlist();
+    if (evicted_) {
         // The request came first and is served, so the place is in use again.
-        leaving_ = false;
-        --owner_.leaving_;
+        evicted_ = false;
+        --owner_.evicted_;
         count(true);
     }
 }
 
-void connection_places::place::stop_waiting() {
-    if (!listed_) {
-        return;
+void connection_places::place::unlist() noexcept {
+    if (in_all_.is_linked()) {
+        age_list& all = is_reserve() ? owner_.in_reserve_ : owner_.idle_;
+        all.erase(all.iterator_to(*this));
     }
-    listed_ = false;
-    (is_reserve() ? owner_.in_reserve_ : owner_.resting_).erase(in_all_);
-    if (!is_reserve() && client_ != owner_.clients_.end()) {
-        client_->second.resting.erase(in_client_);
+    if (in_client_.is_linked()) {
+        client_age_list& own = client_->second.idle;
+        own.erase(own.iterator_to(*this));
     }
 }
 
-void connection_places::place::give_way() {
-    stop_waiting();
+void connection_places::place::evict() {
+    unlist();
     count(false);
-    leaving_ = true;
-    ++owner_.leaving_;
+    evicted_ = true;
+    ++(is_reserve() ? owner_.evicted_reserved_ : owner_.evicted_);
     ask_();
 }
 
-std::unique_ptr<connection_places::place>
-connection_places::enter(const std::string& name, time_point now) {
+connection_places::admission connection_places::admit(const std::string& name, time_point now) {
     const std::lock_guard lock(mutex_);
     const auto client = name.empty() ? clients_.end() : clients_.try_emplace(name).first;
     const shortage why = find_room(client, now);
-    if (why == shortage::none || find_reserve()) {
-        return std::make_unique<place>(*this, client, why);
+    if (why == shortage::none || find_reserve(client, why)) {
+        return {std::make_unique<place>(*this, client, why), why};
     }
     if (client != clients_.end() && client->second.places == 0) {
         clients_.erase(client);
     }
-    return nullptr;
+    return {nullptr, why};
 }
 
+// Counted again after the eviction: evicted connections whose request came first count again, and
+// may be more than their number allows.
 connection_places::shortage
 connection_places::find_room(client_map::iterator client, time_point now) {
     const time_point idle_since = now - limits_.idle;
-    if (client != clients_.end() && client->second.held >= limits_.per_client &&
-        !one_gives_way(client->second.resting, idle_since)) {
-        return shortage::of_clients;
+    if (client != clients_.end()) {
+        struct client& own = client->second;
+        if (own.held >= limits_.per_client &&
+            !(evict_oldest(own.idle, idle_since) && own.held < limits_.per_client)) {
+            return shortage::of_clients;
+        }
     }
-    return held_ < limits_.all || one_gives_way(resting_, idle_since) ? shortage::none
-                                                                      : shortage::of_all;
+    const bool has_room =
+        held_ < limits_.all || (evict_oldest(idle_, idle_since) && held_ < limits_.all);
+    return has_room ? shortage::none : shortage::of_all;
 }
 
-bool connection_places::find_reserve() {
-    return reserved_ < limits_.reserve || one_gives_way(in_reserve_, time_point::max());
-}
-
-// A connection that gives way ends a little later. The bound on their number keeps a thread that is
-// slow to end them from being owed ever more descriptors.
-bool connection_places::one_gives_way(const std::list<place*>& among, time_point idle_since) {
-    if (leaving_ >= limits_.reserve || among.empty() || among.front()->since_ > idle_since) {
+bool connection_places::find_reserve(client_map::iterator client, shortage why) {
+    if (client != clients_.end() && client->second.reserved >= limits_.reserve_per_client) {
         return false;
     }
-    among.front()->give_way();
+    return reserved_ < limits_.reserve ||
+           (why == shortage::of_all && evict_oldest(in_reserve_, time_point::max()));
+}
+
+// An evicted connection ends a little later. The bound on their number keeps a thread that is slow
+// to end them from being owed ever more descriptors.
+template <class List>
+bool connection_places::evict_oldest(List& among, time_point idle_since) {
+    if (among.empty() || among.front().since_ > idle_since) {
+        return false;
+    }
+    place& oldest = among.front();
+    if ((oldest.is_reserve() ? evicted_reserved_ : evicted_) >= limits_.reserve) {
+        return false;
+    }
+    oldest.evict();
     return true;
+}
+
+std::pair<http_errc, std::string_view> refusal_of(connection_places::shortage why) noexcept {
+    if (why == connection_places::shortage::of_clients) {
+        return {
+            http_errc::rate_limited,
+            "Too many connections from one address (server.max_connections_per_address)."
+        };
+    }
+    return {http_errc::overloaded, "Too many connections."};
 }
 
 } // namespace agui::gateway

@@ -1,41 +1,52 @@
 #pragma once
 
+#include "gateway/http/http_error.hpp"
+
+#include <boost/intrusive/list.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace agui::gateway {
 
 struct place_limits {
-    std::size_t all = 20'000;       ///< Of connections, besides the reserve.
-    std::size_t per_client = 5'000; ///< Of connections from one client, besides the reserve.
-    /// Of further connections, which may ask for probe routes only. Also how many connections may
-    /// be ending to make room for others.
+    std::size_t all = 20'000;       ///< Connections outside the reserve.
+    std::size_t per_client = 5'000; ///< The same, of one client.
+    /// Size of the reserve, whose connections may use probe routes only. Also how many connections
+    /// may be ending at a time, of each kind, because others needed their places.
     std::size_t reserve = 32;
-    /// For how long a connection must have been idle before it gives way. A request that is sent
+    std::size_t reserve_per_client = 2; ///< So that one client cannot fill the reserve.
+    /// For how long a connection must have been idle before it is evicted. A request that is sent
     /// into a closing connection fails, and the next one often follows the last within seconds.
     std::chrono::milliseconds idle{5'000};
 };
 
 /// Decides who may have a connection. If there is no room, the connection that has been idle for
-/// the longest time gives its place to the next one; failing that, the next one gets a place of the
-/// reserve, for which the oldest of the reserve gives way. Safe to call from any thread; must
-/// outlive its places.
+/// the longest time is evicted in favour of the next one; failing that, the next one gets a place
+/// of the reserve, for which the oldest of the reserve is evicted. A client that has its share of
+/// the connections evicts nobody else's. Safe to call from any thread; must outlive its places.
 class connection_places {
 public:
     class place;
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Why a place is one of the reserve.
+    /// Why a connection got a place of the reserve, or none.
     enum class shortage {
-        none,       ///< It is not: the connection may ask for everything.
+        none,
         of_all,     ///< place_limits::all is reached.
         of_clients, ///< place_limits::per_client is reached.
+    };
+
+    struct admission {
+        std::unique_ptr<connection_places::place> place; ///< Null: not even one of the reserve.
+        shortage why = shortage::none;
     };
 
     explicit connection_places(const place_limits& limits) noexcept : limits_(limits) {}
@@ -43,15 +54,13 @@ public:
     connection_places& operator=(const connection_places&) = delete;
 
 private:
-    struct client {
-        std::size_t places = 0;    ///< All of them; the record goes with the last.
-        std::size_t held = 0;      ///< Those that count: neither of the reserve nor leaving.
-        std::list<place*> resting; ///< Longest first.
-    };
+    using hook = boost::intrusive::list_member_hook<>;
+
+    struct client;
     using client_map = std::map<std::string, client>;
 
 public:
-    /// The place of one connection; the destructor frees it. Made by enter() only. Used by one
+    /// The place of one connection; the destructor frees it. Made by admit() only. Used by one
     /// thread at a time.
     class place {
     public:
@@ -62,11 +71,12 @@ public:
 
         /// Called once. `ask` makes the connection end, unless a request has arrived meanwhile. Any
         /// thread calls it, perhaps again, and under a lock: it must only post.
-        void on_needed(std::function<void()> ask);
-        /// The connection waits for a request since then: its place may be needed.
-        void rest(time_point since);
-        /// A request has begun to arrive.
-        void wake();
+        void on_evict(std::function<void()> ask);
+        /// The connection has waited since then for the rest of a request, or for its first byte:
+        /// it may be evicted.
+        void mark_idle(time_point since) noexcept;
+        /// The head of a request is complete.
+        void mark_busy() noexcept;
 
         [[nodiscard]] shortage reserve_because() const noexcept { return why_; }
         [[nodiscard]] bool is_reserve() const noexcept { return why_ != shortage::none; }
@@ -74,39 +84,55 @@ public:
     private:
         friend connection_places;
         void count(bool more) noexcept;
-        void stop_waiting();
-        void give_way();
+        void unlist() noexcept;
+        void evict();
 
         connection_places& owner_;
-        const client_map::iterator client_; ///< The end: not limited.
+        const client_map::iterator client_; ///< clients_.end() if the client has no limit.
         const shortage why_;
         std::function<void()> ask_;
-        bool listed_ = false;  ///< In the owner's list of places that may give way.
-        bool leaving_ = false; ///< It has given way.
+        bool evicted_ = false;
         time_point since_;
-        std::list<place*>::iterator in_all_;
-        std::list<place*>::iterator in_client_; ///< Valid if listed, not of the reserve, limited.
+        hook in_all_;    ///< Linked: it may be evicted.
+        hook in_client_; ///< The same, for the next connection of its client.
     };
 
-    /// A place for a connection of that client (empty: of none that is limited), or null if even
-    /// the reserve has none.
-    [[nodiscard]] std::unique_ptr<place> enter(const std::string& client, time_point now);
+    /// For a connection of that client (empty: of none that has a limit).
+    [[nodiscard]] admission admit(const std::string& client, time_point now);
 
     [[nodiscard]] const place_limits& limits() const noexcept { return limits_; }
 
 private:
+    using age_list =
+        boost::intrusive::list<place, boost::intrusive::member_hook<place, hook, &place::in_all_>>;
+    using client_age_list = boost::intrusive::list<
+        place, boost::intrusive::member_hook<place, hook, &place::in_client_>>;
+
+    struct client {
+        std::size_t places = 0;   ///< Of every kind. The record is erased with the last one.
+        std::size_t held = 0;     ///< Those that count against place_limits::per_client.
+        std::size_t reserved = 0; ///< Those that count against reserve_per_client.
+        client_age_list idle;     ///< Longest first.
+    };
+
     [[nodiscard]] shortage find_room(client_map::iterator client, time_point now);
-    [[nodiscard]] bool find_reserve();
-    [[nodiscard]] bool one_gives_way(const std::list<place*>& among, time_point idle_since);
+    [[nodiscard]] bool find_reserve(client_map::iterator client, shortage why);
+    template <class List>
+    [[nodiscard]] bool evict_oldest(List& among, time_point idle_since);
 
     const place_limits limits_;
     std::mutex mutex_; ///< Guards all below, and the places.
     client_map clients_;
     std::size_t held_ = 0;
     std::size_t reserved_ = 0;
-    std::size_t leaving_ = 0;
-    std::list<place*> resting_;    ///< Longest first.
-    std::list<place*> in_reserve_; ///< Oldest first.
+    std::size_t evicted_ = 0;          ///< Still ending, of those outside the reserve.
+    std::size_t evicted_reserved_ = 0; ///< The same, of the reserve.
+    age_list idle_;                    ///< Longest first.
+    age_list in_reserve_;              ///< Oldest first.
 };
+
+/// What a connection is told that has no place, or has one of the reserve and asks for more.
+[[nodiscard]] std::pair<http_errc, std::string_view> refusal_of(connection_places::shortage why
+) noexcept;
 
 } // namespace agui::gateway

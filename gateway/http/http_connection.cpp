@@ -63,10 +63,10 @@ http_connection::http_connection(
 }
 
 asio::awaitable<void> http_connection::run() {
-    place_->on_needed([executor = socket_.get_executor(), weak = weak_from_this()] {
+    place_->on_evict([executor = socket_.get_executor(), weak = weak_from_this()] {
         asio::post(executor, [weak] {
             if (const auto self = weak.lock()) {
-                self->give_way();
+                self->evict();
             }
         });
     });
@@ -108,7 +108,7 @@ asio::awaitable<bool> http_connection::take_request() {
     const bool has_body = framing.chunked || framing.length > 0;
     if (target == nullptr) {
         terms_.keep_alive = terms_.keep_alive && !has_body;
-        co_await hold_refusal();
+        co_await delay_refusal();
         co_return true;
     }
     if (has_body) {
@@ -156,25 +156,26 @@ asio::awaitable<std::size_t> http_connection::read_head() {
             co_return 0;
         }
         if (scan.what == head_scan::state::complete) {
+            place_->mark_busy();
             co_return scan.size;
         }
         if (scan.what == head_scan::state::refused) {
             refuse_and_close(http_errc::bad_framing, scan.problem);
             co_return 0;
         }
-        seen = in_.size();
-        const bool is_first = in_.empty();
-        if (is_first) {
-            place_->rest(std::chrono::steady_clock::now());
-            waiting_ = true;
+        if (evicted_ && !has_unread()) {
+            co_return 0;
         }
+        const bool is_first = in_.empty();
+        if (is_first || seen == 0) { // Whoever begins a request gets as much time as the idle.
+            place_->mark_idle(std::chrono::steady_clock::now());
+        }
+        seen = in_.size();
+        waiting_ = is_first ? wait::first_byte : wait::rest_of_head;
         const std::size_t count = co_await read_some(in_, head_read_bytes);
-        waiting_ = false;
+        waiting_ = wait::none;
         if (is_first) {
             in_since_ = std::chrono::steady_clock::now();
-        }
-        if (is_first && count > 0) {
-            place_->wake();
         }
         if (count == 0) {
             if (timed_out_ && !in_.empty()) {
@@ -228,7 +229,8 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     }
     auto& found = std::get<router::found>(match);
     if (place_->is_reserve() && (found.target == nullptr || !found.target->probe)) {
-        refuse_for_want_of_room();
+        const auto [code, text] = refusal_of(place_->reserve_because());
+        refuse(code, text);
         return nullptr;
     }
     if (!admit(found, request)) {
@@ -245,17 +247,6 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     request.path = std::move(found.path);
     request.path_parameters = std::move(found.path_parameters);
     return found.target;
-}
-
-void http_connection::refuse_for_want_of_room() {
-    if (place_->reserve_because() == connection_places::shortage::of_clients) {
-        refuse(
-            http_errc::rate_limited,
-            "Too many connections from one address (server.max_connections_per_address)."
-        );
-    } else {
-        refuse(http_errc::overloaded, "Too many connections.");
-    }
 }
 
 bool http_connection::admit(const router::found& match, http_request& request) {
@@ -299,12 +290,12 @@ bool http_connection::admit(const router::found& match, http_request& request) {
 void http_connection::refuse_token(const http_request& request) {
     refuse(http_errc::unauthorized, "A valid bearer token is required.");
     if (!request.header("authorization").empty()) { // Without one, nothing was guessed.
-        hold_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
+        delay_ = services_.wrong.add(address_of_client(request), std::chrono::steady_clock::now());
     }
 }
 
-asio::awaitable<void> http_connection::hold_refusal() {
-    const auto time = std::exchange(hold_, {});
+asio::awaitable<void> http_connection::delay_refusal() {
+    const auto time = std::exchange(delay_, {});
     if (time.count() == 0) {
         co_return;
     }
@@ -313,7 +304,7 @@ asio::awaitable<void> http_connection::hold_refusal() {
     (void)co_await timer.async_wait(as_result);
 }
 
-// For the log: also where no limit of an address applies.
+// Client address for the log, never empty.
 std::string http_connection::address_of_client(const http_request& request) const {
     boost::system::error_code ec;
     const asio::ip::address peer = socket_.remote_endpoint(ec).address();
@@ -445,19 +436,25 @@ void http_connection::sweep() {
 void http_connection::finish() {
     finishing_ = true;
     terms_.keep_alive = false;
-    boost::system::error_code ignored; // Of a broken connection nothing can be read.
-    if (waiting_ && socket_.available(ignored) == 0) {
+    if (waiting_ == wait::first_byte && !has_unread()) {
         close();
     }
 }
 
-// A connection of the reserve is closed whatever it does, even while its request arrives.
-void http_connection::give_way() {
-    if (place_->is_reserve()) {
+// A connection of the reserve is closed whatever it does.
+void http_connection::evict() {
+    if (place_->is_reserve() || (waiting_ != wait::none && !has_unread())) {
         close();
-    } else {
-        finish();
+        return;
     }
+    evicted_ = true;
+    finishing_ = true;
+    terms_.keep_alive = false;
+}
+
+bool http_connection::has_unread() const {
+    boost::system::error_code broken; // Then nothing can be read.
+    return socket_.available(broken) > 0;
 }
 
 void http_connection::close() noexcept {

@@ -114,10 +114,10 @@ private:
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] bool admit(const router::found& match, http_request& request);
     void refuse_token(const http_request& request);
-    [[nodiscard]] boost::asio::awaitable<void> hold_refusal();
+    [[nodiscard]] boost::asio::awaitable<void> delay_refusal();
     [[nodiscard]] std::string address_of_client(const http_request& request) const;
-    void give_way();
-    void refuse_for_want_of_room();
+    void evict();
+    [[nodiscard]] bool has_unread() const;
     [[nodiscard]] boost::asio::awaitable<bool>
     read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
@@ -179,10 +179,12 @@ private:
     std::uint64_t unread_at_progress_ = 0;
     bool timed_out_ = false; ///< sweep() has cancelled the last read.
     bool finishing_ = false;
-    bool waiting_ = true; ///< For the first byte of a request.
+    enum class wait { none, first_byte, rest_of_head };
+    wait waiting_ = wait::first_byte;
+    bool evicted_ = false; ///< Another connection needs the place: only a request keeps it.
     bool write_failed_ = false;
-    bool without_body_ = false;         ///< The method is HEAD.
-    std::chrono::milliseconds hold_{0}; ///< How long the refusal in reply_ waits.
+    bool without_body_ = false;          ///< The method is HEAD.
+    std::chrono::milliseconds delay_{0}; ///< How long the refusal in reply_ waits.
 
     std::string in_;        ///< What was received and not used yet.
     time_point in_since_{}; ///< When its first byte arrived. Exact, unlike now_.

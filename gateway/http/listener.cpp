@@ -60,9 +60,9 @@ tcp::endpoint parse_endpoint(const std::string& listen) {
 
 listener::listener(
     const asio::any_io_executor& executor, const tcp::endpoint& where, std::vector<target> targets,
-    enter_function enter, logger& log
+    admit_function admit, logger& log
 )
-    : acceptor_(executor), targets_(std::move(targets)), enter_(std::move(enter)), log_(log) {
+    : acceptor_(executor), targets_(std::move(targets)), admit_(std::move(admit)), log_(log) {
     boost::system::error_code ec;
     acceptor_.open(where.protocol(), ec);
     if (!ec) {
@@ -107,32 +107,32 @@ asio::awaitable<void> listener::run() {
             (void)co_await pause.async_wait(as_result); // It is never cancelled.
             continue;
         }
-        auto place = enter_(peer.address());
-        if (!place || place->is_reserve()) {
-            warn_of_shortage(place.get(), peer.address());
+        connection_places::admission admitted = admit_(peer.address());
+        if (admitted.why != connection_places::shortage::none) {
+            warn_of_shortage(admitted.why, peer.address());
         }
-        if (!place) {
-            turn_away(std::move(socket));
+        if (!admitted.place) {
+            turn_away(std::move(socket), admitted.why);
             continue;
         }
         pass_failpoint("listener.accepted");
         next_ = (next_ + 1) % targets_.size();
-        auto add = [&chosen, accepted = std::move(socket), place = std::move(place)]() mutable {
+        auto add = [&chosen, accepted = std::move(socket),
+                    place = std::move(admitted.place)]() mutable {
             chosen.add(std::move(accepted), std::move(place));
         };
         asio::post(chosen.executor, std::move(add));
     }
 }
 
-void listener::warn_of_shortage(
-    const connection_places::place* place, const asio::ip::address& peer
-) {
+void listener::warn_of_shortage(connection_places::shortage why, const asio::ip::address& peer) {
     const auto now = std::chrono::steady_clock::now();
-    const bool of_client =
-        place != nullptr && place->reserve_because() == connection_places::shortage::of_clients;
+    const bool of_client = why == connection_places::shortage::of_clients;
     if (of_client && client_full_.due(now)) {
         log_.log(
-            log_level::warning, "server.max_connections_per_address is reached",
+            log_level::warning,
+            "server.max_connections_per_address is reached (a reverse proxy belongs into "
+            "server.trusted_proxies)",
             {{"address", peer.to_string()}}
         );
     } else if (!of_client && full_.due(now)) {
@@ -140,8 +140,9 @@ void listener::warn_of_shortage(
     }
 }
 
-void listener::turn_away(tcp::socket socket) {
-    const http_reply reply = to_reply(http_errc::overloaded, "Too many connections.");
+void listener::turn_away(tcp::socket socket, connection_places::shortage why) {
+    const auto [code, text] = refusal_of(why);
+    const http_reply reply = to_reply(code, text);
     reply_terms terms;
     terms.keep_alive = false;
     const std::string head = write_reply_head(reply, terms);

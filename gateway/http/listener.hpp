@@ -32,15 +32,15 @@ public:
             add;
     };
 
-    using enter_function =
-        std::function<std::unique_ptr<connection_places::place>(const boost::asio::ip::address&)>;
+    using admit_function =
+        std::function<connection_places::admission(const boost::asio::ip::address&)>;
 
-    /// Binds at once. Throws boost::system::system_error if the address cannot be used. `enter` is
-    /// called for each connection with the peer's address; if it returns null, the connection gets
-    /// a 503 and is closed.
+    /// Binds at once. Throws boost::system::system_error if the address cannot be used. `admit` is
+    /// called for each connection with the peer's address; a connection without a place gets the
+    /// refusal_of() its shortage and is closed.
     listener(
         const boost::asio::any_io_executor& executor, const boost::asio::ip::tcp::endpoint& where,
-        std::vector<target> targets, enter_function enter, logger& log
+        std::vector<target> targets, admit_function admit, logger& log
     );
 
     [[nodiscard]] boost::asio::ip::tcp::endpoint endpoint() const { return endpoint_; }
@@ -50,14 +50,13 @@ public:
     void close();
 
 private:
-    void
-    warn_of_shortage(const connection_places::place* place, const boost::asio::ip::address& peer);
-    void turn_away(boost::asio::ip::tcp::socket socket);
+    void warn_of_shortage(connection_places::shortage why, const boost::asio::ip::address& peer);
+    void turn_away(boost::asio::ip::tcp::socket socket, connection_places::shortage why);
 
     boost::asio::ip::tcp::acceptor acceptor_;
     boost::asio::ip::tcp::endpoint endpoint_;
     std::vector<target> targets_;
-    enter_function enter_;
+    admit_function admit_;
     logger& log_;
     std::size_t next_ = 0;
     log_interval not_accepted_{std::chrono::minutes(1)};

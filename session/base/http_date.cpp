@@ -95,9 +95,9 @@ std::optional<std::chrono::sys_seconds> parse_http_date(std::string_view text) {
     }
     const std::chrono::year_month_day day{
         std::chrono::year(date.year), std::chrono::month(static_cast<unsigned>(date.month)),
-        std::chrono::day(static_cast<unsigned>(date.day))
+        std::chrono::day(static_cast<unsigned>(date.day)) // Which keeps the low byte only.
     };
-    if (!date.time || date.year < 1970 || date.year > 9999 || !day.ok()) {
+    if (!date.time || date.year < 1970 || date.year > 9999 || date.day > 31 || !day.ok()) {
         return std::nullopt;
     }
     return std::chrono::sys_days(day) + *date.time;

@@ -56,6 +56,12 @@ protected:
         ));
     }
 
+    void listen_everywhere() {
+        settings.server.listen = "0.0.0.0:0";
+        settings.auth.emplace();
+        settings.server.allowed_hosts = {"localhost"};
+    }
+
     memory_logger log;
 };
 
@@ -142,6 +148,19 @@ TEST_F(Door, AConnectionThatHasSentNothingIsIdle) {
     EXPECT_TRUE(silent.front()->closed_by_peer());
 }
 
+TEST_F(Door, AHalfRequestDoesNotKeepAPlace) {
+    settings.server.spare_idle = milliseconds(0);
+    start();
+    std::vector<std::unique_ptr<raw_client>> half;
+    for (int i = 0; i < 20; ++i) {
+        half.push_back(std::make_unique<raw_client>(port()));
+        half.back()->send("GET /version HTTP/1.1\r\nHost: ");
+    }
+
+    const auto served = idle();
+    EXPECT_TRUE(half.front()->closed_by_peer());
+}
+
 TEST_F(Door, HasItsRoomBackAfterACrowd) {
     settings.server.threads = 2;
     start();
@@ -209,7 +228,7 @@ TEST_F(Door, OneAddressHasAShare) {
     if (address.empty()) {
         GTEST_SKIP() << "this machine has loopback addresses alone, which have no limit";
     }
-    settings.server.listen = "0.0.0.0:0";
+    listen_everywhere();
     settings.server.max_connections_per_address = 2;
     start();
     const auto ask_from_there = [&](std::string_view bytes) {
@@ -225,7 +244,7 @@ TEST_F(Door, OneAddressHasAShare) {
     EXPECT_THAT(refused.body, HasSubstr("server.max_connections_per_address"));
     EXPECT_EQ(ask_from_there(get("/healthz")).status, 200);
     EXPECT_EQ(ask(get("/version")).status, 200) << "from loopback";
-    EXPECT_EQ(lines_with("max_connections_per_address is reached address=" + address), 1U);
+    EXPECT_EQ(lines_with("max_connections_per_address is reached"), 1U);
 }
 
 TEST_F(Door, NoLimitOfOneAddressIsForATrustedProxy) {
@@ -233,7 +252,7 @@ TEST_F(Door, NoLimitOfOneAddressIsForATrustedProxy) {
     if (address.empty()) {
         GTEST_SKIP() << "this machine has loopback addresses alone, which have no limit";
     }
-    settings.server.listen = "0.0.0.0:0";
+    listen_everywhere();
     settings.server.max_connections_per_address = 1;
     settings.server.trusted_proxies = {address};
     start();

@@ -93,10 +93,14 @@ TEST_F(Reload, MayAskForNoTokenAnyMore) {
     start();
     gateway::config fresh = settings;
     fresh.auth.reset();
+    EXPECT_FALSE(server->reload(fresh)) << "that must be said";
+    EXPECT_EQ(ask(get("/version")).status, 401);
 
+    fresh.auth.emplace();
     EXPECT_TRUE(server->reload(fresh)) << "on loopback";
 
     EXPECT_EQ(ask(get("/version")).status, 200);
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("warning requests need no token from here on")));
     EXPECT_TRUE(server->reload(settings));
     EXPECT_EQ(ask(get("/version")).status, 401);
 }

@@ -52,7 +52,9 @@ TEST(ClientAddress, IsThePeersWhereNoProxyIsTrusted) {
     EXPECT_EQ(client("192.0.2.1", {"203.0.113.9"}, {}), "192.0.2.1")
         << "anybody can write a header";
     EXPECT_EQ(client("::ffff:192.0.2.1", {}, {}), "192.0.2.1");
-    EXPECT_EQ(client("2001:db8:1:2:3:4:5:6", {}, {}), "2001:db8:1:2::");
+    EXPECT_EQ(client("2001:db8:1:2:3:4:5:6", {}, {}), "2001:db8:1::");
+    EXPECT_EQ(client("2001:db8:1:ff:3:4:5:6", {}, {}), "2001:db8:1::") << "of the same /56";
+    EXPECT_EQ(client("2001:db8:1:100:3:4:5:6", {}, {}), "2001:db8:1:100::");
 }
 
 TEST(ClientAddress, IsNobodysOnLoopback) {
@@ -96,7 +98,7 @@ TEST(PeerOf, IsNobodyWhoMayBeMany) {
     EXPECT_EQ(peer("10.1.2.3"), "");
     EXPECT_EQ(peer("203.0.113.1"), "203.0.113.1");
     EXPECT_EQ(peer("::ffff:203.0.113.1"), "203.0.113.1");
-    EXPECT_EQ(peer("2001:db8:1:2:3::4"), "2001:db8:1:2::");
+    EXPECT_EQ(peer("2001:db8:1:2:3::4"), "2001:db8:1::");
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -15,23 +16,23 @@ using namespace std::chrono_literals;
 using place_ptr = std::unique_ptr<connection_places::place>;
 using shortage = connection_places::shortage;
 
-/// At most three connections, two of them from one client, and a reserve of two; idle ones give way
-/// after five seconds.
+/// At most three connections, two of them from one client, and a reserve of two, one for each
+/// client; idle ones may be evicted after five seconds.
 class ConnectionPlaces : public ::testing::Test {
 protected:
     place_ptr enter(const std::string& client = "") {
-        auto entered = places_.enter(client, now);
+        auto entered = places_.admit(client, now).place;
         if (entered) {
             const std::size_t number = asked.size();
             asked.push_back(false);
-            entered->on_needed([this, number] { asked[number] = true; });
+            entered->on_evict([this, number] { asked[number] = true; });
         }
         return entered;
     }
     place_ptr idle(const std::string& client = "") {
         auto entered = enter(client);
         if (entered) {
-            entered->rest(now);
+            entered->mark_idle(now);
         }
         return entered;
     }
@@ -42,10 +43,12 @@ protected:
     static bool is_whole(const place_ptr& entered) { return reason(entered) == shortage::none; }
 
     connection_places::time_point now{1h};
-    std::vector<bool> asked; ///< To give way, in the order of entering.
+    std::vector<bool> asked; ///< To end, in the order of entering.
 
 private:
-    connection_places places_{{.all = 3, .per_client = 2, .reserve = 2, .idle = 5s}};
+    connection_places places_{
+        {.all = 3, .per_client = 2, .reserve = 2, .reserve_per_client = 1, .idle = 5s}
+    };
 };
 
 TEST_F(ConnectionPlaces, AreOfTheReserveOnceAllAreTaken) {
@@ -67,8 +70,8 @@ TEST_F(ConnectionPlaces, TheOneThatHasBeenIdleLongestGivesWay) {
     const auto second = idle();
     now += 1s;
     const auto busy = enter();
-    first->wake();
-    first->rest(now);
+    first->mark_busy();
+    first->mark_idle(now);
     now += 5s;
 
     EXPECT_TRUE(is_whole(enter()));
@@ -88,7 +91,7 @@ TEST_F(ConnectionPlaces, OneThatHasBeenIdleForAShortTimeKeepsItsPlace) {
 TEST_F(ConnectionPlaces, ABusyOneNeverGivesWay) {
     const place_ptr taken[] = {idle(), idle(), idle()};
     for (const place_ptr& one : taken) {
-        one->wake();
+        one->mark_busy();
     }
     now += 1h;
 
@@ -105,8 +108,8 @@ TEST_F(ConnectionPlaces, ARequestThatCameFirstKeepsThePlaceInUse) {
     ASSERT_TRUE(is_whole(successor));
     ASSERT_TRUE(asked[0]);
 
-    asked_late->wake();
-    asked_late->rest(now);
+    asked_late->mark_busy();
+    asked_late->mark_idle(now);
     leaving.reset();
     EXPECT_EQ(reason(enter()), shortage::of_all) << "four minus one are three";
 }
@@ -117,6 +120,61 @@ TEST_F(ConnectionPlaces, OneClientHasAShareOfThem) {
     EXPECT_EQ(reason(enter("a")), shortage::of_clients);
     EXPECT_TRUE(is_whole(enter("b")));
     EXPECT_TRUE(is_whole(enter("")));
+}
+
+TEST_F(ConnectionPlaces, AClientWithItsShareEvictsNobody) {
+    const auto other = idle("b");
+    const place_ptr taken[] = {enter("a"), enter("a")};
+    now += 1h;
+
+    std::vector<place_ptr> more;
+    for (int i = 0; i < 100; ++i) {
+        more.push_back(enter("a"));
+    }
+    EXPECT_EQ(reason(more.front()), shortage::of_clients);
+    EXPECT_EQ(more.back(), nullptr) << "nor has it more than one place of the reserve";
+    EXPECT_EQ(std::ranges::count(asked, true), 0);
+    EXPECT_TRUE(is_whole(enter("c"))) << "in place of the one that is idle";
+    EXPECT_TRUE(asked[0]);
+}
+
+TEST_F(ConnectionPlaces, OneClientCannotFillTheReserve) {
+    const place_ptr taken[] = {enter(), enter(), enter()};
+    const place_ptr more[] = {enter("a"), enter("a"), enter("b")};
+
+    EXPECT_EQ(reason(more[0]), shortage::of_all);
+    EXPECT_EQ(more[1], nullptr);
+    EXPECT_EQ(reason(more[2]), shortage::of_all);
+}
+
+TEST_F(ConnectionPlaces, OfTheReserveDoNotKeepIdleOnesFromBeingEvicted) {
+    const place_ptr taken[] = {enter(), enter(), idle()};
+    std::vector<place_ptr> reserve;
+    for (int i = 0; i < 4; ++i) {
+        reserve.push_back(enter());
+    }
+    ASSERT_EQ(enter(), nullptr) << "two of the reserve are still ending";
+    now += 5s;
+
+    EXPECT_TRUE(is_whole(enter()));
+}
+
+TEST_F(ConnectionPlaces, NoMoreAreInUseThanMayBeEndingBesides) {
+    std::vector<place_ptr> taken;
+    std::size_t whole = 0;
+    for (int i = 0; i < 100; ++i) {
+        taken.push_back(idle());
+        now += 5s;
+        whole += is_whole(taken.back()) ? 1 : 0;
+        for (std::size_t at = 0; at < taken.size(); ++at) {
+            if (taken[at] && is_whole(taken[at]) && asked[at]) {
+                taken[at]->mark_busy(); // Its request came first, each time.
+                taken[at]->mark_idle(now);
+            }
+        }
+    }
+
+    EXPECT_LE(whole, 3U + 2U);
 }
 
 TEST_F(ConnectionPlaces, AClientsOwnIdleOneGivesWayToItsNext) {
@@ -163,7 +221,7 @@ TEST_F(ConnectionPlaces, AreFreeAgainWhateverTheyWereUsedFor) {
         }
         for (std::size_t at = 0; at < taken.size(); at += 2) {
             if (taken[at]) {
-                taken[at]->wake();
+                taken[at]->mark_busy();
             }
         }
     }
