@@ -17,8 +17,8 @@ public:
     /// Not null.
     explicit replaceable_provider(std::unique_ptr<runner::model_provider> first);
 
-    /// `next` (not null, with the same name) is asked from here on. Calls under way go on with the
-    /// former one.
+    /// `next` (not null, with the same name) is asked from here on. Calls under way keep the former
+    /// provider.
     void replace(std::unique_ptr<runner::model_provider> next);
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }

@@ -44,7 +44,7 @@ struct server_options {
     bool demo_page = false;      ///< Serve the built-in example page at `/`.
     bool handle_signals = false; ///< SIGTERM and SIGINT call request_stop().
     /// Reads the configuration again. With handle_signals, SIGHUP calls it, on a thread of its own,
-    /// and reload() with the result. Empty: SIGHUP is not handled.
+    /// and reload() with the result. SIGHUP is not handled if this is empty.
     std::function<config_result<config>()> read_config;
 };
 

@@ -14,7 +14,7 @@ struct access_problem {
     std::string text;
 };
 
-/// What is wrong with who may come in: no [auth], or no allowed_hosts, where it is needed, and tool
+/// The broken rules about access: no [auth], or no allowed_hosts, where it is needed, and tool
 /// servers that would be sent the gateway's own token.
 [[nodiscard]] std::vector<access_problem> access_problems(const config& all);
 

@@ -8,8 +8,8 @@
 
 namespace agui::gateway {
 
-/// The token that requests must carry. May be replaced while requests are checked: a request that
-/// was let in goes on. Safe to call from any thread.
+/// The token that requests must carry. May be replaced while requests are checked; a request that
+/// was admitted is not affected. Safe to call from any thread.
 class bearer_token {
 public:
     /// nullopt: no request needs one.

@@ -9,7 +9,7 @@
 
 namespace agui::gateway {
 
-/// Which version of a file there is at the moment.
+/// The current version of a file.
 struct file_version {
     std::string etag; ///< With its quotes. Strong: it changes with every byte of the file.
     std::chrono::sys_seconds modified;

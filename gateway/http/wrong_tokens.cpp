@@ -6,7 +6,7 @@
 namespace agui::gateway {
 namespace {
 
-/// Anybody can come from many addresses.
+/// An attacker may use many addresses.
 constexpr std::size_t clients_max = 64;
 constexpr const char* other_clients = "others";
 

@@ -12,9 +12,10 @@
 namespace agui::gateway {
 
 /// Requests with a wrong token: logs them, with one line per client a minute at most, and says how
-/// long each refusal has to wait, so that guessing takes long. Requests with the right token never
-/// wait, whoever else has the client's address. Remembers 64 clients; others count as one. Safe to
-/// call from any thread.
+/// long each refusal has to wait, which slows guessing on each connection. A client with many
+/// connections still makes many guesses, so a token must be too long to be guessed. Requests with
+/// the right token never wait, whoever else has the client's address. Remembers 64 clients; others
+/// count as one. Safe to call from any thread.
 class wrong_tokens {
 public:
     using time_point = log_interval::time_point;

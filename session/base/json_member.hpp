@@ -9,9 +9,8 @@
 
 namespace agui::session {
 
-/// The most members of an object that a protocol defines: it has a few, and clients add a few of
-/// their own. Objects that belong to users (state, metadata, arguments, schemas, results) may have
-/// any number.
+/// The most members of an object that a protocol defines; real ones have below 30. Objects that
+/// belong to users (state, metadata, arguments, schemas, results) may have any number.
 inline constexpr std::size_t protocol_members_max = 1024;
 
 /// `toolCallId` as `tool_call_id`.
