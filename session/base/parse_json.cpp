@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 // Boost.JSON is compiled here instead of being linked, because the objects of the library hash
 // names with FNV-1a and the low byte of an address: anyone can choose names that all share a
@@ -34,7 +35,8 @@ std::size_t digest(Iterator begin, Iterator end, std::size_t salt) noexcept {
     for (; begin != end; ++begin) {
         name.push_back(*begin);
     }
-    return digest(name.data(), name.data() + name.size(), salt);
+    const std::string_view text = name; // Otherwise this would be the function that takes it.
+    return digest(text.data(), text.data() + text.size(), salt);
 }
 
 } // namespace keyed

@@ -113,6 +113,17 @@ TEST(ParseJson, FindsAMemberByAPointer) {
     EXPECT_EQ(parsed->at_pointer("/a/b/1"), 2);
 }
 
+TEST(ParseJson, FindsAMemberOfALargeObjectByAPointer) {
+    json::object members;
+    for (int i = 0; i < 100; ++i) { // Few members are searched without a hash.
+        members.emplace("a/b" + std::to_string(i), i);
+    }
+    const auto parsed = parse_json(json::serialize(members));
+
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(parsed->at_pointer("/a~1b42"), 42);
+}
+
 TEST(ParseJson, SaysWhatIsNoJson) {
     for (const std::string_view text : {"", "{", "1 2", "[1,]", "\"\\ud800\"", "\"\xff\""}) {
         const auto parsed = parse_json(text);
