@@ -34,6 +34,18 @@ TEST(ToolSchema, ACompleteOneStaysAsItIs) {
     }
 }
 
+TEST(ToolSchema, ReferencesMayLeadToOneOfManyDefinitions) {
+    std::string definitions = R"("Args":{"properties":{"a":{}}})";
+    for (int i = 0; i < 50; ++i) {
+        definitions += ",\"other" + std::to_string(i) + "\":{}";
+    }
+
+    const boost::json::object schema =
+        tool_schema(boost::json::parse(R"({"$ref":"#/$defs/Args","$defs":{)" + definitions + "}}"));
+
+    EXPECT_TRUE(schema.at("properties").as_object().contains("a"));
+}
+
 TEST(ToolSchema, HasPropertiesWhateverStoodThere) {
     EXPECT_EQ(made(R"({"type":"object"})"), without_properties);
     EXPECT_EQ(made(R"({"type":"object","properties":null})"), without_properties);
