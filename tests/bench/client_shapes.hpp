@@ -1,0 +1,24 @@
+#pragma once
+
+#include "tests/bench/seeded_shape.hpp"
+
+#include <string>
+
+namespace agui::test {
+
+// Bodies that clients send, of about the shape's bytes.
+
+/// Of POST /agui: a RunAgentInput.
+[[nodiscard]] std::string run_input_of(const seeded_shape& shape, unsigned request);
+/// Of POST /chat/stream.
+[[nodiscard]] std::string chat_request_of(const seeded_shape& shape);
+/// Of PATCH /agui/threads/{threadId}.
+[[nodiscard]] std::string thread_patch_of(const seeded_shape& shape);
+/// Of PATCH /agui/threads/{threadId}/state.
+[[nodiscard]] std::string state_of(const seeded_shape& shape);
+/// Of POST /agui/threads/{threadId}/parts.
+[[nodiscard]] std::string part_of(const seeded_shape& shape);
+/// The head of a GET request, whose target begins with `path`.
+[[nodiscard]] std::string head_of(const seeded_shape& shape, const std::string& path);
+
+} // namespace agui::test
