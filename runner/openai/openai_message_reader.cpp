@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,10 @@ namespace json = boost::json;
 
 // Limit of the data to be sent back with the turn: a signature has some kilobytes.
 constexpr std::size_t extra_bytes_max = 1U << 20U;
+
+// Each stretch of reasoning is a message of its own, which costs eight events with the text after
+// it, and a place in the thread. Models think a few dozen times in an answer.
+constexpr std::uint32_t changes_max = 1000;
 
 /// An object that is stored and sent back. Null if it cannot be written again unchanged.
 const json::object* kept_object(const json::value* member) noexcept {
@@ -245,13 +250,27 @@ void openai_message_reader::pass_tagged(std::string_view thoughts, std::string_v
 
 void openai_message_reader::tell(std::string_view text) {
     spoken_ = spoken_ || !is_blank(text);
-    sink_.on_text(text);
+    if (may_tell(true)) {
+        sink_.on_text(text);
+    }
 }
 
 void openai_message_reader::pass_reasoning(std::string_view text) {
-    if (!text.empty()) {
+    if (!text.empty() && may_tell(false)) {
         sink_.on_reasoning(text);
     }
+}
+
+/// False: text and reasoning have followed each other too often.
+bool openai_message_reader::may_tell(bool is_text) {
+    if (std::exchange(tells_text_, is_text) != is_text) {
+        ++changes_;
+    }
+    const bool may = changes_ <= changes_max;
+    if (!may && problem_.empty()) {
+        problem_ = "the answer changes between text and reasoning too often";
+    }
+    return may;
 }
 
 /// The rest of a split character will not come any more.

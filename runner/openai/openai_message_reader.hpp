@@ -66,6 +66,7 @@ private:
     void tell(std::string_view text);
     void pass_tagged(std::string_view thoughts, std::string_view text);
     void pass_reasoning(std::string_view text);
+    [[nodiscard]] bool may_tell(bool is_text);
     void end_half(utf8_joiner& half, void (openai_message_reader::*pass)(std::string_view));
     void end_halves();
     void tool_call(const boost::json::object& value, std::optional<std::int64_t> position);
@@ -78,6 +79,8 @@ private:
     bool said_ = false;
     bool spoken_ = false; ///< Some text was not blank.
     bool thought_ = false;
+    bool tells_text_ = false;         ///< The last delta was text.
+    std::uint32_t changes_ = 0;       ///< Between text and reasoning.
     bool told_plainly_ = false;       ///< Reasoning has come under one of its plain names.
     std::string_view reasoning_name_; ///< Of the member, or the tag. Outlives this object's use.
     std::unique_ptr<tagged_thoughts> tags_; ///< Null without the setting.

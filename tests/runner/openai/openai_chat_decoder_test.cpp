@@ -1265,6 +1265,27 @@ TEST(OpenaiDecoder, BoundsTheNumberOfCalls) {
     EXPECT_EQ(answer(129), "unavailable: the answer holds too many tool calls");
 }
 
+// Each change makes a message and several events, so that a small chunk could make megabytes.
+TEST(OpenaiDecoder, BoundsHowOftenTextAndReasoningFollowEachOther) {
+    const auto answer = [](int changes) {
+        std::string choices;
+        for (int i = 0; i < changes; ++i) {
+            choices += i == 0 ? "" : ",";
+            choices +=
+                i % 2 == 0 ? R"({"delta":{"content":"a"}})" : R"({"delta":{"reasoning":"b"}})";
+        }
+        recording_model_sink sink;
+        openai_decoder decoder(sink, "m", "p");
+        decoder.feed(frames({R"({"choices":[)" + choices + R"(,{"finish_reason":"stop"}]})"}));
+        return describe(decoder.finish()) + ", " + std::to_string(sink.lines.size());
+    };
+
+    EXPECT_EQ(answer(1000), "stop, 1000");
+    EXPECT_EQ(
+        answer(5000), "unavailable: the answer changes between text and reasoning too often, 1000"
+    );
+}
+
 TEST(OpenaiDecoder, BoundsTheArgumentsOfAllCallsTogether) {
     recording_model_sink sink;
     openai_decoder decoder(sink, "m", "p");
