@@ -83,7 +83,8 @@ result<std::size_t> read_limit(const query_parameters& query) {
     return problem == std::errc{} ? std::min(limit, page_max) : page_max;
 }
 
-json::object to_json(const session::thread_summary& thread) {
+// Metadata may be large values: they are moved on, not copied.
+json::object to_json(session::thread_summary thread) {
     json::object out{
         {"threadId", thread.key.thread_id},
         {"agentId", thread.agent_id},
@@ -94,7 +95,7 @@ json::object to_json(const session::thread_summary& thread) {
         {"lastRunAt", thread.last_run_at},
     };
     if (!thread.metadata.empty()) {
-        out["metadata"] = thread.metadata;
+        out["metadata"] = std::move(thread.metadata);
     }
     if (!thread.active_run_id.empty()) {
         out["activeRunId"] = thread.active_run_id;
@@ -138,13 +139,13 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     if (const std::string* cursor = query->find("cursor")) {
         wanted.cursor = *cursor;
     }
-    const auto page = co_await store.list(std::move(wanted));
+    auto page = co_await store.list(std::move(wanted));
     if (!page) {
         co_return to_reply(page.error());
     }
     json::array threads;
-    for (const session::thread_summary& thread : page->threads) {
-        threads.push_back(to_json(thread));
+    for (session::thread_summary& thread : page->threads) {
+        threads.push_back(to_json(std::move(thread)));
     }
     json::object body{{"threads", std::move(threads)}};
     if (!page->next_cursor.empty()) {
@@ -158,17 +159,18 @@ asio::awaitable<handler_reply> show_thread(session::store& store, http_request& 
     if (found && !found->has_value()) {
         found->emplace().key = key_of(request); // A client may ask before the first run.
     }
-    const auto thread = known(std::move(found));
-    co_return thread ? json_reply(to_json(*thread)) : to_reply(thread.error());
+    auto thread = known(std::move(found));
+    co_return thread ? json_reply(to_json(*std::move(thread))) : to_reply(thread.error());
 }
 
-result<session::changes> read_patch(const json::object& body) {
+result<session::changes> read_patch(json::object body) {
     session::changes change;
     const auto wrong = [](std::string_view member, std::string_view rule) {
         return failure{errc::invalid_input, std::string(rule), std::string(member)};
     };
-    for (const auto& [name, value] : body) {
-        const std::string_view member = name;
+    for (auto& each : body) {
+        const std::string_view member = each.key();
+        json::value& value = each.value();
         if (member == "title") {
             if (!value.is_string() || value.get_string().size() > title_bytes_max) {
                 return wrong(member, "must be a string of at most 1024 bytes");
@@ -186,7 +188,7 @@ result<session::changes> read_patch(const json::object& body) {
             if (json::serialize(value).size() > metadata_bytes_max) {
                 return wrong(member, "must be at most 65536 bytes");
             }
-            change.metadata = value.is_null() ? json::object() : value.get_object();
+            change.metadata = value.is_null() ? json::object() : std::move(value.get_object());
         } else {
             return wrong(member, "cannot be changed: title, archived and metadata can");
         }
@@ -197,14 +199,14 @@ result<session::changes> read_patch(const json::object& body) {
 asio::awaitable<handler_reply> change_thread(
     session::store& store, const clock& time, std::size_t max_json_depth, http_request& request
 ) {
-    const auto body = translator::parse_body(request.body, max_json_depth);
+    auto body = translator::parse_body(request.body, max_json_depth);
     if (!body) {
         co_return to_reply(body.error());
     }
     if (!body->is_object()) {
         co_return to_reply(failure{errc::invalid_input, "the body must be an object"});
     }
-    auto change = read_patch(body->get_object());
+    auto change = read_patch(std::move(body->get_object()));
     if (!change) {
         co_return to_reply(change.error());
     }
