@@ -1,11 +1,25 @@
 #include "session/base/finite_json.hpp"
 
+#include "session/base/json_events.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace agui::session {
+
+namespace {
+
+struct finite_numbers : unread_json {
+    static bool on_double(double value, text_view /*text*/, error_code& ec) {
+        if (!std::isfinite(value)) {
+            ec = boost::json::error::not_exact;
+        }
+        return !ec;
+    }
+};
+
+} // namespace
 
 bool is_finite(const boost::json::value& value) noexcept {
     switch (value.kind()) {
@@ -28,6 +42,15 @@ std::optional<boost::json::value> parse_arguments(std::string_view text, std::si
         return std::nullopt;
     }
     return std::move(*parsed);
+}
+
+bool is_arguments_object(std::string_view text, std::size_t max_depth) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos || text[begin] != '{') {
+        return false;
+    }
+    json_event_reader<finite_numbers> reader({.max_depth = max_depth});
+    return !reader.read(text).failed();
 }
 
 } // namespace agui::session

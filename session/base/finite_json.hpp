@@ -17,4 +17,7 @@ namespace agui::session {
 [[nodiscard]] std::optional<boost::json::value>
 parse_arguments(std::string_view text, std::size_t max_depth = 256);
 
+/// True for a text that parse_arguments() reads as an object. Builds no values.
+[[nodiscard]] bool is_arguments_object(std::string_view text, std::size_t max_depth = 256);
+
 } // namespace agui::session

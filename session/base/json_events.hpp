@@ -4,10 +4,43 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 namespace agui {
+
+/// A handler that builds nothing: the text is only checked.
+struct unread_json {
+    using text_view = boost::json::string_view;
+    using error_code = boost::json::error_code;
+
+    static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
+
+    bool on_document_begin(error_code&) { return true; }
+    bool on_document_end(error_code&) { return true; }
+    bool on_object_begin(error_code&) { return true; }
+    bool on_object_end(std::size_t, error_code&) { return true; }
+    bool on_array_begin(error_code&) { return true; }
+    bool on_array_end(std::size_t, error_code&) { return true; }
+    bool on_key_part(text_view, std::size_t, error_code&) { return true; }
+    bool on_key(text_view, std::size_t, error_code&) { return true; }
+    bool on_string_part(text_view, std::size_t, error_code&) { return true; }
+    bool on_string(text_view, std::size_t, error_code&) { return true; }
+    bool on_number_part(text_view, error_code&) { return true; }
+    bool on_int64(std::int64_t, text_view, error_code&) { return true; }
+    bool on_uint64(std::uint64_t, text_view, error_code&) { return true; }
+    bool on_double(double, text_view, error_code&) { return true; }
+    bool on_bool(bool, error_code&) { return true; }
+    bool on_null(error_code&) { return true; }
+    bool on_comment_part(text_view, error_code&) { return true; }
+    bool on_comment(text_view, error_code&) { return true; }
+};
 
 /// Reads a JSON text without building values: it tells a handler of boost::json::basic_parser what
 /// the text holds.

@@ -21,8 +21,7 @@ std::string object_arguments(std::string text) {
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         return "{}";
     }
-    const auto parsed = parse_arguments(text);
-    if (parsed && parsed->is_object()) {
+    if (is_arguments_object(text)) {
         return text;
     }
     return boost::json::serialize(boost::json::object{{"INVALID_JSON", text}});
