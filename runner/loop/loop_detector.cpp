@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,6 +21,10 @@ namespace agui::runner {
 namespace {
 
 namespace json = boost::json;
+
+// Longer arguments are compared as text: to read and write them again would cost more than the call
+// itself, and a model that repeats them repeats their bytes.
+constexpr std::size_t compared_bytes_max = 16U << 10U;
 
 // A whole number as an integer, if it is one of 64 bits.
 json::value normal_number(double number) {
@@ -60,7 +66,8 @@ std::string canonical(std::string_view arguments) {
     if (is_json_blank(arguments)) {
         return "{}";
     }
-    auto parsed = session::parse_arguments(arguments);
+    auto parsed =
+        arguments.size() <= compared_bytes_max ? session::parse_arguments(arguments) : std::nullopt;
     return parsed ? json::serialize(normal(*std::move(parsed))) : std::string(arguments);
 }
 

@@ -32,9 +32,9 @@ using loop_callback = std::function<loop_action(const found_loop&)>;
 /// Recognises a model that makes the same calls again and again: one call, or a cycle of up to
 /// max_period, `threshold` times in a row. Calls are the same if their tools are and their
 /// arguments are equal as JSON, whatever the order of members, `1` and `1.0` alike; arguments that
-/// are not JSON are compared as text. The calls of one answer have no order, and equal ones among
-/// them count once: the model has not seen a result in between. Keeps hashes only, and no more than
-/// it needs.
+/// are not JSON, or longer than 16 KB, are compared as text. The calls of one answer have no order,
+/// and equal ones among them count once: the model has not seen a result in between. Keeps hashes
+/// only, and no more than it needs.
 class loop_detector {
 public:
     static constexpr std::size_t max_period = 3;

@@ -234,7 +234,7 @@ mcp_client::request(std::string_view method, json::object params, wait_limits li
         params["_meta"] = json::object{{"progressToken", id}};
     }
     pending_.emplace(id, entry);
-    channel_->send(write_mcp_request(id, method, params), id);
+    channel_->send(write_mcp_request(id, method, std::move(params)), id);
 
     co_await wait_for(*entry, begun + std::max(limits.timeout, settings_.call_max));
     pending_.erase(id);

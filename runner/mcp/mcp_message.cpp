@@ -160,12 +160,11 @@ mcp_messages read_mcp_messages(std::string_view text) {
     return read;
 }
 
-std::string
-write_mcp_request(std::int64_t id, std::string_view method, const json::object& params) {
+std::string write_mcp_request(std::int64_t id, std::string_view method, json::object params) {
     json::object message = begin_message();
     message["id"] = id;
     message["method"] = view(method);
-    message["params"] = params;
+    message["params"] = std::move(params);
     return json::serialize(message);
 }
 

@@ -46,7 +46,7 @@ struct mcp_messages {
 [[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
 
 [[nodiscard]] std::string
-write_mcp_request(std::int64_t id, std::string_view method, const boost::json::object& params);
+write_mcp_request(std::int64_t id, std::string_view method, boost::json::object params);
 /// The message has no params if they are empty.
 [[nodiscard]] std::string
 write_mcp_notification(std::string_view method, const boost::json::object& params);

@@ -146,6 +146,17 @@ bool tool_batch::prepare(task& current) {
     return true;
 }
 
+// Arguments may be large values: they are copied only if an executor may take the tool's place.
+tool_invocation tool_batch::invocation_of(task& current) {
+    if (current.executor != nullptr) {
+        return current.call;
+    }
+    boost::json::object arguments = std::move(current.call.arguments);
+    tool_invocation made = current.call;
+    made.arguments = std::move(arguments);
+    return made;
+}
+
 void tool_batch::execute(task& current, std::shared_ptr<const tool_function> function) {
     // The function is called inside the spawned coroutine, so an exception is the tool's failure
     // whether the function is a coroutine or only returns one. The coroutine holds the function:
@@ -155,7 +166,7 @@ void tool_batch::execute(task& current, std::shared_ptr<const tool_function> fun
         [](std::shared_ptr<const tool_function> called,
            tool_invocation call) -> boost::asio::awaitable<tool_outcome> {
             co_return co_await (*called)(std::move(call));
-        }(std::move(function), current.call),
+        }(std::move(function), invocation_of(current)),
         boost::asio::bind_cancellation_slot(
             current.cancellation.slot(),
             [self = shared_from_this(),

@@ -75,6 +75,7 @@ private:
     [[nodiscard]] bool may_start() const noexcept;
     void start_more();
     [[nodiscard]] bool prepare(task& current);
+    [[nodiscard]] static tool_invocation invocation_of(task& current);
     void execute(task& current, std::shared_ptr<const tool_function> function);
     void watch(task& current);
     void finish(task& ended, tool_outcome outcome, log_level level = log_level::warning);

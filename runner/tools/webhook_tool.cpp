@@ -105,10 +105,15 @@ attempt attempt_of(const transport_response& response) {
     };
 }
 
-std::string write_body(const tool_invocation& call) {
-    boost::json::object body{{"name", call.name},          {"arguments", call.arguments},
-                             {"toolCallId", call.call_id}, {"threadId", call.thread_id},
-                             {"runId", call.run_id},       {"agentId", call.agent_id}};
+// Takes the arguments, which may be large values.
+std::string write_body(tool_invocation& call) {
+    boost::json::object body;
+    body.emplace("name", call.name);
+    body.emplace("arguments", std::move(call.arguments));
+    body.emplace("toolCallId", call.call_id);
+    body.emplace("threadId", call.thread_id);
+    body.emplace("runId", call.run_id);
+    body.emplace("agentId", call.agent_id);
     if (!call.principal.empty()) {
         body["principal"] = call.principal;
     }
@@ -165,7 +170,7 @@ bool may_repeat(const webhook_settings& settings) noexcept {
     return settings.idempotent || settings.method == http_method::get;
 }
 
-transport_request write_request(const webhook& hook, const tool_invocation& call) {
+transport_request write_request(const webhook& hook, tool_invocation call) {
     const webhook_settings& settings = hook.settings;
     transport_request request;
     request.method = settings.method;
@@ -230,7 +235,7 @@ asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& 
 
 asio::awaitable<tool_outcome>
 attempts(std::shared_ptr<const webhook> hook, tool_invocation invocation) {
-    const transport_request request = write_request(*hook, invocation);
+    const transport_request request = write_request(*hook, std::move(invocation));
     bool begun = false;
     for (int number = 1;; ++number) {
         attempt made = co_await exchange(*hook, request);

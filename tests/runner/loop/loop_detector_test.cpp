@@ -86,6 +86,19 @@ TEST(LoopDetector, ComparesArgumentsAsJson) {
     EXPECT_FALSE(same(R"({"a":"1"})", R"({"a":1})"));
 }
 
+// What they cost must not be several times what the call costs.
+TEST(LoopDetector, ComparesLongArgumentsAsText) {
+    const std::string zeros = "[0" + std::string(20'000, ' ') + "]";
+    const auto same = [](const std::string& left, const std::string& right) {
+        loop_detector detector(2);
+        (void)add(detector, "t", left);
+        return add(detector, "t", right).has_value();
+    };
+
+    EXPECT_TRUE(same(R"({"a":)" + zeros + "}", R"({"a":)" + zeros + "}"));
+    EXPECT_FALSE(same(R"({"a":)" + zeros + "}", R"({"a": )" + zeros + "}"));
+}
+
 TEST(LoopDetector, ComparesNumbersByTheirValue) {
     const auto same = [](std::string_view left, std::string_view right) {
         loop_detector detector(2);

@@ -257,6 +257,26 @@ TEST_F(ToolBatch, AnExecutorTakesThePlaceOfAToolThatIsMissing) {
     EXPECT_EQ(ended(nullptr), list{"c1 error There is no tool of this name."});
 }
 
+TEST_F(ToolBatch, AToolAndTheExecutorInItsPlaceGetTheArguments) {
+    list seen;
+    const auto sees = [&seen](tool_outcome::kind kind) -> tool_function {
+        return [&seen, kind](tool_invocation given) -> asio::awaitable<tool_outcome> {
+            seen.push_back(boost::json::serialize(given.arguments));
+            co_return tool_outcome{kind, {}};
+        };
+    };
+    const registered_tool away{sees(tool_outcome::kind::unavailable)};
+    const tool_function executor = sees(tool_outcome::kind::unavailable);
+    const auto batch = make();
+    tool_invocation made = call("c1");
+    made.arguments_text = R"({"a":1})";
+    batch->add(held(&away), made, held(&executor));
+    batch->start();
+    go();
+
+    EXPECT_EQ(seen, (list{R"({"a":1})", R"({"a":1})"}));
+}
+
 TEST_F(ToolBatch, AnExecutorTakesThePlaceOfAToolThatIsUnavailable) {
     const registered_tool away{says(tool_outcome::kind::unavailable, "away ")};
     const registered_tool silent{[](tool_invocation) -> asio::awaitable<tool_outcome> {
