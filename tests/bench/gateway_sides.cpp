@@ -321,11 +321,18 @@ std::size_t feed_head(searched_gateway& gateway, const seeded_shape& shape, cost
 }
 
 std::size_t feed_model(searched_gateway& gateway, const seeded_shape& shape, cost_meter& meter) {
+    // Each flood is read in each way.
+    constexpr std::uint32_t readers = 4;
+    const bool is_flood = shape.seed() <= readers * model_floods;
+    const std::size_t reader =
+        is_flood ? (shape.seed() - 1) % readers : shape.pick("reader", readers + 2);
     server_answers answers = plain_answers();
-    answers.model = model_answer_of(shape);
+    answers.model = model_answer_of(
+        is_flood ? seeded_shape((shape.seed() - 1) / readers + 1, shape.bytes()) : shape
+    );
     const std::size_t bytes = answers.model.size();
     gateway.servers().set(std::move(answers));
-    switch (shape.pick("reader", 6)) {
+    switch (reader) {
     case 0:
         run_and_read(
             gateway, meter, "/chat/stream",

@@ -15,6 +15,7 @@ class seeded_shape {
 public:
     seeded_shape(std::uint32_t seed, std::size_t bytes) : seed_(seed), bytes_(bytes) {}
 
+    [[nodiscard]] std::uint32_t seed() const noexcept { return seed_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     /// The same shape of another size.
     [[nodiscard]] seeded_shape of_bytes(std::size_t bytes) const noexcept { return {seed_, bytes}; }

@@ -279,7 +279,7 @@ std::string chunk(const seeded_shape& shape, std::size_t i, std::size_t bytes) {
     case 2: {
         std::string all = R"({"choices":[)";
         for (std::size_t at = 0; all.size() < bytes; ++at) {
-            all += (at == 0 ? "" : ",") + std::string(R"({"delta":{"content":"a"}})");
+            all += (at == 0 ? "" : ",") + std::string(R"({"delta":{)") + delta(shape, at, 1) + "}}";
         }
         return all + "]}";
     }
@@ -303,7 +303,89 @@ std::string http_answer(std::string_view content_type, std::string_view body) {
            "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
+namespace {
+
+/// A chunk of an answer that repeats `unit` within a list.
+std::string
+list_chunk(std::string_view begin, std::string_view unit, std::string_view end, std::size_t bytes) {
+    std::string all(begin);
+    while (all.size() < bytes) {
+        all.append(all.size() == begin.size() ? "" : ",").append(unit);
+    }
+    return all.append(end);
+}
+
+std::string calls_of(std::string_view tool, std::size_t count, std::string_view arguments) {
+    std::string all = R"({"choices":[{"delta":{"tool_calls":[)";
+    for (std::size_t i = 0; i < count; ++i) {
+        all += (i == 0 ? "" : ",") + std::string(R"({"index":)") + std::to_string(i) +
+               R"(,"id":"c)" + std::to_string(i) + R"(","function":{"name":")" + std::string(tool) +
+               R"(","arguments":)" + std::string(arguments) + "}}";
+    }
+    return all + "]}}]}";
+}
+
+/// A chunk, or an answer without events, that somebody might find dear.
+std::string flood(std::uint32_t number, std::size_t bytes) {
+    switch (number) {
+    case 1:
+        return list_chunk(
+            R"({"choices":[)", R"({"delta":{"content":"a"}},{"delta":{"reasoning":"b"}})", "]}",
+            bytes
+        );
+    case 2:
+        return list_chunk(
+            R"({"choices":[{"delta":{"content":[)",
+            R"({"type":"text","text":"a"},{"type":"thinking","thinking":"b"})", "]}}]}", bytes
+        );
+    case 3:
+        return calls_of("hook", 127, R"("{}")");
+    case 4:
+        return calls_of("mcp__m__t", 127, R"("{}")");
+    case 5:
+        return calls_of("paint", 127, R"("{}")");
+    case 6:
+        return calls_of("nobody", 127, quoted(list_chunk("{\"a\":[", "0", "]}", bytes / 140)));
+    case 7:
+        return calls_of("hook", 1, quoted(list_chunk("{\"list\":[", "{}", "]}", bytes)));
+    case 8: // A reply of many segments, where replies are items.
+        return R"({"choices":[{"delta":{"content":)" +
+               quoted(list_chunk(
+                   R"([{"type":"chat","content":[)", R"({"type":"x"})", "]}]", bytes * 2 / 3
+               )) +
+               "}}]}";
+    case 9:
+        return R"({"choices":[{"delta":{"content":)" +
+               quoted(list_chunk(
+                   R"([{"type":"chat","content":[)", R"("a",{"type":"x"})", "]}]", bytes * 2 / 3
+               )) +
+               "}}]}";
+    case 10:
+        return list_chunk(
+            R"({"choices":[{"delta":{"reasoning_details":[)",
+            R"({"type":"reasoning.text","text":"a"},{"type":"x"})", "]}}]}", bytes
+        );
+    case 11:
+        return calls_of("hook", 1, quoted(list_chunk("", "\"\"", "", bytes / 2)));
+    default:
+        return list_chunk(
+            R"({"choices":[)",
+            R"({"delta":{"tool_calls":[{"index":0,"function":{"name":"hook","arguments":"{}"}}]}})",
+            "]}", bytes
+        );
+    }
+}
+
+} // namespace
+
 std::string model_answer_of(const seeded_shape& given) {
+    if (given.seed() <= model_floods) {
+        return http_answer(
+            "text/event-stream",
+            "data: " + flood(given.seed(), given.bytes()) +
+                "\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+        );
+    }
     const seeded_shape shape = body_shape(given);
     constexpr std::array<std::size_t, 6> chunks{1, 2, 10, 100, 1'000'000, 1'000'000};
     const std::size_t most = chunks[shape.pick("chunks", chunks.size())];

@@ -2,12 +2,16 @@
 
 #include "tests/bench/seeded_shape.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace agui::test {
 
 // Answers of the servers that the product asks, as bytes of HTTP, of about the shape's bytes.
+
+/// The seeds up to this one are floods that were made by hand.
+inline constexpr std::uint32_t model_floods = 12;
 
 /// A stream of a model's answer.
 [[nodiscard]] std::string model_answer_of(const seeded_shape& shape);
