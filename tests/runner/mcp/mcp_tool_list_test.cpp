@@ -157,6 +157,18 @@ TEST(McpToolList, DescriptionsLoseControlAndBidiCharacters) {
     EXPECT_EQ(page->tools[1].description, "B");
 }
 
+TEST(McpToolList, EntriesThatAreNoToolsAreOnlyCounted) {
+    std::string entries = "[]";
+    for (int i = 1; i < 30'000; ++i) {
+        entries += i % 2 == 0 ? ",[]" : ",{}";
+    }
+
+    const auto page = read(R"({"tools":[)" + entries + "]}");
+
+    EXPECT_EQ(page->left_out, 30'000U);
+    EXPECT_TRUE(page->tools.empty());
+}
+
 TEST(McpToolList, ANameOfNothingButControlCharactersIsNone) {
     const auto page = read(R"({"tools":[{"name":"\u202e\u0001"},{"name":"a\u202ez"}]})");
 

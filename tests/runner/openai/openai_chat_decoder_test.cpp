@@ -1286,6 +1286,64 @@ TEST(OpenaiDecoder, BoundsHowOftenTextAndReasoningFollowEachOther) {
     );
 }
 
+// The inputs that cost the most of thousands (tests/bench/shape_search.cpp), by what they make.
+
+TEST(OpenaiDecoder, EmptyObjectsMakeNothing) {
+    std::string body;
+    for (int i = 0; i < 50'000; ++i) {
+        body += "{}";
+    }
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p");
+
+    decoder.feed(body);
+
+    EXPECT_EQ(decoder.chunks(), 0U);
+    EXPECT_EQ(describe(decoder.finish()), "unavailable: the body holds no answer");
+    EXPECT_EQ(sink.lines, std::vector<std::string>());
+}
+
+TEST(OpenaiDecoder, EmptyTextsAfterArgumentsMakeNoCalls) {
+    std::string arguments = R"({\"a\":1})";
+    for (int i = 0; i < 20'000; ++i) {
+        arguments += R"(\"\")";
+    }
+    recording_model_sink sink;
+    openai_decoder decoder(sink, "m", "p");
+
+    decoder.feed(frames(
+        {call(R"("index":0,"id":"a","function":{"name":"f","arguments":")" + arguments + "\"}"),
+         R"({"choices":[{"delta":{},"finish_reason":"tool_calls"}]})"}
+    ));
+
+    EXPECT_EQ(describe(decoder.finish()), "tool_calls");
+    EXPECT_EQ(sink.lines, (std::vector<std::string>{"call 0 a f", R"(arguments 0 {"a":1})"}));
+}
+
+TEST(OpenaiDecoder, ManyBlocksOfReasoningAreHandedOverOnce) {
+    struct : recording_model_sink {
+        void on_turn_data(std::string_view key, const boost::json::value& value) override {
+            if (key == "reasoning_details") {
+                blocks.push_back(value.as_array().size());
+            }
+        }
+        std::vector<std::size_t> blocks;
+    } sink;
+    std::string pieces;
+    for (int i = 0; i < 2000; ++i) {
+        pieces += R"({"type":"reasoning.text","text":"a"},{"type":"x"},)";
+    }
+    openai_decoder decoder(sink, "m", "p");
+
+    decoder.feed(frames(
+        {delta(R"("reasoning_details":[)" + pieces + "{}]"),
+         R"({"choices":[{"delta":{},"finish_reason":"stop"}]})"}
+    ));
+
+    EXPECT_EQ(describe(decoder.finish()), "stop");
+    EXPECT_EQ(sink.blocks, std::vector<std::size_t>{4001});
+}
+
 TEST(OpenaiDecoder, BoundsTheArgumentsOfAllCallsTogether) {
     recording_model_sink sink;
     openai_decoder decoder(sink, "m", "p");
