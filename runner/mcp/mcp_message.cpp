@@ -134,7 +134,10 @@ mcp_messages read_mcp_messages(std::string_view text) {
     constexpr json_limits limits{.max_depth = mcp_message_depth_max};
     result<json::value> value = parse_json(text, limits);
     if (!value) { // A tool that cuts a text in two must not cost the call its answer.
-        value = parse_json(with_well_formed_text(text), limits);
+        const std::string mended = with_well_formed_text(text);
+        if (mended != text) { // Otherwise it would be refused once more.
+            value = parse_json(mended, limits);
+        }
     }
     if (!value) {
         read.ignored = 1;

@@ -26,14 +26,21 @@ bool is_finite(const boost::json::value& value) noexcept {
     case boost::json::kind::double_:
         return std::isfinite(value.get_double());
     case boost::json::kind::array:
-        return std::ranges::all_of(value.get_array(), is_finite);
-    case boost::json::kind::object:
-        return std::ranges::all_of(value.get_object(), [](const auto& member) {
-            return is_finite(member.value());
+        return std::ranges::all_of(value.get_array(), [](const boost::json::value& each) {
+            return is_finite(each);
         });
+    case boost::json::kind::object:
+        return is_finite(value.get_object());
     default:
         return true;
     }
+}
+
+// Of its own: an object that became a value to be looked at would be copied.
+bool is_finite(const boost::json::object& members) noexcept {
+    return std::ranges::all_of(members, [](const auto& member) {
+        return is_finite(member.value());
+    });
 }
 
 std::optional<boost::json::value> parse_arguments(std::string_view text, std::size_t max_depth) {

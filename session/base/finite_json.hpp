@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstddef>
@@ -11,6 +12,7 @@ namespace agui::session {
 /// False if the value holds, at any depth, a number that JSON cannot express: a parser may read
 /// `1e400` as infinity, and no reader accepts what is then written.
 [[nodiscard]] bool is_finite(const boost::json::value& value) noexcept;
+[[nodiscard]] bool is_finite(const boost::json::object& members) noexcept;
 
 /// The arguments that a model or a client wrote for a call. nullopt: not JSON, nested deeper than
 /// `max_depth`, or with a number that JSON cannot express.
