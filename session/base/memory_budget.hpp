@@ -10,8 +10,11 @@ namespace agui {
 /// Who takes memory from a budget.
 enum class memory_use {
     ordinary,
-    small, ///< May use the reserve too, so that large uses never crowd out small ones.
+    small, ///< May use the reserve too, so that other uses never crowd out small ones.
+    large, ///< Leaves as much as the reserve to ordinary uses.
 };
+
+class memory_share;
 
 /// A limit of the bytes that requests, logs and replies take together (`server.max_memory_bytes`).
 /// It only counts what its users report; it allocates nothing. Safe to call from any thread; must
@@ -20,16 +23,20 @@ class memory_budget {
 public:
     /// The last `reserve` of the `limit` bytes are for memory_use::small.
     explicit memory_budget(std::size_t limit, std::size_t reserve = 0) noexcept
-        : limit_(limit), ordinary_limit_(limit - (reserve < limit ? reserve : limit)) {}
+        : limit_(limit),
+          ordinary_limit_(limit - (reserve < limit ? reserve : limit)),
+          large_limit_(ordinary_limit_ - (reserve < ordinary_limit_ ? reserve : ordinary_limit_)) {}
+    /// A budget for one piece of work, whose memory was reserved before: it gives what `reserved`
+    /// holds besides `used` bytes, and above that whatever `reserved` can grow by. Then it is used
+    /// by one thread at a time. `reserved` must outlive it.
+    memory_budget(memory_share& reserved, std::size_t used) noexcept;
     memory_budget(const memory_budget&) = delete;
     memory_budget& operator=(const memory_budget&) = delete;
 
     /// False: there is not enough room, and nothing was taken.
     [[nodiscard]] bool take(std::size_t bytes, memory_use use) noexcept;
     /// For memory that can no longer be refused: the sum may exceed the limit.
-    void take_anyway(std::size_t bytes) noexcept {
-        used_.fetch_add(bytes, std::memory_order_relaxed);
-    }
+    void take_anyway(std::size_t bytes) noexcept;
     /// Returns bytes that were taken.
     void give_back(std::size_t bytes) noexcept {
         used_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -40,13 +47,23 @@ public:
     }
     [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
     [[nodiscard]] std::size_t limit(memory_use use) const noexcept {
-        return use == memory_use::small ? limit_ : ordinary_limit_;
+        switch (use) {
+        case memory_use::small:
+            return limit_;
+        case memory_use::large:
+            return large_limit_;
+        case memory_use::ordinary:
+            break;
+        }
+        return ordinary_limit_;
     }
 
 private:
     const std::size_t limit_;
     const std::size_t ordinary_limit_;
     std::atomic<std::size_t> used_{0};
+    const std::size_t large_limit_;
+    memory_share* const reserved_ = nullptr; ///< Null: the budget has memory of its own.
 };
 
 /// What one user has taken from a budget; the destructor returns it. Without a budget (null) it

@@ -36,6 +36,41 @@ TEST(MemoryBudget, ASmallTakerHasTheReserve) {
     EXPECT_FALSE(small.grow_to(101));
 }
 
+TEST(MemoryBudget, ALargeTakerLeavesRoomToOrdinaryOnes) {
+    memory_budget budget(1000, 100);
+    memory_share large(&budget, memory_use::large);
+    memory_share ordinary(&budget);
+
+    EXPECT_FALSE(large.grow_to(801));
+    EXPECT_TRUE(large.grow_to(800));
+    EXPECT_TRUE(ordinary.grow_to(100));
+    EXPECT_FALSE(ordinary.grow_to(101));
+}
+
+TEST(MemoryBudget, OneOfReservedMemoryGivesThatAndThenWhatTheReservationGrowsBy) {
+    memory_budget budget(1000);
+    memory_share reserved(&budget);
+    ASSERT_TRUE(reserved.grow_to(600));
+    memory_share others(&budget);
+    ASSERT_TRUE(others.grow_to(300));
+    {
+        memory_budget work(reserved, 200);
+        memory_share part(&work);
+        EXPECT_TRUE(part.grow_to(400));
+        EXPECT_EQ(budget.used(), 900U) << "it was reserved";
+        EXPECT_TRUE(part.grow_to(500));
+        EXPECT_EQ(budget.used(), 1000U);
+        EXPECT_FALSE(part.grow_to(501));
+        part.shrink_to(0);
+        EXPECT_EQ(work.used(), 200U);
+        part.grow_anyway_to(900);
+        EXPECT_EQ(budget.used(), 1400U);
+    }
+    EXPECT_EQ(reserved.held(), 1100U) << "what it has grown by stays";
+    reserved.shrink_to(0);
+    EXPECT_EQ(budget.used(), 300U);
+}
+
 TEST(MemoryBudget, WhatCannotBeRefusedCountsAndRefusesOthers) {
     memory_budget budget(1000);
     memory_share log(&budget);
