@@ -112,6 +112,7 @@ struct server::impl {
     std::unique_ptr<logger> own_log;
     logger& log;
     refused_origins refused;
+    room_log no_room;
     bearer_token token;
     wrong_tokens wrong;
     uuid_ids ids;
@@ -171,6 +172,7 @@ server::impl::impl(config what, server_options given)
       own_log(options.log == nullptr ? make_stderr_logger(settings.server.log_level) : nullptr),
       log(options.log == nullptr ? *own_log : *options.log),
       refused(log),
+      no_room(log),
       // Authentication.
       token(expected_token(settings)),
       wrong(log),
@@ -200,6 +202,7 @@ server::impl::impl(config what, server_options given)
           memory,
           unfinished,
           large_replies,
+          no_room,
           refused,
           make_networks(settings.server.trusted_proxies)
       } {

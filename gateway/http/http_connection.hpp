@@ -12,6 +12,7 @@
 #include "gateway/http/http_message.hpp"
 #include "gateway/http/refused_origins.hpp"
 #include "gateway/http/response_head.hpp"
+#include "gateway/http/room_log.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/wrong_tokens.hpp"
 #include "session/base/log.hpp"
@@ -66,6 +67,7 @@ struct connection_services {
     memory_budget& memory;      ///< For bodies and plain replies.
     address_shares& unfinished; ///< For bodies that have not arrived completely.
     bulkhead& large_replies;    ///< For routes with large_reply.
+    room_log& no_room;
     refused_origins& refused;
     std::vector<network> trusted_proxies;
 };

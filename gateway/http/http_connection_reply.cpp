@@ -115,6 +115,9 @@ asio::awaitable<bool> http_connection::send_reply() {
     http_reply reply = std::move(std::get<http_reply>(reply_));
     reply_ = std::monostate{};
     terms_.keep_alive = terms_.keep_alive && !finishing_;
+    if (!reply.no_room.empty()) {
+        services_.no_room.add(reply.no_room, std::chrono::steady_clock::now());
+    }
     const std::string head = write_reply_head(reply, terms_);
     unsent_reply rest;
     rest.buffers.add(asio::buffer(head));

@@ -123,12 +123,20 @@ http_reply to_reply(const failure& error) {
     if (!error.active_run_id.empty()) {
         body["activeRunId"] = error.active_run_id;
     }
-    return make_reply(answer_to(error.code), std::move(body));
+    http_reply reply = make_reply(answer_to(error.code), std::move(body));
+    if (error.code == errc::overloaded) {
+        reply.no_room = error.detail;
+    }
+    return reply;
 }
 
 http_reply to_reply(http_errc code, std::string_view message) {
     const named_answer found = answer_to(code);
-    return make_reply(found.what, {{"code", found.code}, {"message", message}});
+    http_reply reply = make_reply(found.what, {{"code", found.code}, {"message", message}});
+    if (code == http_errc::overloaded) {
+        reply.no_room = message;
+    }
+    return reply;
 }
 
 std::string_view reason_phrase(int status) noexcept {

@@ -51,6 +51,8 @@ struct http_reply {
     std::string content_type = "application/json";
     std::string body;
     std::optional<file_body> file; ///< Sent instead of `body`.
+    /// Why the server has no room for the request, for the log; empty: it has.
+    std::string no_room;
 };
 
 /// Answers 200 with the bytes of the source, until it has ended.

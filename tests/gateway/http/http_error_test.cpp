@@ -49,5 +49,12 @@ TEST(HttpError, SaysWhenToTryAgainOnlyWhereThatHelps) {
     EXPECT_EQ(retry_after(to_reply(failure{errc::store_unavailable, ""})), "2");
 }
 
+TEST(HttpError, SaysForTheLogWhyThereIsNoRoom) {
+    EXPECT_EQ(to_reply(failure{errc::overloaded, "no memory"}).no_room, "no memory");
+    EXPECT_EQ(to_reply(http_errc::overloaded, "no files").no_room, "no files");
+    EXPECT_EQ(to_reply(failure{errc::store_unavailable, "no store"}).no_room, "");
+    EXPECT_EQ(to_reply(http_errc::internal, "internal").no_room, "");
+}
+
 } // namespace
 } // namespace agui::gateway
