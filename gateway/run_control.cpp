@@ -1,5 +1,6 @@
 #include "gateway/run_control.hpp"
 
+#include "gateway/http/http_message.hpp"
 #include "session/base/id.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -65,7 +66,8 @@ asio::awaitable<result<ordered_run>> run_control::start_here(run_order order) {
     }
     requested_run what;
     what.body_bytes = order.input.size();
-    auto input = co_await parser_.read(std::move(order.input));
+    memory_share memory(&memory_, memory_use_of_body(order.input.size()));
+    auto input = co_await parser_.read(std::move(order.input), std::move(memory));
     if (!input) {
         co_return input.error();
     }

@@ -38,8 +38,9 @@ struct ordered_run {
 /// server::start and server::request_stop) they return errc::draining.
 class run_control {
 public:
-    /// Both must outlive it.
-    run_control(run_service& runs, input_parser& parser) noexcept : runs_(runs), parser_(parser) {}
+    /// All must outlive it.
+    run_control(run_service& runs, input_parser& parser, memory_budget& memory) noexcept
+        : runs_(runs), parser_(parser), memory_(memory) {}
     run_control(const run_control&) = delete;
     run_control& operator=(const run_control&) = delete;
 
@@ -84,6 +85,7 @@ private:
 
     run_service& runs_;
     input_parser& parser_;
+    memory_budget& memory_; ///< For inputs.
     std::mutex mutex_;
     std::vector<boost::asio::any_io_executor> executors_; ///< Under mutex_; empty: closed.
     std::size_t next_ = 0;                                ///< Under mutex_.

@@ -181,14 +181,14 @@ server::impl::impl(config what, server_options given)
       // Model servers.
       providers(make_providers(settings, options)),
       // What reads requests.
-      parser(make_input_limits(settings), &memory),
+      parser(make_input_limits(settings)),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
            &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
-      control(runs, parser),
+      control(runs, parser, memory),
       // What can be asked for.
       routes(settings.server.base_path, make_routes()),
       // What every connection needs.

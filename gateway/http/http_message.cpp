@@ -4,6 +4,22 @@
 
 namespace agui::gateway {
 
+namespace {
+
+// A message, a stop, a tool's answer.
+constexpr std::size_t small_body_bytes = 64U << 10U;
+// Most photos are smaller, and they need not wait for anything larger.
+constexpr std::size_t ordinary_body_bytes = 2U << 20U;
+
+} // namespace
+
+memory_use memory_use_of_body(std::size_t bytes) noexcept {
+    if (bytes > ordinary_body_bytes) {
+        return memory_use::large;
+    }
+    return bytes > small_body_bytes ? memory_use::ordinary : memory_use::small;
+}
+
 std::string_view http_request::header(std::string_view name) const noexcept {
     const auto found =
         std::ranges::find_if(headers, [name](const auto& field) { return field.first == name; });

@@ -24,6 +24,9 @@ namespace agui::gateway {
 /// once.
 inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 
+/// How a body of that many bytes takes memory: large from 2 MB on, small up to 64 KB.
+[[nodiscard]] memory_use memory_use_of_body(std::size_t bytes) noexcept;
+
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
 /// may take the body out of it.
 struct http_request {
@@ -33,7 +36,7 @@ struct http_request {
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
-    memory_share memory; ///< The memory of the body. Who takes the body takes or releases it.
+    memory_share memory; ///< The memory of the body. Who takes the body takes this too.
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;

@@ -18,8 +18,7 @@ asio::awaitable<handler_reply> start_run(
     std::shared_ptr<const std::vector<std::string>> passed_headers, http_request& request
 ) {
     const std::size_t body_bytes = request.body.size();
-    auto input = co_await parser.read(std::move(request.body));
-    request.memory.shrink_to(0); // The body is freed before anything waits.
+    auto input = co_await parser.read(std::move(request.body), std::move(request.memory));
     if (!input) {
         co_return to_reply(input.error());
     }

@@ -65,8 +65,8 @@ std::string session_for(const requested_run& what, const std::string& message_id
 asio::awaitable<handler_reply>
 start_chat(std::shared_ptr<const chat_services> services, http_request& request) {
     const std::size_t body_bytes = request.body.size();
-    auto read = co_await services->parser.read_chat(std::move(request.body));
-    request.memory.shrink_to(0); // The body is freed before anything waits.
+    auto read =
+        co_await services->parser.read_chat(std::move(request.body), std::move(request.memory));
     if (!read) {
         co_return to_reply(read.error());
     }

@@ -13,8 +13,7 @@ namespace {
 
 asio::awaitable<handler_reply>
 show_history(run_service& runs, input_parser& parser, http_request& request) {
-    const auto input = co_await parser.read(std::move(request.body));
-    request.memory.shrink_to(0);
+    const auto input = co_await parser.read(std::move(request.body), std::move(request.memory));
     if (!input) {
         co_return to_reply(input.error());
     }

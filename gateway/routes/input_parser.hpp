@@ -18,12 +18,11 @@ namespace agui::gateway {
 /// Reads request bodies: those of up to 256 KB on the caller's thread, those of up to 4 MB on a
 /// second thread, and larger ones on a third, each of which reads one body at a time. So no I/O
 /// thread is blocked, memory is taken for one large body at a time, and a photo does not wait for
-/// one. Safe to call from any thread; must outlive the awaits.
+/// one. Each function takes a body and the memory that was taken for it, which grows by what
+/// reading takes. Safe to call from any thread; must outlive the awaits.
 class input_parser {
 public:
-    /// `budget` may be null.
-    input_parser(translator::input_limits limits, memory_budget* budget)
-        : limits_(std::move(limits)), budget_(budget) {}
+    explicit input_parser(translator::input_limits limits) : limits_(std::move(limits)) {}
     /// Waits for bodies that are being read.
     ~input_parser() {
         mid_size_.join();
@@ -38,7 +37,8 @@ public:
         memory_share memory;         ///< What the input and its copies take until its run begins.
     };
     /// As translator::read_run_input(). Completes on the caller's executor.
-    [[nodiscard]] boost::asio::awaitable<result<parsed>> read(std::string body);
+    [[nodiscard]] boost::asio::awaitable<result<parsed>>
+    read(std::string body, memory_share memory);
 
     struct parsed_chat {
         parsed run;
@@ -46,14 +46,16 @@ public:
         std::string workspace_root;
     };
     /// As translator::read_chat_request(). Completes on the caller's executor.
-    [[nodiscard]] boost::asio::awaitable<result<parsed_chat>> read_chat(std::string body);
+    [[nodiscard]] boost::asio::awaitable<result<parsed_chat>>
+    read_chat(std::string body, memory_share memory);
 
     struct parsed_text {
         json_text text;
         memory_share memory; ///< What the text and its copies take until it is stored.
     };
     /// As translator::read_body_text(). Completes on the caller's executor.
-    [[nodiscard]] boost::asio::awaitable<result<parsed_text>> read_text(std::string body);
+    [[nodiscard]] boost::asio::awaitable<result<parsed_text>>
+    read_text(std::string body, memory_share memory);
 
     struct parsed_part {
         translator::part_body part;
@@ -62,15 +64,15 @@ public:
     /// As translator::read_part_body(). `link` may be called on another thread. Completes on the
     /// caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_part>>
-    read_part(std::string body, translator::part_link link);
+    read_part(std::string body, memory_share memory, translator::part_link link);
 
 private:
     template <class Outcome, class What>
-    [[nodiscard]] boost::asio::awaitable<Outcome> read_with(What what, std::string body);
+    [[nodiscard]] boost::asio::awaitable<Outcome>
+    read_with(What what, std::string body, memory_share memory);
     [[nodiscard]] boost::asio::thread_pool& lane_of(std::size_t bytes) noexcept;
 
     const translator::input_limits limits_;
-    memory_budget* const budget_;
     boost::asio::thread_pool mid_size_{1};
     boost::asio::thread_pool large_{1};
 };

@@ -102,8 +102,9 @@ asio::awaitable<handler_reply> keep_part(
     translator::part_link link = [&links, key, now](std::string_view sha256) {
         return links.link(key, sha256, now);
     };
-    auto read = co_await parser.read_part(std::move(request.body), std::move(link));
-    request.memory.shrink_to(0);
+    auto read = co_await parser.read_part(
+        std::move(request.body), std::move(request.memory), std::move(link)
+    );
     if (!read) {
         co_return to_reply(read.error());
     }

@@ -15,8 +15,7 @@ asio::awaitable<handler_reply> change_state(
     session::store& store, const clock& time, input_parser& parser, std::uint64_t max_thread_bytes,
     http_request& request
 ) {
-    auto body = co_await parser.read_text(std::move(request.body));
-    request.memory.shrink_to(0);
+    auto body = co_await parser.read_text(std::move(request.body), std::move(request.memory));
     if (!body) {
         co_return to_reply(body.error());
     }
