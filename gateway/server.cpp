@@ -105,6 +105,7 @@ struct server::impl {
     connection_places places;
     memory_limits bounds;
     memory_budget memory; ///< Before everything that counts against it.
+    memory_queue large_bodies{memory};
     address_shares unfinished;
     bulkhead large_replies{large_replies_at_once, large_replies_waiting};
 
@@ -200,6 +201,7 @@ server::impl::impl(config what, server_options given)
           make_connection_limits(settings.server),
           log,
           memory,
+          large_bodies,
           unfinished,
           large_replies,
           no_room,

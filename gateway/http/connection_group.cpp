@@ -87,6 +87,7 @@ void connection_group::schedule_sweep() {
 
 void connection_group::sweep() {
     now_ = std::chrono::steady_clock::now();
+    services_.large_bodies.serve();
     const bool over = shutting_down_ && now_ >= shutdown_deadline_;
     // The call may end the connection and remove it from the set at once.
     for (auto next = connections_.begin(); next != connections_.end();) {

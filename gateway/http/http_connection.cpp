@@ -394,6 +394,15 @@ void http_connection::sweep() {
             close();
         }
         return;
+    case phase::queued:
+        if (elapsed >= limits.body) {
+            timed_out_ = true;
+            boost::system::error_code ignored; // It fails only for a closed socket.
+            socket_.cancel(ignored);
+        } else if (has_peer_left()) {
+            close();
+        }
+        return;
     case phase::head:
     case phase::body: {
         if (phase_ == phase::body ? body_is_late() : elapsed >= limits.header) {

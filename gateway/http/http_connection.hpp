@@ -10,6 +10,7 @@
 #include "gateway/http/gather.hpp"
 #include "gateway/http/http_error.hpp"
 #include "gateway/http/http_message.hpp"
+#include "gateway/http/memory_queue.hpp"
 #include "gateway/http/refused_origins.hpp"
 #include "gateway/http/response_head.hpp"
 #include "gateway/http/room_log.hpp"
@@ -34,8 +35,9 @@ namespace agui::gateway {
 
 /// Limits of one connection.
 struct connection_limits {
-    std::chrono::milliseconds header{10'000};    ///< For a whole request head.
-    std::chrono::milliseconds body{60'000};      ///< For a body, before it must keep a rate.
+    std::chrono::milliseconds header{10'000}; ///< For a whole request head.
+    /// For a body, before it must keep a rate. Before that, how long a large one waits for memory.
+    std::chrono::milliseconds body{60'000};
     std::chrono::milliseconds body_idle{15'000}; ///< For a body of which nothing arrives.
     /// The bytes per second of a body that `body` was not enough for, in each `body_idle`.
     std::size_t min_body_rate = 16'384;
@@ -65,6 +67,7 @@ struct connection_services {
     connection_limits limits;
     logger& log;
     memory_budget& memory;      ///< For bodies and plain replies.
+    memory_queue& large_bodies; ///< For the memory of those that are announced to be large.
     address_shares& unfinished; ///< For bodies that have not arrived completely.
     bulkhead& large_replies;    ///< For routes with large_reply.
     room_log& no_room;
@@ -99,7 +102,7 @@ public:
     void abort();
 
 private:
-    enum class phase { idle, head, body, handling, writing, streaming, lingering };
+    enum class phase { idle, head, queued, body, handling, writing, streaming, lingering };
     struct event_stream;
     /// What is left of a plain reply that is being written.
     struct unsent_reply {
@@ -123,12 +126,18 @@ private:
     [[nodiscard]] boost::asio::awaitable<bool>
     read_body(http_request& request, const body_framing& framing);
     [[nodiscard]] boost::asio::awaitable<bool>
+    wait_for_memory(http_request& request, std::size_t length);
+    void on_turn();
+    [[nodiscard]] boost::asio::awaitable<bool> ask_for_body(const http_request& request);
+    [[nodiscard]] boost::asio::awaitable<bool>
     read_chunked_body(http_request& request, address_shares::share& unfinished);
     [[nodiscard]] boost::asio::awaitable<bool>
     read_plain_body(http_request& request, std::size_t length, address_shares::share& unfinished);
     [[nodiscard]] bool hold(http_request& request, address_shares::share& unfinished);
     [[nodiscard]] bool body_is_late();
     void refuse_too_large();
+    void refuse_for_want_of_memory();
+    void refuse_for_want_of_share();
     [[nodiscard]] boost::asio::awaitable<handler_reply>
     answer(const route& target, http_request& request);
     [[nodiscard]] boost::asio::awaitable<handler_reply>

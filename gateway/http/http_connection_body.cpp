@@ -1,6 +1,10 @@
 #include "gateway/http/http_connection.hpp"
-#include "session/base/ascii.hpp"
 
+#include "session/base/ascii.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
@@ -8,12 +12,22 @@
 
 namespace agui::gateway {
 namespace asio = boost::asio;
+using asio::ip::tcp;
 
 namespace {
 
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t body_read_bytes = 65'536;
-// The largest body that may use the memory reserve: a message, a stop, a tool's answer.
-constexpr std::size_t small_body_bytes = 65'536;
+
+// What a large body takes until its run has begun, as a multiple of its length, so that a body that
+// was given memory is not refused later: itself, and while it is read its canonical text, its
+// values, the input that they become, and what these texts have grown by. Only lists of short
+// values take more.
+constexpr std::size_t copies_of_large_body = 5;
+
+std::size_t memory_for_body(std::size_t bytes) {
+    return memory_use_of_body(bytes) == memory_use::large ? copies_of_large_body * bytes : bytes;
+}
 
 // Gives the body exactly that capacity, where std::string::reserve() would at least double it.
 void grow(std::string& body, std::size_t capacity) {
@@ -33,36 +47,54 @@ void http_connection::refuse_too_large() {
     );
 }
 
+void http_connection::refuse_for_want_of_memory() {
+    refuse_and_close(
+        http_errc::overloaded,
+        "There is not enough memory for this request (server.max_memory_bytes)."
+    );
+}
+
+void http_connection::refuse_for_want_of_share() {
+    refuse_and_close(
+        http_errc::rate_limited, "Too many large requests from one address at a time."
+    );
+}
+
 asio::awaitable<bool>
 http_connection::read_body(http_request& request, const body_framing& framing) {
-    body_received_ = 0;
-    enter(phase::body);
-    if (in_.empty() && !terms_.http_1_0 &&
-        equal_ignoring_case(request.header("expect"), "100-continue")) {
-        gather interim;
-        interim.add(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")));
-        const bool written = co_await write_rest(interim);
-        if (!written) {
-            co_return false;
-        }
-        enter(phase::body);
-    }
-    body_mark_ = 0;
-    body_mark_at_ = now_;
-    body_progress_ = now_;
-    request.memory = memory_share(&services_.memory, memory_use::small);
     boost::system::error_code ec; // If the peer has left, the next read shows it.
     const auto peer = socket_.remote_endpoint(ec).address();
     address_shares::share unfinished(
         services_.unfinished,
         ec ? std::string() : client_of(peer, request, services_.trusted_proxies)
     );
+    const auto length = static_cast<std::size_t>(framing.length);
+    request.memory = memory_share(&services_.memory, memory_use::small);
+    if (!framing.chunked && memory_use_of_body(length) == memory_use::large) {
+        if (!unfinished.grow_to(length)) {
+            refuse_for_want_of_share();
+            co_return false;
+        }
+        const bool has_memory = co_await wait_for_memory(request, length);
+        if (!has_memory) {
+            co_return false;
+        }
+        grow(request.body, length); // Pages that nothing is written to take no memory.
+    }
+    const bool wanted = co_await ask_for_body(request);
+    if (!wanted) {
+        co_return false;
+    }
+    body_received_ = 0;
+    enter(phase::body);
+    body_mark_ = 0;
+    body_mark_at_ = now_;
+    body_progress_ = now_;
     bool complete = false;
     if (framing.chunked) {
         complete = co_await read_chunked_body(request, unfinished);
     } else {
-        complete =
-            co_await read_plain_body(request, static_cast<std::size_t>(framing.length), unfinished);
+        complete = co_await read_plain_body(request, length, unfinished);
     }
     if (!complete && timed_out_) {
         refuse_and_close(http_errc::request_timeout, "The body did not arrive in time.");
@@ -70,12 +102,66 @@ http_connection::read_body(http_request& request, const body_framing& framing) {
     co_return complete;
 }
 
-// The buffer grows with what has arrived: the announced length may never come.
+// Nothing is read meanwhile. False: reply_ says that there was no memory in time, or the peer has
+// left.
+asio::awaitable<bool> http_connection::wait_for_memory(http_request& request, std::size_t length) {
+    const std::size_t bytes = memory_for_body(length);
+    if (bytes > services_.memory.limit(memory_use::large)) {
+        refuse_for_want_of_memory();
+        co_return false;
+    }
+    enter(phase::queued);
+    timed_out_ = false;
+    memory_queue::place place(
+        services_.large_bodies, bytes,
+        [executor = socket_.get_executor(), weak = weak_from_this()] {
+            asio::post(executor, [weak] {
+                if (const auto self = weak.lock()) {
+                    self->on_turn();
+                }
+            });
+        }
+    );
+    if (!place.has_turn()) {
+        pass_failpoint("body.queued");
+        // Ends when on_turn(), sweep() or a close cancels it, or the peer has reset the connection.
+        (void)co_await socket_.async_wait(tcp::socket::wait_error, as_result);
+    }
+    if (place.has_turn()) {
+        request.memory = place.take();
+        co_return true;
+    }
+    if (timed_out_) {
+        refuse_for_want_of_memory();
+    }
+    co_return false;
+}
+
+void http_connection::on_turn() {
+    if (phase_ == phase::queued) {
+        boost::system::error_code ignored; // A closed socket has no wait.
+        socket_.cancel(ignored);
+    }
+}
+
+// Some clients send the head first, and the body when they are asked for it.
+asio::awaitable<bool> http_connection::ask_for_body(const http_request& request) {
+    if (!in_.empty() || terms_.http_1_0 ||
+        !equal_ignoring_case(request.header("expect"), "100-continue")) {
+        co_return true;
+    }
+    gather interim;
+    interim.add(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")));
+    co_return co_await write_rest(interim);
+}
+
+// The buffer of a body that had no memory reserved grows with what has arrived: the announced
+// length may never come.
 asio::awaitable<bool> http_connection::read_plain_body(
     http_request& request, std::size_t length, address_shares::share& unfinished
 ) {
     std::string& body = request.body;
-    body = in_.substr(0, length);
+    body.append(in_, 0, length);
     in_.erase(0, body.size());
     while (hold(request, unfinished)) {
         if (body.size() == length) {
@@ -129,20 +215,14 @@ bool http_connection::hold(http_request& request, address_shares::share& unfinis
         body_progress_ = now_;
     }
     body_received_ = request.body.size();
-    if (bytes > small_body_bytes) {
-        request.memory.set_use(memory_use::ordinary);
-    }
-    if (!request.memory.grow_to(bytes)) {
-        refuse_and_close(
-            http_errc::overloaded,
-            "There is not enough memory for this request (server.max_memory_bytes)."
-        );
+    const memory_use use = memory_use_of_body(bytes);
+    request.memory.set_use(use);
+    if (!request.memory.grow_to(memory_for_body(bytes))) {
+        refuse_for_want_of_memory();
         return false;
     }
-    if (bytes > small_body_bytes && !unfinished.grow_to(bytes)) {
-        refuse_and_close(
-            http_errc::rate_limited, "Too many large requests from one address at a time."
-        );
+    if (use != memory_use::small && !unfinished.grow_to(bytes)) {
+        refuse_for_want_of_share();
         return false;
     }
     return true;

@@ -1,8 +1,9 @@
 #include "session/base/failpoint.hpp"
-#include "tests/gateway/server_fixture.hpp"
+#include "tests/gateway/memory_fixture.hpp"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -21,47 +22,19 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr std::size_t mib = 1U << 20U;
 constexpr int small_window = 4096;
 
-/// A server whose requests, logs and replies together may take 16 MiB.
-class Memory : public server_test {
+class Memory : public memory_test {
 protected:
-    Memory() { settings.server.max_memory_bytes = 16 * mib; }
+    Memory() : memory_test(16 * mib) {}
 
-    /// A connection that has announced a body and sent most of it.
-    [[nodiscard]] std::unique_ptr<raw_client>
-    unfinished(std::size_t bytes, const std::string& headers = {}) const {
-        auto client = std::make_unique<raw_client>(port());
-        client->send(
-            "POST /agui HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
-            headers + "Content-Length: " + std::to_string(bytes + 65'536) + "\r\n\r\n"
-        );
-        client->send(std::string(bytes, ' '));
-        return client;
-    }
-    /// Waits for what others do.
-    void wait_for_memory(std::size_t least, std::size_t most) const {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        while (server->memory_used() < least || server->memory_used() > most) {
-            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << server->memory_used();
-            std::this_thread::yield();
+    /// Connections with bodies of at most 2 MiB each that take so much together.
+    [[nodiscard]] std::vector<std::unique_ptr<raw_client>> unfinished_bodies(std::size_t bytes) {
+        std::vector<std::unique_ptr<raw_client>> clients;
+        for (std::size_t held = 0; held < bytes; held += 2 * mib) {
+            clients.push_back(unfinished(std::min(2 * mib, bytes - held) - 65'536));
         }
-    }
-    /// An answer of that many bytes in pieces of 64 KiB, then the end, or nothing more.
-    void answer_at_length(std::size_t bytes, bool ends) {
-        constexpr std::size_t piece = 65'536;
-        const std::string frame = say_and_stall(std::string(piece, 'x')).body;
-        answer = ends ? say("Hello") : say_and_stall("Hello");
-        std::string text;
-        for (std::size_t i = 0; i < bytes / piece; ++i) {
-            text += frame;
-        }
-        answer.body.insert(0, text);
-        answer.pace = milliseconds(1); // A model server does not answer in one piece either.
-        if (!ends) {
-            answer.stall_after_frames = bytes / piece + 1;
-        }
+        return clients;
     }
 };
 
@@ -70,7 +43,7 @@ TEST_F(Memory, TwentyUnfinishedBodiesRefuseNoSmallRequest) {
     start();
     std::vector<std::unique_ptr<raw_client>> clients;
     for (int i = 0; i < 20; ++i) {
-        clients.push_back(unfinished(4 * mib - 65'536 - 2));
+        clients.push_back(unfinished(2 * mib - 65'536));
     }
     wait_for_memory(11 * mib, 16 * mib);
 
@@ -89,10 +62,7 @@ TEST_F(Memory, TwentyUnfinishedBodiesRefuseNoSmallRequest) {
 TEST_F(Memory, SmallRequestsOfEveryRouteAreServedWhileItIsFull) {
     start();
     ASSERT_EQ(ask(post("/agui", run_body("t", "r"))).status, 200);
-    std::vector<std::unique_ptr<raw_client>> clients;
-    for (int i = 0; i < 3; ++i) {
-        clients.push_back(unfinished(4 * mib - 65'536));
-    }
+    auto clients = unfinished_bodies(12 * mib);
     wait_for_memory(12 * mib, 14 * mib);
     // Small ones, until nothing is left but the reserve, an eighth, and a part of that is taken.
     while (server->memory_used() < 14 * mib) {
@@ -153,7 +123,9 @@ TEST_F(Memory, AChatStreamInFullModeThatHasNoRoomIsCutOff) {
 TEST_F(Memory, GivesBackWhatABodyTook) {
     start();
     for (int i = 0; i < 5; ++i) {
-        unfinished(10 * mib)->close();
+        const auto client = unfinished(2 * mib);
+        wait_for_memory(10 * mib, 16 * mib);
+        client->close();
         wait_for_memory(0, 0);
     }
     EXPECT_EQ(ask(post("/agui", run_body("t", "large", std::string(2 * mib, 'x')))).status, 200);
@@ -189,12 +161,12 @@ TEST_F(Memory, ABodyThatDripsIsNotWaitedForOnAccountOfWhatItBroughtBefore) {
 TEST_F(Memory, OneAddressDoesNotHoldWhatOthersNeed) {
     settings.server.trusted_proxies = {"127.0.0.1"};
     settings.server.max_unfinished_bytes = 3 * mib;
+    settings.server.max_memory_bytes = 32 * mib;
     start();
     const std::string one = "X-Forwarded-For: 198.51.100.1, 203.0.113.1\r\n";
     const std::string other = "X-Forwarded-For: 203.0.113.1, 203.0.113.2\r\n";
-    const auto first = unfinished(2 * mib, one);
-    // Until it has room for all of its body: one that still grows is refused itself.
-    wait_for_memory(2 * mib + 65'536, 16 * mib);
+    const auto first = announced(2 * mib + 65'536, 0, one);
+    wait_for_memory(10 * mib, 16 * mib);
 
     const std::string large = run_body("t", "large", std::string(2 * mib, 'x'));
     const raw_reply refused = ask(post("/agui", large, one));
@@ -489,7 +461,7 @@ TEST_F(Memory, AConversationIsNotReadBeforeThereIsRoomForIt) {
     reads = 0;
 
     // What is left takes it once.
-    const auto other = unfinished(11 * mib);
+    const auto others = unfinished_bodies(11 * mib);
     wait_for_memory(11 * mib, 16 * mib);
     const raw_reply refused = ask(history);
     EXPECT_EQ(refused.status, 503);

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "session/base/memory_budget.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <utility>
+
+namespace agui::gateway {
+
+/// Gives memory to large bodies in the order in which they ask for it: nobody else of the queue is
+/// served before the first, even one that needs less. Safe to call from any thread; must outlive
+/// its places.
+class memory_queue {
+public:
+    explicit memory_queue(memory_budget& budget) noexcept : budget_(budget) {}
+    memory_queue(const memory_queue&) = delete;
+    memory_queue& operator=(const memory_queue&) = delete;
+
+    /// The place of one body, until the destructor frees it. Used by one thread at a time.
+    class place {
+    public:
+        /// Asks for so many bytes, which must be less than the budget's limit for large uses.
+        /// Unless they are there at once, `on_turn` is called when they are: by any thread, and
+        /// under a lock, so it must only post.
+        place(memory_queue& owner, std::size_t bytes, std::function<void()> on_turn);
+        ~place();
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+
+        /// True: the memory has been taken.
+        [[nodiscard]] bool has_turn() const;
+        /// The memory, once it has been taken.
+        [[nodiscard]] memory_share take() noexcept { return std::move(share_); }
+
+    private:
+        friend memory_queue;
+
+        memory_queue& owner_;
+        const std::size_t bytes_;
+        const std::function<void()> on_turn_;
+        bool waits_ = false; ///< Guarded by the owner's mutex, as is share_ while it is true.
+        memory_share share_;
+        std::list<place*>::iterator at_; ///< Valid while it waits.
+    };
+
+    /// Serves those that memory given back since the last call is enough for. A budget does not say
+    /// when it has room: this is to be called a few times a second.
+    void serve();
+
+private:
+    void serve_first(); ///< Under mutex_.
+
+    memory_budget& budget_;
+    std::mutex mutex_;
+    std::list<place*> waiting_; ///< Under mutex_; first come first.
+};
+
+} // namespace agui::gateway
