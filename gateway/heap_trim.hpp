@@ -9,8 +9,9 @@
 
 namespace agui::gateway {
 
-/// Returns freed memory to the system, periodically, from its own thread. The C library keeps free
-/// memory that lies between blocks in use, and reading a large conversation once leaves much of it.
+/// Returns freed memory to the system: blocks of 1 MB and more at once, from then on, and the rest
+/// periodically, from its own thread. The C library keeps free memory that lies between blocks in
+/// use, and reading a large conversation once leaves much of it.
 /// For programs, not for libraries: it affects the whole process.
 /// Does nothing where the C library is not glibc.
 class heap_trim {

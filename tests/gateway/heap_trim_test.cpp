@@ -29,6 +29,33 @@ namespace {
     return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// First: later, the heap may have free memory that it uses instead of a mapping.
+TEST(HeapTrim, LargeBlocksAreGivenBackAtOnce) {
+#if defined(AGUI_OTHER_ALLOCATOR) || !defined(__GLIBC__)
+    GTEST_SKIP() << "the allocator is not glibc's";
+#else
+    const heap_trim subject;
+    constexpr std::size_t block_bytes = 16U << 20U;
+    const auto block = [=] {
+        return std::make_unique<std::vector<char>>(block_bytes, 'x');
+    };
+    std::vector<std::unique_ptr<std::vector<char>>> blocks;
+    blocks.push_back(block());
+    blocks.clear(); // From now on the library itself would keep blocks of that size.
+    const std::size_t before = resident_bytes();
+    std::vector<std::unique_ptr<std::vector<char>>> between;
+    for (int i = 0; i < 4; ++i) {
+        blocks.push_back(block());
+        between.push_back(std::make_unique<std::vector<char>>(4096, 'x'));
+    }
+    EXPECT_GE(resident_bytes(), before + 4 * block_bytes);
+
+    blocks.clear();
+
+    EXPECT_LE(resident_bytes(), before + block_bytes);
+#endif
+}
+
 TEST(HeapTrim, GivesBackWhatLiesBetweenPiecesInUse) {
 #if defined(AGUI_OTHER_ALLOCATOR) || !defined(__GLIBC__)
     GTEST_SKIP() << "the allocator is not glibc's";
