@@ -4,13 +4,22 @@
 #include "session/history/history_rules.hpp"
 
 #include <algorithm>
+#include <string>
+#include <variant>
 
 namespace agui::session {
 
 namespace {
 
+// Does not copy a text of many megabytes for its first line.
+std::string line_of(const content& value, std::size_t characters_max) {
+    const auto* const text = std::get_if<std::string>(&value);
+    return text != nullptr ? title_line(*text, characters_max)
+                           : title_line(text_of(value), characters_max);
+}
+
 bool says_something(const message& value) {
-    return is_user(value) && !title_line(text_of(value.content), 1).empty();
+    return is_user(value) && !line_of(value.content, 1).empty();
 }
 
 bool is_space(char c) noexcept {
@@ -60,7 +69,7 @@ std::optional<std::string> title_of_change(const thread_record& thread, const ch
     if (first == change.messages.end()) {
         return std::nullopt;
     }
-    return title_line(text_of(first->message.content));
+    return line_of(first->message.content, title_characters_max);
 }
 
 } // namespace agui::session
