@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What the gateway's memory does under the worst that clients can do at once, and how long a probe waits during it.
 
-usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless,files,idle]
+usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless,files,idle,bodies]
 
-The release build with its default limits, except for server.max_memory_bytes (--memory, 2048 MiB). Each workload has a
-fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, how the runs ended, and
-the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
-limit or, beside files and idle connections, grew by more than 64 MB; a probe took longer than is promised (zeros, unknown: p99
-50 ms; files, idle: 100 ms); a photo was refused that had to be accepted; or a run was lost. AGUI_BIN_DIR names another build.
+The release build with its default limits, except for server.max_memory_bytes (--memory, 2048 MiB; bodies: 256 MiB). Each workload has a
+fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, how the runs ended, how
+long photos took, and the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
+limit (bodies: by more than 64 MB) or, beside files and idle connections, grew by more than 64 MB; a probe took longer than is promised
+(zeros, unknown: p99 50 ms; files, idle: 100 ms; bodies: p99 100 ms); a photo or one of the bodies was refused that had to be accepted;
+or a run was lost. AGUI_BIN_DIR names another build.
 """
 
 import argparse
@@ -32,6 +33,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROWTH_MB_MAX = 64
 PHOTO_BYTES = 1_500_000
+BODY_BYTES = 33_000_000
+BODIES_MB = 256  # server.max_memory_bytes for the workload `bodies`.
 FILE_BYTES = 20 << 20
 CONNECTIONS = 50
 IDLE_SECONDS = 5  # From then on an idle connection gives way.
@@ -92,6 +95,7 @@ models = ["main"]
         binary = pathlib.Path(os.environ.get("AGUI_BIN_DIR", ROOT / "build/release/bin"), "agui-gateway")
         self.process = subprocess.Popen([binary, "--config", config], stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+        self.photos_ms = []
 
     def pss(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
@@ -135,6 +139,11 @@ def probe(port, over, delays):
     delays.send(taken)
 
 
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
 class Watch:
     """Looks at the memory, and asks for /healthz, until it is left."""
 
@@ -165,8 +174,7 @@ class Watch:
         self.looker.join()
 
     def quantile(self, share):
-        ordered = sorted(self.delays)
-        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+        return quantile(self.delays, share)
 
 
 def run_body(thread, run, text="hello", more=""):
@@ -275,16 +283,17 @@ def leave_unread(gateway, seconds, _):
     return answers
 
 
-def send_photos(gateway, seconds, answers, least_age=0.0):
-    """A message with a photo each half second. One that is refused `least_age` after the begin or later is a failure."""
+def send_photos(gateway, over, answers, least_age=0.0):
+    """A message with a photo each half second until over(age). One that is refused at `least_age` or later is a failure."""
     begin = time.monotonic()
     number = 0
-    while (age := time.monotonic() - begin) < seconds:
+    while not over(age := time.monotonic() - begin):
         number += 1
         try:
             status, _ = gateway.ask("POST", "/agui", run_body(f"photo{number}", "r", "[mb=0]" + "x" * PHOTO_BYTES))
         except OSError as error:  # The refusal came while the body was being sent.
             status = type(error).__name__
+        gateway.photos_ms.append((time.monotonic() - begin - age) * 1000)
         early = status != 200 and age < least_age
         answers[f"photo {status}" + (" early" if early else "" if status == 200 else " late")] += 1
         time.sleep(0.5)
@@ -303,7 +312,7 @@ def read_files_slowly(gateway, seconds, _):
         readers.append(reader)
     for reader in readers:
         answers[int(reader.recv(100).split()[1])] += 1
-    send_photos(gateway, seconds, answers)
+    send_photos(gateway, lambda age: age >= seconds, answers)
     for reader in readers:
         reader.close()
     return answers
@@ -320,10 +329,30 @@ def stay_idle(gateway, seconds, _):
         response.read()
         answers[response.status] += 1
         clients.append(client)
-    send_photos(gateway, seconds, answers, IDLE_SECONDS + 1)
+    send_photos(gateway, lambda age: age >= seconds, answers, IDLE_SECONDS + 1)
     for client in clients:
         client.close()
     return answers
+
+
+def send_bodies(gateway, _seconds, _):
+    """Twelve bodies at once, of which hardly two have room, and photos until all have been answered."""
+    photos = collections.Counter()
+    answered = threading.Event()
+    sender = threading.Thread(target=send_photos, args=(gateway, lambda _: answered.is_set(), photos))
+    sender.start()
+
+    def post_body(i):
+        try:
+            status, _ = gateway.ask("POST", "/agui", run_body(f"body{i}", "r", "[mb=0]" + "x" * BODY_BYTES))
+        except OSError as error:
+            status = type(error).__name__
+        return status if status == 200 else f"{status} late"
+
+    answers = at_once(12, post_body)
+    answered.set()
+    sender.join()
+    return answers + photos
 
 
 # What it does, its argument, more lines for [server], and which quantile of the probes' delays may be how many ms.
@@ -335,6 +364,7 @@ WORKLOADS = {
     "endless": (leave_unread, None, "", None),
     "files": (read_files_slowly, None, 'static_dir = "{web}"', (1, 100)),
     "idle": (stay_idle, None, f"max_connections = {CONNECTIONS}", (1, 100)),
+    "bodies": (send_bodies, None, "", (0.99, 100)),
 }
 FEW_MEGABYTES = ("files", "idle")  # These need hardly any memory.
 
@@ -351,7 +381,8 @@ def main():
     good = True
     for name in options.only.split(","):
         work, argument, server, promised = WORKLOADS[name]
-        gateway = Gateway(model.server_port, options.memory << 20, server)
+        memory = BODIES_MB if name == "bodies" else options.memory
+        gateway = Gateway(model.server_port, memory << 20, server)
         try:
             with Watch(gateway) as watch:
                 answers = work(gateway, options.seconds, argument)
@@ -361,11 +392,12 @@ def main():
             print(
                 f"{name}: PSS {watch.before:.0f} MB before, {watch.peak:.0f} at the peak, {after:.0f} after; "
                 f"/healthz p50 {watch.quantile(0.5):.1f} ms, p99 {watch.quantile(0.99):.1f}, most {max(watch.delays):.1f}; "
-                f"answers {dict(answers)}; runs {dict(ends)}",
+                + (f"photos p50 {quantile(gateway.photos_ms, 0.5):.0f} ms, most {max(gateway.photos_ms):.0f}; " if gateway.photos_ms else "")
+                + f"answers {dict(answers)}; runs {dict(ends)}",
                 flush=True,
             )
             good = good and "store_unavailable" not in ends
-            good = good and watch.peak <= options.memory
+            good = good and watch.peak <= memory + (GROWTH_MB_MAX if name == "bodies" else 0)
             good = good and (name not in FEW_MEGABYTES or watch.peak <= watch.before + GROWTH_MB_MAX)
             good = good and (promised is None or watch.quantile(promised[0]) <= promised[1])
             good = good and not any(str(answer).endswith("late") for answer in answers)
