@@ -20,6 +20,7 @@
 #include "runner/mcp/mcp_tools.hpp"
 #include "session/base/clock.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/base/id.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -119,6 +120,7 @@ struct server::impl {
     uuid_ids ids;
     std::vector<std::unique_ptr<io_thread>> threads;
     std::shared_ptr<session::store> store;
+    heavy_work heavy; ///< After the contexts, which its work resumes on.
     provider_map providers;
     input_parser parser;
     part_links links; ///< Set once the server's own address is known.
@@ -179,10 +181,12 @@ server::impl::impl(config what, server_options given)
       wrong(log),
       // Conversations.
       store(options.store ? std::move(options.store) : make_store(settings.session, log)),
+      // Work on large texts.
+      heavy(&memory),
       // Model servers.
       providers(make_providers(settings, options)),
       // What reads requests.
-      parser(make_input_limits(settings)),
+      parser(make_input_limits(settings), heavy),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,

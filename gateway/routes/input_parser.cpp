@@ -3,24 +3,14 @@
 #include "gateway/runs/input_digest.hpp"
 #include "session/base/failpoint.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <cstddef>
 #include <new>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
 
 namespace {
-
-// Up to this size a body is parsed in a few milliseconds.
-constexpr std::size_t small_bytes_max = 256U << 10U;
-// Up to this size it takes some tens of milliseconds: most photos, which are sent as base64.
-constexpr std::size_t mid_size_bytes_max = 4U << 20U;
 
 using outcome = result<input_parser::parsed>;
 using chat_outcome = result<input_parser::parsed_chat>;
@@ -117,33 +107,20 @@ Outcome read_here(
     }
 }
 
-// An optional, because co_spawn needs a default constructor, which `result` does not have.
-template <class Outcome, class What>
-asio::awaitable<std::optional<Outcome>>
-read_there(What what, std::string body, translator::input_limits limits, memory_share memory) {
-    pass_failpoint("input.parse");
-    Outcome read = read_here<Outcome>(what, body, limits, memory);
-    std::string().swap(body); // Here, because freeing so much takes milliseconds, too.
-    co_return std::move(read);
-}
-
 } // namespace
-
-asio::thread_pool& input_parser::lane_of(std::size_t bytes) noexcept {
-    return bytes <= mid_size_bytes_max ? mid_size_ : large_;
-}
 
 template <class Outcome, class What>
 asio::awaitable<Outcome> input_parser::read_with(What what, std::string body, memory_share memory) {
-    if (body.size() <= small_bytes_max) {
-        co_return read_here<Outcome>(what, body, limits_, memory);
-    }
-    asio::thread_pool& lane = lane_of(body.size());
-    auto read = co_await asio::co_spawn(
-        lane, read_there<Outcome>(std::move(what), std::move(body), limits_, std::move(memory)),
-        asio::use_awaitable
-    );
-    co_return std::move(*read);
+    const std::size_t bytes = body.size();
+    auto reading = [what = std::move(what), body = std::move(body), limits = limits_,
+                    memory = std::move(memory)]() mutable -> Outcome {
+        if (body.size() > small_work_bytes) {
+            pass_failpoint("input.parse");
+        }
+        return read_here<Outcome>(what, body, *limits, memory);
+    };
+    Outcome outcome = co_await run_heavy(&heavy_, bytes, std::move(reading));
+    co_return std::move(outcome);
 }
 
 asio::awaitable<outcome> input_parser::read(std::string body, memory_share memory) {

@@ -1,35 +1,28 @@
 #pragma once
 
 #include "gateway/runs/requested_run.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/base/memory_budget.hpp"
 #include "translator/chat_stream/chat_request.hpp"
 #include "translator/input/part_body.hpp"
 #include "translator/input/run_input.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 
-#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace agui::gateway {
 
-/// Reads request bodies: those of up to 256 KB on the caller's thread, those of up to 4 MB on a
-/// second thread, and larger ones on a third, each of which reads one body at a time. So no I/O
-/// thread is blocked, memory is taken for one large body at a time, and a photo does not wait for
-/// one. Each function takes a body and the memory that was taken for it, which grows by what
-/// reading takes. Safe to call from any thread; must outlive the awaits.
+/// Reads request bodies, large ones on the threads of heavy_work. Each function takes a body and
+/// the memory that was taken for it, which grows by what reading takes. Safe to call from any
+/// thread; must outlive the awaits.
 class input_parser {
 public:
-    explicit input_parser(translator::input_limits limits) : limits_(std::move(limits)) {}
-    /// Waits for bodies that are being read.
-    ~input_parser() {
-        mid_size_.join();
-        large_.join();
-    }
-    input_parser(const input_parser&) = delete;
-    input_parser& operator=(const input_parser&) = delete;
+    input_parser(translator::input_limits limits, heavy_work& heavy)
+        : limits_(std::make_shared<const translator::input_limits>(std::move(limits))),
+          heavy_(heavy) {}
 
     struct parsed {
         translator::run_input input; ///< Without its canonical form.
@@ -70,11 +63,9 @@ private:
     template <class Outcome, class What>
     [[nodiscard]] boost::asio::awaitable<Outcome>
     read_with(What what, std::string body, memory_share memory);
-    [[nodiscard]] boost::asio::thread_pool& lane_of(std::size_t bytes) noexcept;
 
-    const translator::input_limits limits_;
-    boost::asio::thread_pool mid_size_{1};
-    boost::asio::thread_pool large_{1};
+    const std::shared_ptr<const translator::input_limits> limits_; ///< Shared with work under way.
+    heavy_work& heavy_;
 };
 
 /// Makes the input a part of a request.
