@@ -40,6 +40,7 @@ struct accepted_run {
         /// The thread as it was when the request came; nullopt: there was none, or it was not read.
         std::optional<session::thread_record> thread;
         bool is_thread_read = false;
+        memory_share thread_memory; ///< What `thread` takes, until the run has begun.
         std::unique_ptr<run_registry::arrival> arrival;
         std::unique_ptr<run_registry::turn> key_turn; ///< Null: there is no idempotency key.
         std::unique_ptr<run_registry::turn> id_turn;

@@ -20,7 +20,7 @@ struct process_services {
     id_source& ids;
     const clock& time;
     logger& log;
-    memory_budget* memory = nullptr;              ///< Counts the events of runs.
+    memory_budget* memory = nullptr;              ///< Counts the events and threads of runs.
     const run_observer* observer = nullptr;       ///< Null: none.
     const runner::plugin_list* plugins = nullptr; ///< Null: none.
     const part_links* links = nullptr; ///< To parts that snapshots leave out; null: none.

@@ -7,17 +7,35 @@
 #include "gateway/runs/run_replay.hpp"
 #include "gateway/runs/run_setup.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/history/shown_messages.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace agui::gateway {
+
+result<void> hold_thread(accepted_run::admitted& request) {
+    // Most threads are small; they are not counted, so that they are served while the budget is
+    // full.
+    constexpr std::size_t uncounted_bytes = 64U << 10U;
+    // As it was read, and as the run has it.
+    constexpr std::size_t copies_of_thread = 2;
+    const std::uint64_t bytes = request.thread ? request.thread->bytes : 0;
+    request.thread_memory = memory_share(request.core->services.memory, use_of(bytes));
+    if (bytes <= uncounted_bytes || request.thread_memory.grow_to(copies_of_thread * bytes)) {
+        return result<void>();
+    }
+    request.thread.reset();
+    return failure{errc::overloaded, "there is not enough memory for this conversation", {}, {}};
+}
 
 namespace {
 
@@ -111,6 +129,9 @@ find_repeated(accepted_run::admitted& request) {
         is_known = seen->run.has_value();
         request.thread = std::move(seen->thread);
         request.is_thread_read = true;
+        if (const auto held = hold_thread(request); !held) {
+            co_return held.error();
+        }
     }
     std::string repeated_id = is_known ? run_id : std::string();
     const bool by_key = !is_known && !key.empty();

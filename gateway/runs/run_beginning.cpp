@@ -3,6 +3,7 @@
 #include "gateway/runs/queue_taking.hpp"
 #include "gateway/runs/queued_run.hpp"
 #include "gateway/runs/repeated_run.hpp"
+#include "gateway/runs/run_admission.hpp"
 #include "gateway/runs/run_launch.hpp"
 #include "gateway/runs/run_setup.hpp"
 #include "gateway/runs/thread_wait.hpp"
@@ -110,7 +111,7 @@ private:
             co_return loaded.error();
         }
         request_.thread = std::move(*loaded);
-        co_return result<void>();
+        co_return hold_thread(request_);
     }
 
     // The attachments that the request's messages name, each once.

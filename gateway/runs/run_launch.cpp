@@ -49,7 +49,8 @@ std::shared_ptr<live_run> launch_run(
         services.log,
         core.settings.max_result_bytes,
         core.settings.max_thread_bytes,
-        services.plugins
+        services.plugins,
+        services.memory
     };
     // Undone if the run cannot start, because a drain waits for every registered run.
     struct registration {

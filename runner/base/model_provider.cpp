@@ -19,6 +19,8 @@ std::string_view name_of(model_failure::kind kind) noexcept {
         return "rejected";
     case model_failure::kind::timeout:
         return "timeout";
+    case model_failure::kind::memory:
+        return "memory";
     case model_failure::kind::cancelled:
         return "cancelled";
     }

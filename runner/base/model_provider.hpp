@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/message.hpp"
 
@@ -52,6 +53,9 @@ struct model_request {
     /// From session::model_history(). The provider empties it once it has written the request, so
     /// that a long history takes no memory while the model answers.
     std::vector<session::message>* messages = nullptr;
+    /// Counts the messages and the request that is written from them. The provider shrinks it to
+    /// what it still keeps, and to 0 once the server has the request. Null: nothing is counted.
+    memory_share* memory = nullptr;
     const std::vector<tool_definition>* tools = nullptr;
     /// The JSON Schema of an object, as text, that the answer's text must fit; empty: any text.
     std::string_view answer_schema = {};
@@ -123,6 +127,7 @@ struct model_failure {
         lost,      ///< The answer had begun, but ended or broke without its end mark.
         rejected,  ///< Any other 4xx: the request is at fault.
         timeout,   ///< Of connecting, of the first byte, or between two events.
+        memory,    ///< The memory budget has no room for the answer.
         cancelled, ///< The coroutine was cancelled.
     };
     kind what = kind::unavailable;

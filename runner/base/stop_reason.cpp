@@ -24,6 +24,7 @@ stop_class class_of(stop_reason reason) noexcept {
     case stop_reason::model_rejected:
     case stop_reason::model_timeout:
     case stop_reason::store_unavailable:
+    case stop_reason::overloaded:
     case stop_reason::shutdown:
     case stop_reason::error:
         return stop_class::failed;
@@ -66,6 +67,8 @@ std::string_view error_code(stop_reason reason) noexcept {
         return "model_timeout";
     case stop_reason::store_unavailable:
         return "store_unavailable";
+    case stop_reason::overloaded:
+        return "overloaded";
     case stop_reason::shutdown:
         return "shutdown";
     case stop_reason::error:
@@ -121,6 +124,8 @@ std::string_view describe(stop_reason reason) noexcept {
         return "The model server did not answer in time.";
     case stop_reason::store_unavailable:
         return "The conversation could not be stored.";
+    case stop_reason::overloaded:
+        return "The server has not enough memory for the run at the moment.";
     case stop_reason::shutdown:
         return "The server is shutting down.";
     case stop_reason::error:

@@ -31,6 +31,7 @@ enum class stop_reason {
     model_rejected,
     model_timeout,
     store_unavailable,
+    overloaded, ///< The memory budget has no room for the run.
     shutdown,
     error, ///< `internal`
 };

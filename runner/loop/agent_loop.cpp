@@ -35,7 +35,9 @@ public:
           sink_(sink),
           stop_(stop),
           tools_(services.tools, request_.agent.tool_patterns, std::move(request_.external_tools)),
-          conversation_(std::move(request_.thread), request_.run_id, sink, services.time) {
+          conversation_(
+              std::move(request_.thread), request_.run_id, sink, services.time, services.memory
+          ) {
         const session::thread_record& thread = conversation_.thread();
         used_ =
             request_.used ? *std::move(request_.used) : use_of_turn(thread, conversation_.tip());
@@ -427,8 +429,8 @@ private:
 
     // A plugin may have changed what the client was shown.
     boost::asio::awaitable<void> show_changed(const session::changes& change) {
-        const bool loaded = co_await conversation_.load();
-        if (!loaded) {
+        const std::optional<stop_reason> failed = co_await conversation_.load();
+        if (failed) {
             services_.log.log(
                 log_level::warning, "the client was not sent what plugins have changed",
                 {{"run", request_.run_id}}

@@ -12,6 +12,7 @@
 #include "session/base/error.hpp"
 #include "session/base/id.hpp"
 #include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/failed_attempt.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/history_plan.hpp"
@@ -137,6 +138,9 @@ struct loop_services {
     std::size_t max_result_bytes = 1U << 20U;
     std::uint64_t max_thread_bytes = UINT64_MAX; ///< On a longer thread no model is asked again.
     const plugin_list* plugins = nullptr;        ///< Null: none.
+    /// Counts the thread while it is in memory, what is written from it for the model, and the
+    /// results of tools. Null: nothing is counted.
+    memory_budget* memory = nullptr;
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to

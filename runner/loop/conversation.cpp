@@ -1,6 +1,7 @@
 #include "runner/loop/conversation.hpp"
 
 #include "runner/loop/agent_loop.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
 
 #include <algorithm>
@@ -19,6 +20,11 @@ namespace {
 // At most 4 KB per run. Beyond that, every call gets an id of ours, which is certainly new.
 constexpr std::size_t call_hashes_max = 1024;
 
+// Most threads are small; they are not counted, so that they are served while the budget is full.
+constexpr std::size_t uncounted_bytes = 64U << 10U;
+// As the store reads it, as a record, as the messages for the model, and as the request.
+constexpr std::size_t copies_of_thread = 4;
+
 std::uint32_t hash_of(std::string_view id) noexcept {
     const std::size_t hash = std::hash<std::string_view>()(id);
     return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
@@ -27,11 +33,13 @@ std::uint32_t hash_of(std::string_view id) noexcept {
 } // namespace
 
 conversation::conversation(
-    session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
+    session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
+    memory_budget* budget
 )
     : run_id_(std::move(run_id)),
       sink_(sink),
       time_(time),
+      memory_(budget, use_of(thread.bytes)),
       branch_(thread.head),
       message_count_(thread.nodes.size()),
       bytes_(thread.bytes) {
@@ -47,11 +55,20 @@ conversation::conversation(
         note_call(call, known ? &thread.nodes[call.made_in].message : nullptr);
     }
     thread_ = std::make_unique<session::thread_record>(std::move(thread));
+    if (bytes_ > uncounted_bytes) {
+        memory_.grow_anyway_to(bytes_); // It is in memory already.
+    }
 }
 
-boost::asio::awaitable<bool> conversation::load() {
+boost::asio::awaitable<std::optional<stop_reason>> conversation::load() {
+    memory_.set_use(use_of(bytes_));
+    if (bytes_ > uncounted_bytes && !memory_.grow_to(copies_of_thread * bytes_)) {
+        thread_.reset();
+        memory_.shrink_to(0);
+        co_return stop_reason::overloaded;
+    }
     if (thread_) {
-        co_return true;
+        co_return std::nullopt;
     }
     auto loaded = co_await sink_.load_thread();
     // Otherwise the thread has changed since the run released it.
@@ -60,7 +77,7 @@ boost::asio::awaitable<bool> conversation::load() {
     if (fits) {
         thread_ = std::make_unique<session::thread_record>(std::move(*loaded));
     }
-    co_return fits;
+    co_return fits ? std::nullopt : std::optional(stop_reason::store_unavailable);
 }
 
 void conversation::note_id(std::string_view call_id) {
@@ -199,6 +216,7 @@ void conversation::continue_from(const session::changes& change) {
 
 boost::asio::awaitable<bool> conversation::commit(session::changes change) {
     unload();
+    memory_.shrink_to(0);
     change.at = time_.now();
     const result<void> done = co_await sink_.commit(change);
     if (done) {

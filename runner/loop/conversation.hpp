@@ -1,6 +1,8 @@
 #pragma once
 
+#include "runner/base/stop_reason.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/memory_budget.hpp"
 #include "session/conversation/thread.hpp"
 #include "session/history/turn_failure.hpp"
 
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,14 +33,20 @@ struct branch_growth {
 /// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
 class conversation {
 public:
-    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it.
+    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it, and `budget`,
+    /// which may be null.
     conversation(
-        session::thread_record thread, std::string run_id, run_sink& sink, const clock& time
+        session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
+        memory_budget* budget = nullptr
     );
 
-    /// Loads the thread if it is not in memory. False: the store cannot deliver it.
-    [[nodiscard]] boost::asio::awaitable<bool> load();
+    /// Loads the thread if it is not in memory. nullopt: it is there. store_unavailable: the store
+    /// cannot deliver it; overloaded: there is not enough memory for it and for what is made of it.
+    [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> load();
+    /// What was made of the thread still counts, until memory() is shrunk.
     void unload() noexcept { thread_.reset(); }
+    /// What the thread takes, and what is made of it for the model. Small threads are not counted.
+    [[nodiscard]] memory_share& memory() noexcept { return memory_; }
     /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
 
@@ -89,6 +98,7 @@ private:
     std::string run_id_;
     run_sink& sink_;
     const clock& time_;
+    memory_share memory_;
 
     std::uint32_t branch_ = 0;
     session::node_index tip_ = session::no_node;

@@ -79,9 +79,9 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     int repeats = 0;
     for (std::size_t place = 0;;) {
         const std::size_t index = model_at(place);
-        const bool loaded = co_await run_.thread.load();
-        if (!loaded) {
-            co_return stop_reason::store_unavailable;
+        const std::optional<stop_reason> unloaded = co_await run_.thread.load();
+        if (unloaded) {
+            co_return unloaded;
         }
         if (run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -97,6 +97,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
         // The commits that follow must not be cancelled with it.
         const std::optional<model_outcome> outcome =
             co_await run_.stop.run(provider(index).ask(request, sink()));
+        run_.thread.memory().shrink_to(0);
         check_failpoint("loop.model_answered");
         if (!outcome || run_.stop.requested()) {
             co_return run_.stop.reason();
@@ -155,6 +156,7 @@ model_request model_round::make_request(
     }
     resolve_tool_choice(request);
     request.messages = &history;
+    request.memory = &run_.thread.memory();
     return request;
 }
 
@@ -264,6 +266,8 @@ stop_reason model_round::reason_of(const model_failure& failed) const {
         return stop_reason::model_rejected;
     case model_failure::kind::timeout:
         return stop_reason::model_timeout;
+    case model_failure::kind::memory:
+        return stop_reason::overloaded;
     case model_failure::kind::cancelled:
         return stop_reason::cancelled;
     }

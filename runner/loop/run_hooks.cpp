@@ -92,9 +92,8 @@ run_hooks::run_hooks(const run_parts& run, const plugin_list& plugins)
       sink_(run.sink, hooks_, [this] { std::vector<session::message>().swap(draft_->messages); }) {}
 
 boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(request_draft draft) {
-    const bool loaded = co_await run_.thread.load();
-    if (!loaded) {
-        co_return stop_reason::store_unavailable;
+    if (const std::optional<stop_reason> failed = co_await run_.thread.load()) {
+        co_return failed;
     }
     const session::thread_record& thread = run_.thread.thread();
     draft.messages = session::model_history(thread, run_.thread.tip(), run_.request.agent.window);

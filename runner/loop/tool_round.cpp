@@ -43,7 +43,7 @@ boost::asio::awaitable<std::optional<stop_reason>> tool_round::execute() {
     const auto executor = co_await boost::asio::this_coro::executor;
     const auto batch = std::make_shared<tool_batch>(
         executor, run_.stop, run_.request.agent.max_parallel_tools, run_.services.max_result_bytes,
-        run_.services.log
+        run_.services.log, run_.services.memory
     );
     // However this function is left, even by a result that cannot be shown or stored, the batch
     // stops.

@@ -4,6 +4,8 @@
 #include "runner/base/utf8.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/heavy_work.hpp"
+#include "session/conversation/message_size.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -33,6 +35,21 @@ std::optional<boost::json::object> object_of(const std::string& text) {
         return std::nullopt;
     }
     return std::move(parsed->get_object());
+}
+
+// Small results change no counter.
+constexpr std::size_t uncounted_bytes = 4096;
+// As the outcome, as a message, and in the change: ours and the store's, which it writes as JSON.
+constexpr std::size_t copies_of_result = 5;
+
+std::size_t bytes_of(const session::content& content) {
+    const auto* const text = std::get_if<std::string>(&content);
+    return text != nullptr ? text->size()
+                           : session::stored_size(std::get<boost::json::array>(content));
+}
+
+std::size_t bytes_of(const tool_outcome& outcome) {
+    return bytes_of(outcome.content) + (outcome.shown ? bytes_of(*outcome.shown) : 0);
 }
 
 // What may be stored and shown of an outcome.
@@ -76,14 +93,15 @@ void emit_cancellation(boost::asio::cancellation_signal& signal) noexcept {
 
 tool_batch::tool_batch(
     boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
-    std::size_t max_result_bytes, logger& log
+    std::size_t max_result_bytes, logger& log, memory_budget* budget
 )
     : executor_(std::move(executor)),
       stop_(stop),
       signal_(executor_, boost::asio::steady_timer::time_point::max()),
       max_parallel_(max_parallel),
       max_result_bytes_(max_result_bytes),
-      log_(log) {}
+      log_(log),
+      budget_(budget) {}
 
 void tool_batch::add(
     std::shared_ptr<const registered_tool> tool, tool_invocation call,
@@ -229,6 +247,11 @@ void tool_batch::finish(task& ended, tool_outcome outcome, log_level level) {
         outcome.shown.reset();
         log_failure(ended, log_level::warning, "What it shows is too large.");
     }
+    const std::size_t size = bytes_of(outcome);
+    ended.memory = memory_share(budget_, use_of(size));
+    if (size > uncounted_bytes && !ended.memory.grow_to(copies_of_result * size)) {
+        outcome = error_result("The server has not enough memory for the result.");
+    }
     if (outcome.what == tool_outcome::kind::error) {
         log_failure(ended, level, outcome.log_detail);
     }
@@ -268,7 +291,7 @@ bool tool_batch::has_next() const noexcept {
 }
 
 void tool_batch::take(task& from, std::vector<finished>& to) {
-    to.push_back({from.call.call_id, *std::move(from.outcome)});
+    to.push_back({from.call.call_id, *std::move(from.outcome), std::move(from.memory)});
     from.outcome.reset();
 }
 

@@ -3,6 +3,7 @@
 #include "runner/base/stop_source.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -29,15 +30,17 @@ public:
     /// must live until cancel(). What is not UTF-8 becomes U+FFFD. A text of more than
     /// `max_result_bytes` is cut, with a note that says so; content parts of more become an error.
     /// What is to be shown instead of the content is left out if it is too large. Each error is
-    /// logged once, with the outcome's log_detail. `log` must outlive every tool.
+    /// logged once, with the outcome's log_detail. `log` must outlive every tool. `budget` (may be
+    /// null) counts the results; one that it has no room for becomes an error.
     tool_batch(
         boost::asio::any_io_executor executor, const stop_source& stop, std::uint32_t max_parallel,
-        std::size_t max_result_bytes, logger& log
+        std::size_t max_result_bytes, logger& log, memory_budget* budget = nullptr
     );
 
     struct finished {
         std::string call_id;
         tool_outcome outcome;
+        memory_share memory; ///< What the outcome and its copies take until they are stored.
     };
 
     /// Adds a call. `executor` (may be null) executes it if there is no tool (null), or if the tool
@@ -69,6 +72,7 @@ private:
         boost::asio::cancellation_signal cancellation;
         std::optional<boost::asio::steady_timer> timeout;
         std::optional<tool_outcome> outcome; ///< Until it is taken.
+        memory_share memory;                 ///< For the outcome.
         bool ended = false;
     };
 
@@ -89,6 +93,7 @@ private:
     std::uint32_t max_parallel_;
     std::size_t max_result_bytes_;
     logger& log_;
+    memory_budget* budget_;
     std::deque<task> tasks_; ///< Stable addresses: running tools hold their slot.
     std::size_t next_ = 0;
     std::size_t running_ = 0;

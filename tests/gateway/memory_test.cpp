@@ -533,5 +533,37 @@ TEST_F(Memory, AStateTakesItsTextOnly) {
     wait_for_memory(0, mib);
 }
 
+// The thread is loaded and written for the model in several copies, each as large as all results.
+TEST_F(Memory, ARunOnAThreadThatIsTooLargeForItEndsAndNothingIsLost) {
+    use_sqlite();
+    options.tools.add(
+        {"large", "Says much", {}},
+        [](runner::tool_invocation) -> boost::asio::awaitable<runner::tool_outcome> {
+            co_return runner::tool_outcome{
+                runner::tool_outcome::kind::result, std::string(1'000'000, 'x')
+            };
+        }
+    );
+    options.script_of = [](const gateway::model_config&) {
+        return [](const runner::transport_request& request) {
+            const std::size_t result = request.body.rfind(R"("role":"tool")");
+            const bool answered =
+                result != std::string::npos && result > request.body.rfind(R"("role":"user")");
+            return std::optional(answered ? say("Done") : call_tool("large"));
+        };
+    };
+    start();
+    EXPECT_THAT(ask(post("/agui", run_body("t", "r0"))).body, HasSubstr("RUN_FINISHED"));
+    std::string last;
+    for (int i = 1; i < 6 && last.find("RUN_ERROR") == std::string::npos; ++i) {
+        last = ask(post("/agui", run_body("t", "r" + std::to_string(i)))).body;
+    }
+
+    EXPECT_THAT(last, HasSubstr(R"("code":"overloaded")"));
+    wait_for_memory(0, mib);
+    EXPECT_EQ(ask(get("/agui/threads/t")).status, 200);
+    EXPECT_THAT(ask(post("/agui", run_body("other", "r"))).body, HasSubstr("RUN_FINISHED"));
+}
+
 } // namespace
 } // namespace agui::test

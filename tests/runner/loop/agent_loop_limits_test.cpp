@@ -331,5 +331,51 @@ TEST_F(AgentLoop, AModelServerThatCountsNothingIsEstimated) {
     EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
 }
 
+class AgentLoopMemory : public AgentLoop {
+protected:
+    AgentLoopMemory() {
+        max_result_bytes = 1U << 20U;
+        tools.add({"large", "Says much", {}}, returns(std::string(300'000, 'x')));
+    }
+
+    void play_under(memory_budget& budget) {
+        const loop_services services{model,      tools,   ids,    time, log, max_result_bytes,
+                                     UINT64_MAX, nullptr, &budget};
+        run(run_agent(request, services, sink, stop));
+        EXPECT_EQ(budget.used(), 0U);
+    }
+};
+
+TEST_F(AgentLoopMemory, ARunThatThereIsNoMemoryForEndsAndItsThreadStaysAsItIs) {
+    memory_budget budget(2U << 20U);
+    model.turns = {
+        calls({{"c1", "large", "{}"}}), calls({{"c2", "large", "{}"}}), says("never asked")
+    };
+
+    play_under(budget);
+
+    EXPECT_EQ(sink.end.reason, stop_reason::overloaded);
+    EXPECT_EQ(error_code(sink.end.reason), "overloaded");
+    EXPECT_EQ(model.histories.size(), 2U) << "with the second result its thread is too large";
+    EXPECT_EQ(status_of("c1"), call_status::answered);
+    EXPECT_EQ(status_of("c2"), call_status::answered);
+}
+
+TEST_F(AgentLoopMemory, TheHistoryCountsUntilTheModelHasTheRequest) {
+    memory_budget budget(8U << 20U);
+    std::size_t while_asked = 0;
+    scripted_turn last = says("Done");
+    last.answer = [&budget, &while_asked, say = last.answer](model_sink& to) {
+        while_asked = budget.used(); // This model keeps all until it has answered.
+        return say(to);
+    };
+    model.turns = {calls({{"c1", "large", "{}"}}), last};
+
+    play_under(budget);
+
+    EXPECT_EQ(sink.end.reason, stop_reason::completed);
+    EXPECT_GE(while_asked, 4 * 300'000U);
+}
+
 } // namespace
 } // namespace agui::runner

@@ -32,6 +32,7 @@ std::string describe(const model_outcome& outcome) {
             return "rejected " + std::to_string(outcome.error().status) + ": " +
                    outcome.error().upstream;
         case model_failure::kind::timeout:
+        case model_failure::kind::memory:
         case model_failure::kind::cancelled:
             return "not the decoder's business";
         }

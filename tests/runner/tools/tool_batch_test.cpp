@@ -393,5 +393,29 @@ TEST_F(ToolBatch, ANullThatTheSchemaDoesNotAllowIsAbsent) {
     );
 }
 
+TEST_F(ToolBatch, AResultThatTheBudgetHasNoRoomForIsAnError) {
+    memory_budget budget(1U << 20U);
+    const auto batch =
+        std::make_shared<tool_batch>(context().get_executor(), stop, 8, 1U << 20U, log, &budget);
+    const registered_tool large{says(tool_outcome::kind::result, std::string(150'000, 'x'))};
+    const registered_tool small{says(tool_outcome::kind::result, "small ")};
+    batch->add(held(&large), call("1"));
+    batch->add(held(&large), call("2"));
+    batch->add(held(&small), call("3"));
+    batch->start();
+    go();
+
+    {
+        const std::vector<tool_batch::finished> all = batch->take_finished();
+        const list read = texts(all);
+        ASSERT_EQ(read.size(), 3U);
+        EXPECT_EQ(read[0].size(), 150'004U);
+        EXPECT_EQ(read[1], "2 error The server has not enough memory for the result.");
+        EXPECT_EQ(read[2], "3 small {}");
+        EXPECT_GE(budget.used(), 5 * 150'000U);
+    }
+    EXPECT_EQ(budget.used(), 0U);
+}
+
 } // namespace
 } // namespace agui::runner
