@@ -93,7 +93,7 @@ struct server::impl {
     void warn_of_weak_secrets();
     using provider_list =
         std::vector<std::pair<std::string, std::unique_ptr<runner::model_provider>>>;
-    [[nodiscard]] provider_list providers_with_new_keys(const config& next) const;
+    [[nodiscard]] provider_list providers_with_new_keys(const config& next);
     config_result<void> reload(const config& fresh);
     [[nodiscard]] config_problems read_again();
     void reload_from_source();
@@ -184,13 +184,13 @@ server::impl::impl(config what, server_options given)
       // Work on large texts.
       heavy(&memory),
       // Model servers.
-      providers(make_providers(settings, options)),
+      providers(make_providers(settings, options, heavy)),
       // What reads requests.
       parser(make_input_limits(settings), heavy),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
-          {*store, add_webhooks(options.tools, settings.tools, log), ids, system_clock(), log,
-           &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links},
+          {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
+           log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -221,7 +221,7 @@ server::impl::impl(config what, server_options given)
         threads.push_back(std::move(one));
     }
     mcp = std::make_unique<runner::mcp_tools>(
-        threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log),
+        threads.front()->context.get_executor(), make_mcp_servers(settings.tools, log, heavy),
         options.tools, log
     );
     warn_of_weak_secrets();
@@ -461,13 +461,13 @@ void server::impl::warn_of_weak_secrets() {
     }
 }
 
-server::impl::provider_list server::impl::providers_with_new_keys(const config& next) const {
+server::impl::provider_list server::impl::providers_with_new_keys(const config& next) {
     provider_list made;
     for (std::size_t i = 0; i < next.models.size(); ++i) { // The same models.
         const model_config& model = next.models[i];
         if (model.provider == model_config::provider_kind::openai &&
             model.api_key.value != settings.models[i].api_key.value) {
-            made.emplace_back(model.name, make_provider(next, model, options));
+            made.emplace_back(model.name, make_provider(next, model, options, heavy));
         }
     }
     return made;

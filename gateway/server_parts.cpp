@@ -22,7 +22,8 @@ namespace agui::gateway {
 namespace {
 
 std::shared_ptr<runner::http_client> make_client(
-    const model_config& model, const runner::model_dialect& dialect, const server_options& options
+    const model_config& model, const runner::model_dialect& dialect, const server_options& options,
+    heavy_work& heavy
 ) {
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
@@ -43,6 +44,7 @@ std::shared_ptr<runner::http_client> make_client(
     endpoint.first_byte_timeout = model.first_byte;
     endpoint.idle_timeout = model.idle;
     endpoint.ca_file = model.ca_file;
+    endpoint.budget = heavy.budget();
     auto transport = runner::make_http_client(std::move(endpoint));
     if (!transport) {
         throw std::runtime_error("models." + model.name + ".base_url: " + transport.error().detail);
@@ -249,8 +251,9 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
     return session::make_sqlite_store(settings);
 }
 
-std::unique_ptr<runner::model_provider>
-make_provider(const config& all, const model_config& model, const server_options& options) {
+std::unique_ptr<runner::model_provider> make_provider(
+    const config& all, const model_config& model, const server_options& options, heavy_work& heavy
+) {
     if (model.provider == model_config::provider_kind::custom) {
         auto own = options.provider_of ? options.provider_of(model) : nullptr;
         if (!own) {
@@ -264,22 +267,24 @@ make_provider(const config& all, const model_config& model, const server_options
     settings.name = model.name;
     settings.secrets = secrets_of(model, all.tools);
     settings.first_content = model.first_content;
+    settings.heavy = &heavy;
     auto dialect = make_dialect(model);
-    auto client = make_client(model, *dialect, options);
+    auto client = make_client(model, *dialect, options, heavy);
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
-provider_map make_providers(const config& all, const server_options& options) {
+provider_map make_providers(const config& all, const server_options& options, heavy_work& heavy) {
     provider_map providers;
     for (const model_config& model : all.models) {
         providers[model.name] =
-            std::make_unique<replaceable_provider>(make_provider(all, model, options));
+            std::make_unique<replaceable_provider>(make_provider(all, model, options, heavy));
     }
     return providers;
 }
 
-const runner::tool_registry&
-add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger& log) {
+const runner::tool_registry& add_webhooks(
+    runner::tool_registry& registry, const tools_config& tools, logger& log, heavy_work& heavy
+) {
     registry.log_to(log);
     for (const webhook_config& tool : tools.webhooks) {
         runner::webhook_settings settings;
@@ -290,6 +295,7 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger&
         settings.pass_headers = tool.pass_headers;
         settings.timeout = tool.timeout;
         settings.max_result_bytes = tools.max_result_bytes;
+        settings.budget = heavy.budget();
         auto function = runner::make_webhook_tool(std::move(settings));
         if (!function) {
             throw std::runtime_error(
@@ -301,16 +307,20 @@ add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger&
     return registry;
 }
 
-std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& tools, logger& log) {
+std::vector<runner::mcp_server_settings>
+make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy) {
     std::vector<runner::mcp_server_settings> servers;
     for (const mcp_server_config& server : tools.mcp_servers) {
         runner::mcp_server_settings& made = servers.emplace_back();
         made.client.server = server.name;
         made.client.client_version = AGUI_VERSION;
         made.client.call_timeout = server.timeout;
+        made.client.heavy = &heavy;
         if (server.url.empty()) {
             made.client.connect_timeout = process_start;
-            made.channel = [settings = make_process(server),
+            runner::mcp_stdio_settings settings = make_process(server);
+            settings.budget = heavy.budget();
+            made.channel = [settings = std::move(settings),
                             &log](boost::asio::any_io_executor executor) {
                 return runner::make_mcp_stdio_channel(std::move(executor), settings, log);
             };
@@ -320,6 +330,7 @@ std::vector<runner::mcp_server_settings> make_mcp_servers(const tools_config& to
         settings.url = server.url;
         settings.headers = all_headers(server.headers, server.secret_headers);
         settings.ca_file = server.ca_file;
+        settings.budget = heavy.budget();
         auto endpoint = runner::mcp_http_endpoint::make(std::move(settings));
         if (!endpoint) {
             throw std::runtime_error("mcp_servers " + server.name + ": " + endpoint.error().detail);

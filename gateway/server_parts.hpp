@@ -8,6 +8,7 @@
 #include "runner/base/model_provider.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 #include "runner/tools/tool_registry.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
 
 #include <map>
@@ -19,7 +20,8 @@
 namespace agui::gateway {
 
 // What class server is put together from: each function turns a part of the configuration into what
-// a layer below takes. Failures are std::runtime_error, naming the key.
+// a layer below takes. Failures are std::runtime_error, naming the key. A heavy_work, where one is
+// given, outlives what uses the result.
 
 using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>, std::less<>>;
 
@@ -27,9 +29,11 @@ using provider_map = std::map<std::string, std::unique_ptr<replaceable_provider>
 make_store(const session_config& session, logger& log);
 /// The provider of one [models.NAME]: the OpenAI dialect, over HTTP or played from a script, or the
 /// provider that the embedding program supplies.
-[[nodiscard]] std::unique_ptr<runner::model_provider>
-make_provider(const config& all, const model_config& model, const server_options& options);
-[[nodiscard]] provider_map make_providers(const config& all, const server_options& options);
+[[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(
+    const config& all, const model_config& model, const server_options& options, heavy_work& heavy
+);
+[[nodiscard]] provider_map
+make_providers(const config& all, const server_options& options, heavy_work& heavy);
 /// The secrets that a model server is sent and may repeat in its error messages, also in other
 /// forms than those it was sent: the key, the values of headers and of the URL's query, each string
 /// of the extra body. Also what webhooks and MCP servers are sent: one may repeat it in a result,
@@ -37,13 +41,14 @@ make_provider(const config& all, const model_config& model, const server_options
 [[nodiscard]] std::vector<std::string>
 secrets_of(const model_config& model, const tools_config& tools);
 /// The functions of the embedding program, the webhooks added to them.
-const runner::tool_registry&
-add_webhooks(runner::tool_registry& registry, const tools_config& tools, logger& log);
+const runner::tool_registry& add_webhooks(
+    runner::tool_registry& registry, const tools_config& tools, logger& log, heavy_work& heavy
+);
 /// Which headers of a run's request its webhooks may be passed, in lower case.
 [[nodiscard]] std::vector<std::string> passed_headers(const tools_config& tools);
 /// `log` outlives them.
 [[nodiscard]] std::vector<runner::mcp_server_settings>
-make_mcp_servers(const tools_config& tools, logger& log);
+make_mcp_servers(const tools_config& tools, logger& log, heavy_work& heavy);
 /// `providers` outlives the settings. Throws std::runtime_error for executors of an agent that does
 /// not exist.
 [[nodiscard]] run_settings make_run_settings(

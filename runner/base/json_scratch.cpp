@@ -91,6 +91,24 @@ parsed_json parse_json_scratch(std::string_view text) {
     return {};
 }
 
+parsed_large_json parse_large_json(std::string_view text, memory_budget* budget) {
+    json_limits counted = limits;
+    counted.budget = budget;
+    parsed_large_json parsed;
+    result<boost::json::value> value = parse_json(text, counted);
+    if (!value && value.error().code != errc::overloaded) {
+        counted.any_bytes = true;
+        value = parse_json(with_halves_as_bytes(text), counted);
+        parsed.torn = value.has_value();
+    }
+    if (value) {
+        parsed.value.emplace(std::move(*value));
+    } else {
+        parsed.no_memory = value.error().code == errc::overloaded;
+    }
+    return parsed;
+}
+
 void drop_json_scratch() { here().clear(); }
 
 } // namespace agui::runner

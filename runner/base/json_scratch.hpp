@@ -1,7 +1,10 @@
 #pragma once
 
+#include "session/base/memory_budget.hpp"
+
 #include <boost/json/value.hpp>
 
+#include <optional>
 #include <string_view>
 
 namespace agui::runner {
@@ -19,6 +22,16 @@ struct parsed_json {
 /// stream of small texts soon allocates nothing. The value is read-only and valid until the next
 /// call on the same thread: use it before any call that may parse and before any await.
 [[nodiscard]] parsed_json parse_json_scratch(std::string_view text);
+
+/// One JSON text that was parsed into memory of its own.
+struct parsed_large_json {
+    std::optional<boost::json::value> value; ///< As parsed_json::value.
+    bool torn = false;                       ///< As parsed_json::torn.
+    bool no_memory = false;                  ///< The budget has no room for the value.
+};
+
+/// As parse_json_scratch(), for a text that is large. `budget` counts the value; it may be null.
+[[nodiscard]] parsed_large_json parse_large_json(std::string_view text, memory_budget* budget);
 
 /// Frees what the last value has taken beyond the memory that is kept. The value becomes invalid.
 void drop_json_scratch();

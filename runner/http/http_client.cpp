@@ -21,6 +21,8 @@ std::string_view to_string(transport_failure::kind kind) noexcept {
         return "protocol";
     case transport_failure::kind::redirect:
         return "redirect";
+    case transport_failure::kind::memory:
+        return "memory";
     case transport_failure::kind::cancelled:
         return "cancelled";
     }
@@ -34,6 +36,13 @@ void throw_exception_from_error(
     throw std::runtime_error(
         "transport " + std::string(to_string(error.what)) + ": " + error.detail
     );
+}
+
+transport_failure no_memory() {
+    return {
+        .what = transport_failure::kind::memory,
+        .detail = "there is not enough memory for the answer"
+    };
 }
 
 } // namespace agui::runner

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "runner/base/answer_memory.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/system/result.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +24,7 @@ struct transport_failure {
         lost,
         protocol,
         redirect, ///< The server sent the request elsewhere, where it must not go.
+        memory,   ///< The memory budget has no room for the answer.
         cancelled,
     };
     kind what = kind::connect;
@@ -62,7 +66,22 @@ public:
     /// To be called if the last read brought only a sign of life: the idle time then goes on as if
     /// nothing had come.
     virtual void was_idle() noexcept {}
+
+    /// To be called by a reader that keeps bytes of the body (answer_memory::keep): they count
+    /// against the client's budget until the response is destroyed. False: there is no room, and
+    /// the reader gives up with no_memory().
+    [[nodiscard]] bool keep(std::size_t bytes) noexcept { return kept_.keep(bytes); }
+
+protected:
+    /// `budget` may be null; otherwise it must outlive the response.
+    explicit transport_response(memory_budget* budget = nullptr) noexcept : kept_(budget) {}
+
+private:
+    answer_memory kept_;
 };
+
+/// The failure after transport_response::keep().
+[[nodiscard]] transport_failure no_memory();
 
 /// An HTTP client for one server: a real one, or a script.
 class http_client {

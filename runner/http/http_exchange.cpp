@@ -42,7 +42,11 @@ constexpr std::size_t endpoints_max = 16;
 http_exchange::http_exchange(
     const asio::any_io_executor& executor, std::shared_ptr<http_origin> origin
 )
-    : watch(executor), executor_(executor), origin_(std::move(origin)), buffer_(read_bytes) {}
+    : transport_response(origin->settings.budget),
+      watch(executor),
+      executor_(executor),
+      origin_(std::move(origin)),
+      buffer_(read_bytes) {}
 
 void http_exchange::expired() noexcept {
     timed_out_ = true;

@@ -24,6 +24,7 @@ struct http_endpoint {
     /// False: a new connection for each request, so that no request is ever sent twice.
     bool reuse_connections = true;
     std::shared_ptr<name_lookup> names; ///< Null: name_lookup::system().
+    memory_budget* budget = nullptr;    ///< Counts what is kept of answers; null: nothing does.
 };
 
 /// HTTP/1.1, with a pool of idle connections per execution context (a connection never changes its

@@ -39,6 +39,11 @@ public:
     /// servers end with a single newline.
     void finish();
 
+    /// What an event that is not complete takes now; it takes as much again when it is completed.
+    [[nodiscard]] std::size_t kept() const noexcept {
+        return partial_.capacity() + data_.capacity();
+    }
+
 private:
     void line(std::string_view text);
     void data_line(std::string_view value);

@@ -121,6 +121,8 @@ std::string_view describe(mcp_failure::kind kind) noexcept {
         return "The tool's server answered with an error.";
     case mcp_failure::kind::cancelled:
         return "The call was cancelled.";
+    case mcp_failure::kind::memory:
+        return "The server has not enough memory for the tool's answer.";
     case mcp_failure::kind::closed:
         return "The server is shutting down.";
     }

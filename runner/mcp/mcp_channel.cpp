@@ -20,6 +20,8 @@ std::string_view to_string(mcp_failure::kind kind) noexcept {
         return "error";
     case mcp_failure::kind::cancelled:
         return "cancelled";
+    case mcp_failure::kind::memory:
+        return "memory";
     case mcp_failure::kind::closed:
         return "closed";
     }

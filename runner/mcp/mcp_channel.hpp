@@ -24,6 +24,7 @@ struct mcp_failure {
         protocol,  ///< It sent something that is not MCP, or too long.
         error,     ///< It answered with a JSON-RPC error.
         cancelled, ///< Nobody waits for the answer any more.
+        memory,    ///< The memory budget has no room for the answer.
         closed,    ///< We have ended the session.
     };
     kind what = kind::lost;
@@ -50,8 +51,9 @@ public:
     class receiver {
     public:
         virtual ~receiver() = default;
-        /// A text from the server, of which only the length was checked.
-        virtual void on_message(std::string_view text) = 0;
+        /// A text from the server, of which only the length was checked. The channel reads on, from
+        /// the same stream, once it returns. May be under way when close() is called.
+        [[nodiscard]] virtual boost::asio::awaitable<void> on_message(std::string text) = 0;
         /// This request will not be answered, but the channel may still work.
         virtual void on_unanswered(std::int64_t request, mcp_failure why) = 0;
         /// The channel does not work any more. Called at most once, and last.

@@ -3,6 +3,7 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/json_memory.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -136,7 +138,11 @@ asio::awaitable<mcp_result<mcp_client::tool_list>> mcp_client::list_tools() {
         std::optional<mcp_tool_page> page;
         mcp_failure failed = protocol_failure("its answer to tools/list cannot be read");
         if (answer) {
-            page = read_mcp_tool_page(*std::move(answer));
+            const std::size_t size = counted_bytes(answer->storage());
+            auto read = [from = std::make_unique<json::object>(*std::move(answer))] {
+                return read_mcp_tool_page(std::move(*from));
+            };
+            page = co_await run_heavy(settings_.heavy, size, std::move(read));
         } else {
             failed = answer.error();
         }
@@ -277,9 +283,13 @@ void mcp_client::give_up(std::int64_t id, std::string_view method, std::string_v
     channel_->forget(id);
 }
 
-void mcp_client::on_message(std::string_view text) {
+asio::awaitable<void> mcp_client::on_message(std::string text) {
     const auto self = shared_from_this();
-    mcp_messages read = read_mcp_messages(text);
+    const std::size_t size = text.size();
+    auto reading = [text = std::move(text), budget = budget_of(settings_.heavy)] {
+        return read_mcp_messages(text, budget);
+    };
+    mcp_messages read = co_await run_heavy(settings_.heavy, size, std::move(reading));
     if (read.ignored > 0) {
         log_.log(
             log_level::debug, "what an MCP server sent is no message",
@@ -291,10 +301,15 @@ void mcp_client::on_message(std::string_view text) {
     }
     for (mcp_message& each : read.messages) {
         if (closed_) {
-            return;
+            break;
         }
         handle(std::move(each));
     }
+    // What nobody has taken is freed where that may take long.
+    auto freeing = [left = std::move(read.messages)] {
+        return left.empty();
+    };
+    (void)co_await run_heavy(settings_.heavy, size, std::move(freeing));
 }
 
 void mcp_client::handle(mcp_message message) {
@@ -317,6 +332,15 @@ void mcp_client::handle(mcp_message message) {
         settle(message.answered.value_or(0), std::move(why));
         return;
     }
+    case mcp_message::kind::too_large:
+        settle(
+            message.answered.value_or(0),
+            mcp_failure{
+                .what = mcp_failure::kind::memory,
+                .detail = "there is not enough memory for its answer"
+            }
+        );
+        return;
     case mcp_message::kind::malformed:
         settle(
             message.answered.value_or(0),
@@ -370,7 +394,7 @@ void mcp_client::on_unanswered(std::int64_t id, mcp_failure why) {
     settle(id, why);
     if (over) {
         end(std::move(why));
-    } else if (!probe && !version_.empty()) {
+    } else if (!probe && why.what != mcp_failure::kind::memory && !version_.empty()) {
         check_soon();
     }
 }
@@ -404,7 +428,9 @@ void mcp_client::end(mcp_failure why) {
         if (!entry->answer) {
             mcp_failure lost = *closed_;
             // They were sent, so that the server may have executed them.
-            if (lost.what != mcp_failure::kind::closed && !version_.empty()) {
+            const bool by_us =
+                lost.what == mcp_failure::kind::closed || lost.what == mcp_failure::kind::memory;
+            if (!by_us && !version_.empty()) {
                 lost.what = mcp_failure::kind::lost;
                 lost.not_taken = false;
             }

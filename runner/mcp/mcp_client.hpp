@@ -3,6 +3,7 @@
 #include "runner/mcp/mcp_channel.hpp"
 #include "runner/mcp/mcp_message.hpp"
 #include "runner/mcp/mcp_tool_list.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/base/log.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -31,6 +32,7 @@ struct mcp_client_settings {
     /// For an answer, however much progress there is; at least call_timeout.
     std::chrono::milliseconds call_max{600'000};
     std::chrono::milliseconds ping_timeout{10'000};
+    heavy_work* heavy = nullptr; ///< Reads large messages, and counts all; null: nothing does.
     bool listens = true; ///< False: the server sends nothing on its own, such as changed tools.
 };
 
@@ -105,7 +107,7 @@ private:
     void give_up(std::int64_t id, std::string_view method, std::string_view reason);
     [[nodiscard]] std::optional<mcp_failure> accept(const boost::json::object& greeting);
 
-    void on_message(std::string_view text) override;
+    [[nodiscard]] boost::asio::awaitable<void> on_message(std::string text) override;
     void on_unanswered(std::int64_t id, mcp_failure why) override;
     void on_closed(mcp_failure why) override;
 

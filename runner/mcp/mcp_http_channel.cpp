@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace agui::runner {
 
@@ -33,6 +35,9 @@ namespace {
 constexpr std::chrono::hours no_timeout{24};
 constexpr std::chrono::seconds notification_timeout{30};
 constexpr std::chrono::seconds farewell_timeout{2};
+
+// As it arrives, and as it is passed on.
+constexpr std::size_t copies_of_event = 2;
 
 constexpr std::string_view stream_type = "text/event-stream";
 
@@ -68,6 +73,9 @@ mcp_failure failure_of(const transport_failure& failed) {
     case transport_failure::kind::redirect:
         why.what = mcp_failure::kind::refused;
         why.not_taken = true;
+        break;
+    case transport_failure::kind::memory:
+        why.what = mcp_failure::kind::memory;
         break;
     case transport_failure::kind::cancelled:
         why.what = mcp_failure::kind::cancelled;
@@ -167,18 +175,17 @@ public:
     asio::awaitable<void> close() override;
 
 private:
-    /// Passes the events of one stream on.
-    class events final : public sse_parser::handler {
-    public:
-        explicit events(mcp_http_channel& channel) : channel_(channel) {}
+    /// The messages that one read of a stream has brought.
+    struct events final : sse_parser::handler {
         void on_sse(std::string_view event, std::string_view data) override {
-            if ((event.empty() || event == "message") && channel_.receiver_ != nullptr) {
-                channel_.receiver_->on_message(data);
+            if (event.empty() || event == "message") {
+                bytes += data.size();
+                texts.emplace_back(data);
             }
         }
 
-    private:
-        mcp_http_channel& channel_;
+        std::vector<std::string> texts;
+        std::size_t bytes = 0;
     };
 
     using response = std::unique_ptr<transport_response>;
@@ -325,19 +332,34 @@ asio::awaitable<mcp_failure> mcp_http_channel::read_answer(transport_response& f
 
 asio::awaitable<mcp_failure>
 mcp_http_channel::read_stream(transport_response& from, std::string_view begun) {
-    events out(*this);
+    events out;
     sse_parser parser(out, mcp_message_bytes_max);
     bool fits = parser.feed(begun);
-    while (fits && receiver_ != nullptr) {
+    bool ended = false;
+    for (;;) {
+        if (!from.keep(copies_of_event * parser.kept() + out.bytes)) {
+            co_return failure_of(no_memory());
+        }
+        for (std::string& text : out.texts) {
+            if (receiver_ != nullptr) {
+                co_await receiver_->on_message(std::move(text));
+            }
+        }
+        out.texts.clear();
+        out.bytes = 0;
+        if (!fits || ended || receiver_ == nullptr) {
+            break;
+        }
         const transport_result<std::string_view> bytes = co_await from.read();
         if (!bytes) {
             co_return failure_of(bytes.error());
         }
-        if (bytes->empty()) {
+        ended = bytes->empty();
+        if (ended) {
             parser.finish();
-            break;
+        } else {
+            fits = parser.feed(*bytes);
         }
-        fits = parser.feed(*bytes);
     }
     co_return fits ? mcp_failure{.what = mcp_failure::kind::lost, .detail = "the stream has ended"}
                    : protocol_failure("a message of it is too long");
@@ -357,9 +379,12 @@ mcp_http_channel::read_document(transport_response& from, std::string text) {
             co_return protocol_failure("a message of it is too long");
         }
         text.append(*bytes);
+        if (!from.keep(text.capacity())) {
+            co_return failure_of(no_memory());
+        }
     }
     if (receiver_ != nullptr) {
-        receiver_->on_message(text);
+        co_await receiver_->on_message(std::move(text));
     }
     co_return protocol_failure("its answer does not belong to the request");
 }
@@ -494,6 +519,7 @@ result<mcp_http_endpoint> mcp_http_endpoint::make(mcp_http_settings settings) {
     endpoint.idle_timeout = no_timeout;
     // No request is sent a second time: it may have started a tool.
     endpoint.reuse_connections = false;
+    endpoint.budget = settings.budget;
     result<std::shared_ptr<http_client>> client = make_http_client(std::move(endpoint));
     if (!client) {
         return client.error();

@@ -2,6 +2,7 @@
 
 #include "runner/mcp/mcp_channel.hpp"
 #include "session/base/error.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -22,6 +23,7 @@ struct mcp_http_settings {
     /// own; it doubles up to reopen_max.
     std::chrono::milliseconds reopen_min{1'000};
     std::chrono::milliseconds reopen_max{30'000};
+    memory_budget* budget = nullptr; ///< Counts what is kept of answers; null: nothing does.
 };
 
 /// Makes channels to one server over streamable HTTP. make() fails with errc::invalid_input if the

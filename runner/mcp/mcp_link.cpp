@@ -1,6 +1,8 @@
 #include "runner/mcp/mcp_link.hpp"
 
 #include "runner/mcp/mcp_call_result.hpp"
+#include "session/base/heavy_work.hpp"
+#include "session/base/json_memory.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -372,6 +374,16 @@ void mcp_link::begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled)
     );
 }
 
+asio::awaitable<tool_outcome> mcp_link::read_result(boost::json::object answer) {
+    const std::size_t size = counted_bytes(answer.storage());
+    auto reading = [answer = std::move(answer)] {
+        return read_mcp_call_result(answer);
+    };
+    tool_outcome outcome = co_await run_heavy(settings_.client.heavy, size, std::move(reading));
+    co_return outcome;
+}
+
+/// A call in a session of its own.
 asio::awaitable<tool_outcome> mcp_link::call_alone(
     std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
 ) {
@@ -390,7 +402,11 @@ asio::awaitable<tool_outcome> mcp_link::call_alone(
         } else {
             mcp_result<boost::json::object> answer =
                 co_await client->call_tool(tool, std::move(arguments));
-            outcome = answer ? read_mcp_call_result(*answer) : mcp_call_failure(answer.error());
+            if (answer) {
+                outcome = co_await read_result(*std::move(answer));
+            } else {
+                outcome = mcp_call_failure(answer.error());
+            }
         }
     } catch (const std::exception&) { // The session must be left whatever happens.
         outcome = mcp_call_failure({.detail = "an exception"});
@@ -427,7 +443,7 @@ asio::awaitable<tool_outcome> mcp_link::call(
         }
         mcp_result<boost::json::object> answer = co_await client->call_tool(tool, arguments);
         if (answer) {
-            co_return read_mcp_call_result(*answer);
+            co_return co_await read_result(*std::move(answer));
         }
         why = answer.error();
         if (!why.not_taken) {

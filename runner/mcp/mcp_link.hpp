@@ -44,6 +44,7 @@ private:
     [[nodiscard]] boost::asio::awaitable<tool_outcome> call_alone(
         std::string tool, boost::json::object arguments, mcp_server_settings::headers headers
     );
+    [[nodiscard]] boost::asio::awaitable<tool_outcome> read_result(boost::json::object answer);
     void begin_leaving(std::shared_ptr<mcp_client> client, bool cancelled);
     [[nodiscard]] tool_function function_of(std::string tool);
     void register_tools(mcp_client::tool_list list);

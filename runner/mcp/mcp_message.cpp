@@ -4,7 +4,10 @@
 #include "runner/base/json_members.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/heavy_work.hpp"
+#include "session/base/json_events.hpp"
 #include "session/base/json_member.hpp"
+#include "session/base/json_memory.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -34,16 +37,18 @@ json::value* present(json::object& message, std::string_view key) {
     return member == nullptr || member->is_null() ? nullptr : member;
 }
 
+/// Made with the body, not assigned to: that would copy it into other memory.
+mcp_message with_body(json::object& body) { return {.body = std::move(body)}; }
+
 std::optional<mcp_message> read_call(json::object& message, const json::value& method) {
     if (!method.is_string()) {
         return std::nullopt;
     }
-    mcp_message read;
-    read.method = text_of(&method);
     // In MCP, params always have named members; others count as absent.
-    if (json::value* const params = present(message, "params"); params && params->is_object()) {
-        read.body = std::move(params->get_object());
-    }
+    json::value* const params = present(message, "params");
+    mcp_message read =
+        params != nullptr && params->is_object() ? with_body(params->get_object()) : mcp_message();
+    read.method = text_of(&method);
     if (const json::value* const id = present(message, "id")) {
         if (!is_id(*id)) {
             return std::nullopt;
@@ -88,9 +93,12 @@ std::optional<mcp_message> read_answer(json::object& message) {
         return read;
     }
     if (json::object* const members = result->if_object()) {
-        read.body = std::move(*members);
-        read.what = mcp_message::kind::result;
-    } else if (result->is_null() || (result->is_array() && result->get_array().empty())) {
+        mcp_message whole = with_body(*members);
+        whole.what = mcp_message::kind::result;
+        whole.answered = read.answered;
+        return whole;
+    }
+    if (result->is_null() || (result->is_array() && result->get_array().empty())) {
         read.what = mcp_message::kind::result; // PHP writes an empty object as an array.
     }
     return read;
@@ -103,6 +111,64 @@ std::optional<mcp_message> read_one(json::value& value) {
     }
     const json::value* const method = present(*message, "method");
     return method != nullptr ? read_call(*message, *method) : read_answer(*message);
+}
+
+/// Finds the id of an answer without building it.
+struct answer_id_finder : unread_json {
+    std::optional<std::int64_t> id;
+    bool is_call = false;
+
+    bool on_object_begin(error_code&) { return begin(); }
+    bool on_object_end(std::size_t, error_code&) { return end(); }
+    bool on_array_begin(error_code&) { return begin(); }
+    bool on_array_end(std::size_t, error_code&) { return end(); }
+    bool on_key(text_view name, std::size_t, error_code&) {
+        is_id_ = depth_ == 1 && name == "id";
+        is_call = is_call || (depth_ == 1 && name == "method");
+        return true;
+    }
+    bool on_string(text_view text, std::size_t, error_code&) { return value(text); }
+    bool on_int64(std::int64_t number, text_view, error_code&) { return value(number); }
+    bool on_double(double number, text_view, error_code&) { return value(number); }
+
+private:
+    bool begin() {
+        ++depth_;
+        return true;
+    }
+    bool end() {
+        --depth_;
+        return true;
+    }
+    template <class Value>
+    bool value(const Value& found) {
+        if (is_id_ && depth_ == 1) {
+            id = read_mcp_id(found);
+        }
+        return true;
+    }
+
+    std::size_t depth_ = 0;
+    bool is_id_ = false; ///< The last name at depth 1 was `id`.
+};
+
+/// In place of the messages of a text that there is no memory for.
+mcp_messages without_memory(std::string_view text) {
+    mcp_messages read;
+    json_event_reader<answer_id_finder> reader(
+        {.max_depth = mcp_message_depth_max, .any_bytes = true}
+    );
+    const bool is_json = !reader.read(text);
+    const answer_id_finder& found = reader.handler();
+    if (is_json && found.id && !found.is_call) {
+        mcp_message answer;
+        answer.what = mcp_message::kind::too_large;
+        answer.answered = found.id;
+        read.messages.push_back(std::move(answer));
+    } else {
+        read.ignored = 1;
+    }
+    return read;
 }
 
 json::object begin_message() { return {{"jsonrpc", json::string_view(version)}}; }
@@ -125,19 +191,20 @@ std::optional<std::int64_t> read_mcp_id(const json::value& id) {
     return !text.empty() && text == std::to_string(number) ? std::optional(number) : std::nullopt;
 }
 
-mcp_messages read_mcp_messages(std::string_view text) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+namespace {
+
+mcp_messages read_all(std::string_view text, const json_limits& limits) {
     mcp_messages read;
-    if (text.starts_with(byte_order_mark)) {
-        text.remove_prefix(byte_order_mark.size());
-    }
-    constexpr json_limits limits{.max_depth = mcp_message_depth_max};
     result<json::value> value = parse_json(text, limits);
-    if (!value) { // A tool that cuts a text in two must not cost the call its answer.
+    // A tool that cuts a text in two must not cost the call its answer.
+    if (!value && value.error().code != errc::overloaded) {
         const std::string mended = with_well_formed_text(text);
         if (mended != text) { // Otherwise it would be refused once more.
             value = parse_json(mended, limits);
         }
+    }
+    if (!value && value.error().code == errc::overloaded) {
+        return without_memory(text);
     }
     if (!value) {
         read.ignored = 1;
@@ -156,11 +223,30 @@ mcp_messages read_mcp_messages(std::string_view text) {
     } else if (batch->empty() || batch->size() > mcp_batch_max) {
         read.ignored = 1;
     } else {
-        for (json::value& each : *batch) {
-            add(each);
+        for (const json::value& each : *batch) {
+            // In memory of its own, because each may go to another thread.
+            json::value own(each, make_json_storage(limits.budget, limits.use));
+            add(own);
         }
     }
     return read;
+}
+
+} // namespace
+
+mcp_messages read_mcp_messages(std::string_view text, memory_budget* budget) {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (text.starts_with(byte_order_mark)) {
+        text.remove_prefix(byte_order_mark.size());
+    }
+    const json_limits limits{
+        .max_depth = mcp_message_depth_max, .budget = budget, .use = use_of(text.size())
+    };
+    try {
+        return read_all(text, limits);
+    } catch (const memory_refused&) {
+        return without_memory(text);
+    }
 }
 
 std::string write_mcp_request(std::int64_t id, std::string_view method, json::object params) {

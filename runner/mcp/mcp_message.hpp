@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/base/memory_budget.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -21,15 +23,17 @@ struct mcp_message {
         result,    ///< An answer.
         error,     ///< An answer that says why there is no result.
         malformed, ///< An answer with an id, but without a result or an error that MCP allows.
+        too_large, ///< An answer that the memory budget has no room for.
     };
     kind what = kind::notification;
-    boost::json::value id; ///< request: a string or an integer, which is sent back as it is.
-    /// result, error, malformed: the id of our request. nullopt: it is not an id of ours.
-    std::optional<std::int64_t> answered;
-    std::string method;
-    boost::json::object body; ///< The params (empty if there are none) or the result.
-    std::int64_t code = 0;    ///< error: its code.
-    std::string text;         ///< error: its text.
+    boost::json::value id = {}; ///< request: a string or an integer, which is sent back as it is.
+    /// result, error, malformed, too_large: the id of our request. nullopt: it is not an id of
+    /// ours.
+    std::optional<std::int64_t> answered = {};
+    std::string method = {};
+    boost::json::object body = {}; ///< The params (empty if there are none) or the result.
+    std::int64_t code = 0;         ///< error: its code.
+    std::string text = {};         ///< error: its text.
 };
 
 struct mcp_messages {
@@ -42,8 +46,10 @@ struct mcp_messages {
 [[nodiscard]] std::optional<std::int64_t> read_mcp_id(const boost::json::value& id);
 
 /// Reads one message, or a batch of them. What is no message is counted, but is no error: a server
-/// may print anything. Text that is not well-formed Unicode gets U+FFFD.
-[[nodiscard]] mcp_messages read_mcp_messages(std::string_view text);
+/// may print anything. Text that is not well-formed Unicode gets U+FFFD. `budget` counts the
+/// messages for as long as they live; it may be null.
+[[nodiscard]] mcp_messages
+read_mcp_messages(std::string_view text, memory_budget* budget = nullptr);
 
 [[nodiscard]] std::string
 write_mcp_request(std::int64_t id, std::string_view method, boost::json::object params);

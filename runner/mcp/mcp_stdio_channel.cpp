@@ -1,5 +1,6 @@
 #include "runner/mcp/mcp_stdio_channel.hpp"
 
+#include "runner/base/answer_memory.hpp"
 #include "runner/base/secret_cutter.hpp"
 #include "runner/mcp/mcp_limits.hpp"
 
@@ -58,6 +59,9 @@ public:
             bytes.remove_prefix(end + 1);
         }
     }
+
+    /// What a line that is not complete takes.
+    [[nodiscard]] std::size_t kept() const noexcept { return partial_.capacity(); }
 
     /// Drops what it holds.
     void clear() { partial_.clear(); }
@@ -146,6 +150,7 @@ private:
     asio::awaitable<void> read_output() {
         line_splitter lines(mcp_message_bytes_max);
         std::vector<char> buffer(read_bytes);
+        answer_memory memory(settings_.budget);
         for (;;) {
             const auto [ec, count] =
                 co_await child_->output().async_read_some(asio::buffer(buffer), as_result);
@@ -153,16 +158,26 @@ private:
                 fail(mcp_failure::kind::lost, "its process has closed its standard output");
                 co_return;
             }
-            const bool taken = lines.feed({buffer.data(), count}, [this](std::string_view line) {
-                if (receiver_ != nullptr) {
-                    receiver_->on_message(line);
-                }
-                return receiver_ != nullptr;
+            std::vector<std::string> messages;
+            std::size_t bytes = 0;
+            const bool fits = lines.feed({buffer.data(), count}, [&](std::string_view line) {
+                bytes += line.size();
+                messages.emplace_back(line);
+                return true;
             });
+            if (!memory.keep(lines.kept() + bytes)) {
+                fail(mcp_failure::kind::memory, "there is not enough memory for a message of it");
+                co_return;
+            }
+            for (std::string& message : messages) {
+                if (receiver_ != nullptr) {
+                    co_await receiver_->on_message(std::move(message));
+                }
+            }
             if (receiver_ == nullptr) {
                 co_return;
             }
-            if (!taken) {
+            if (!fits) {
                 fail(mcp_failure::kind::protocol, "a message of it is too long");
                 co_return;
             }

@@ -3,6 +3,7 @@
 #include "runner/mcp/child_process.hpp"
 #include "runner/mcp/mcp_channel.hpp"
 #include "session/base/log.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -20,6 +21,7 @@ struct mcp_stdio_settings {
     /// How long the child has to end by itself once its standard input is closed, and after
     /// SIGTERM.
     std::chrono::milliseconds grace{2'000};
+    memory_budget* budget = nullptr; ///< Counts what is kept of messages; null: nothing does.
 };
 
 /// A channel to a process, which open() starts, with one message per line. The process's standard

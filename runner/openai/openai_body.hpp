@@ -31,6 +31,11 @@ public:
     /// The body has ended: delivers an event that lacks its empty line.
     void finish();
 
+    /// What a part that is not complete takes, in its copies.
+    [[nodiscard]] std::size_t kept() const noexcept {
+        return partial_.capacity() + 2 * events_.kept();
+    }
+
     /// True if the body consists of objects.
     [[nodiscard]] bool has_objects() const noexcept { return form_ == form::objects; }
     /// True if the last object is not whole.

@@ -93,8 +93,15 @@ public:
     /// The number of chunks of the dialect so far; comments and signs of life do not count.
     [[nodiscard]] std::size_t chunks() const noexcept override;
 
-    /// The answer, once the body has ended. Without a finish_reason it is `lost`, unless `[DONE]`
-    /// came, there was some answer and no call is cut (some servers always leave the reason null).
+    [[nodiscard]] std::size_t kept() const noexcept override;
+    [[nodiscard]] std::size_t large() const noexcept override;
+    void parse_large(memory_budget* budget) override;
+    [[nodiscard]] std::shared_ptr<void> deliver_large() override;
+    void end() override;
+
+    /// The answer. Calls end() and reads what is large where that was not done. Without a
+    /// finish_reason it is `lost`, unless `[DONE]` came, there was some answer and no call is cut
+    /// (some servers always leave the reason null).
     [[nodiscard]] model_outcome finish() override;
 
 private:

@@ -8,6 +8,7 @@
 #include "runner/openai/openai_body.hpp"
 #include "runner/openai/openai_fields.hpp"
 #include "runner/openai/openai_message_reader.hpp"
+#include "session/base/heavy_work.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
@@ -15,8 +16,11 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace agui::runner {
 
@@ -26,6 +30,9 @@ namespace json = boost::json;
 
 // How much is kept of a line that is neither a chunk nor an error: enough to recognise it.
 constexpr std::size_t noise_bytes_max = 200;
+
+// Two chunks of the largest size: nobody reads on for long while chunks wait.
+constexpr std::size_t waiting_bytes_max = 32U << 20U;
 
 constexpr std::string_view end_word = "[DONE]";
 
@@ -54,6 +61,8 @@ struct openai_decoder::state final : openai_body::reader {
     void on_event(std::string_view name, std::string_view data) override;
     void on_object(std::string_view text) override;
     void chunk_text(std::string_view text);
+    void chunk_of(const json::value* value, bool is_torn);
+    void end_body();
     void chunk(const json::value& value);
     void finish_with(std::string_view name);
     void choice(const json::object& value);
@@ -68,10 +77,13 @@ struct openai_decoder::state final : openai_body::reader {
     std::string provider_name;
     openai_body body;
     openai_message_reader message;
-    std::string noise;         ///< The first line that is neither a chunk nor an error.
-    std::size_t chunks = 0;    ///< Of the dialect.
-    bool answered = false;     ///< Something of the dialect was seen.
-    bool end_marker = false;   ///< `[DONE]`, or the end of a whole answer.
+    std::vector<std::string> waiting; ///< A large chunk, and those that have come since.
+    std::size_t waiting_bytes = 0;
+    std::vector<parsed_large_json> parsed; ///< Of those that waited.
+    std::string noise;                     ///< The first line that is neither a chunk nor an error.
+    std::size_t chunks = 0;                ///< Of the dialect.
+    bool answered = false;                 ///< Something of the dialect was seen.
+    bool end_marker = false;               ///< `[DONE]`, or the end of a whole answer.
     bool whole_answer = false; ///< The body is an object that holds the message, not its deltas.
     bool torn = false;         ///< The current chunk was cut in the middle of a character.
     bool ended =
@@ -119,8 +131,46 @@ bool openai_decoder::whole() const noexcept { return state_->body.has_objects();
 
 std::size_t openai_decoder::chunks() const noexcept { return state_->chunks; }
 
+std::size_t openai_decoder::kept() const noexcept {
+    return state_->body.kept() + state_->waiting_bytes;
+}
+
+std::size_t openai_decoder::large() const noexcept { return state_->waiting_bytes; }
+
+void openai_decoder::parse_large(memory_budget* budget) {
+    for (std::string& text : std::exchange(state_->waiting, {})) {
+        state_->parsed.push_back(parse_large_json(text, budget));
+        std::string().swap(text); // Before the next one is parsed.
+    }
+    state_->waiting_bytes = 0;
+}
+
+std::shared_ptr<void> openai_decoder::deliver_large() {
+    state& s = *state_;
+    auto all = std::make_shared<std::vector<parsed_large_json>>(std::exchange(s.parsed, {}));
+    for (const parsed_large_json& each : *all) {
+        if (s.failure) {
+            break;
+        }
+        if (each.no_memory) {
+            s.fail("there is not enough memory for a chunk of the answer");
+            s.failure->what = model_failure::kind::memory;
+        } else {
+            s.chunk_of(each.value ? &*each.value : nullptr, each.torn);
+        }
+    }
+    return all;
+}
+
+void openai_decoder::end() { state_->end_body(); }
+
 model_outcome openai_decoder::finish() {
     state& s = *state_;
+    s.end_body();
+    if (large() > 0) {
+        parse_large(nullptr);
+        (void)deliver_large();
+    }
     s.settle();
     if (s.failure) {
         return *std::move(s.failure);
@@ -148,18 +198,19 @@ model_outcome openai_decoder::finish() {
     return answer;
 }
 
+void openai_decoder::state::end_body() {
+    if (!failure && !std::exchange(ended, true)) {
+        body.finish();
+    }
+}
+
 /// The steps that need the end of the body.
 void openai_decoder::state::settle() {
     if (failure) {
         return;
     }
-    ended = true;
-    body.finish();
     answered = answered || body.is_cut();
     end_marker = end_marker || ((whole_answer || body.has_end_mark()) && !body.is_cut());
-    if (failure) {
-        return;
-    }
     message.end_text();
     // The end marker without a finish_reason: some servers leave it null throughout. An incomplete
     // call cannot be told from a cut one.
@@ -244,16 +295,29 @@ void openai_decoder::state::on_object(std::string_view text) {
 }
 
 void openai_decoder::state::chunk_text(std::string_view text) {
-    const parsed_json parsed = parse_json_scratch(text);
-    if (parsed.value == nullptr) {
+    if (!waiting.empty() || text.size() > small_work_bytes) {
+        waiting_bytes += text.size();
+        if (waiting_bytes > waiting_bytes_max) {
+            fail("the answer is too long");
+            return;
+        }
+        waiting.emplace_back(text);
+        return;
+    }
+    const parsed_json read = parse_json_scratch(text);
+    chunk_of(read.value, read.torn);
+}
+
+void openai_decoder::state::chunk_of(const json::value* value, bool is_torn) {
+    if (value == nullptr) {
         // A cut within an event is the same loss as one between two events.
         if (!ended || !answered) {
             fail("a chunk of the answer is not JSON");
         }
         return;
     }
-    torn = parsed.torn;
-    chunk(*parsed.value);
+    torn = is_torn;
+    chunk(*value);
 }
 
 void openai_decoder::state::chunk(const json::value& value) {

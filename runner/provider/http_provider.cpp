@@ -47,6 +47,9 @@ model_failure from_transport(const transport_failure& error, bool begun) {
     case transport_failure::kind::timeout:
         result.what = model_failure::kind::timeout;
         break;
+    case transport_failure::kind::memory:
+        result.what = model_failure::kind::memory;
+        break;
     case transport_failure::kind::cancelled:
         result.what = model_failure::kind::cancelled;
         break;
@@ -104,6 +107,9 @@ read_rest(transport_response& response, answer_decoder& decoder, std::size_t byt
             co_return body_end{.at_its_end = true, .failed = std::nullopt};
         }
         const bool more = decoder.feed(*bytes) && !decoder.complete();
+        if (!response.keep(decoder.kept())) {
+            co_return body_end{.at_its_end = false, .failed = no_memory()};
+        }
         if (bytes->size() > bytes_left || (bytes_left == no_bound && !more)) {
             co_return body_end();
         }
@@ -123,6 +129,12 @@ bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view byte
     }
     sink.end_batch();
     return more;
+}
+
+void keep(memory_share* memory, std::size_t bytes) noexcept {
+    if (memory != nullptr) {
+        memory->shrink_to(bytes);
+    }
 }
 
 /// Shared by a provider and its calls, which may outlive it.
@@ -161,6 +173,7 @@ private:
     [[nodiscard]] asio::awaitable<body_end> read_events(
         transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
     );
+    [[nodiscard]] asio::awaitable<void> read_large(answer_decoder& decoder, model_sink& sink) const;
     [[nodiscard]] asio::awaitable<model_failure> read_refusal(transport_response& response) const;
     [[nodiscard]] model_failure
     completed(model_failure failed, const transport_response& response) const;
@@ -179,8 +192,10 @@ model_server::exchange(const model_request& request, model_sink& sink) {
         if (request.messages != nullptr) {
             *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
         }
+        keep(request.memory, question.body.capacity());
         pass_failpoint("model.ask");
         auto answered = co_await client_->send(question);
+        keep(request.memory, 0);
         if (!answered) {
             co_return from_transport(answered.error(), false);
         }
@@ -201,6 +216,10 @@ model_server::exchange(const model_request& request, model_sink& sink) {
         // Read to its end, so that the connection can be used again.
         const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
         co_await with_deadline(read_rest(*response, decoder, body_end_bytes_max), deadline);
+    }
+    decoder.end();
+    if (decoder.large() > 0) {
+        co_await read_large(decoder, sink);
     }
     model_outcome outcome = decoder.finish();
     const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
@@ -238,7 +257,14 @@ asio::awaitable<body_end> model_server::read_events(
             co_return body_end{.at_its_end = true, .failed = std::nullopt};
         }
         const std::size_t chunks = decoder.chunks();
-        if (!feed_batch(decoder, sink, *bytes)) {
+        const bool more = feed_batch(decoder, sink, *bytes);
+        if (!response.keep(decoder.kept())) {
+            co_return body_end{.at_its_end = false, .failed = no_memory()};
+        }
+        if (decoder.large() > 0) {
+            co_await read_large(decoder, sink);
+        }
+        if (!more || decoder.failed()) {
             co_return body_end();
         }
         // Until the model says something, nothing else is more than a sign of life.
@@ -262,6 +288,33 @@ asio::awaitable<body_end> model_server::read_events(
                                  .detail = "no end of the body after the end of the answer"
                              }
                      };
+}
+
+/// Parses large parts of the answer where no I/O thread is blocked, and delivers them.
+asio::awaitable<void> model_server::read_large(answer_decoder& decoder, model_sink& sink) const {
+    const std::size_t size = decoder.large();
+    auto parsing = [&decoder, budget = budget_of(settings_.heavy)] {
+        decoder.parse_large(budget);
+        return true;
+    };
+    (void)co_await run_heavy(settings_.heavy, size, std::move(parsing));
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) {
+        co_return; // Nothing may be said after a stop.
+    }
+    std::shared_ptr<void> read;
+    sink.begin_batch();
+    try {
+        read = decoder.deliver_large();
+    } catch (...) {
+        sink.end_batch();
+        throw;
+    }
+    sink.end_batch();
+    auto freeing = [read = std::move(read)] {
+        return true;
+    };
+    (void)co_await run_heavy(settings_.heavy, size, std::move(freeing));
 }
 
 asio::awaitable<model_failure> model_server::read_refusal(transport_response& response) const {

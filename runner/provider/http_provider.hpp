@@ -3,6 +3,7 @@
 #include "runner/base/model_provider.hpp"
 #include "runner/http/http_client.hpp"
 #include "runner/provider/model_dialect.hpp"
+#include "session/base/heavy_work.hpp"
 
 #include <chrono>
 #include <memory>
@@ -21,6 +22,8 @@ struct http_provider_settings {
     std::chrono::milliseconds first_content{600'000};
     /// How long usage or the end mark are waited for after the model's last word.
     std::chrono::milliseconds end_wait{2000};
+    heavy_work* heavy =
+        nullptr; ///< Reads large parts of answers, and counts them; null: nothing does.
 };
 
 /// A model server: a dialect over an HTTP client. Status codes become kinds of model_failure: 408,

@@ -2,6 +2,7 @@
 
 #include "runner/base/model_provider.hpp"
 #include "runner/http/http_client.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -36,7 +37,22 @@ public:
     /// server that sends nothing else is idle.
     [[nodiscard]] virtual std::size_t chunks() const noexcept = 0;
 
-    /// The outcome, once the body has ended. Called once, last.
+    /// What it keeps of the body, in bytes: a part that is not complete, and large parts.
+    [[nodiscard]] virtual std::size_t kept() const noexcept { return 0; }
+
+    /// How many bytes of the answer wait for parse_large(), because an I/O thread would be blocked
+    /// by them. 0: none. Otherwise what follows them waits, too.
+    [[nodiscard]] virtual std::size_t large() const noexcept { return 0; }
+    /// Parses what waits, on any thread; nothing else may be called meanwhile. `budget` counts what
+    /// that takes; it may be null.
+    virtual void parse_large(memory_budget* budget) { (void)budget; }
+    /// Delivers what was parsed. Returns it, to be freed where that may take long.
+    [[nodiscard]] virtual std::shared_ptr<void> deliver_large() { return nullptr; }
+
+    /// The body has ended: nothing is fed any more, but something may be large() again.
+    virtual void end() {}
+
+    /// The outcome, after end(). Called once, last.
     [[nodiscard]] virtual model_outcome finish() = 0;
 
 protected:

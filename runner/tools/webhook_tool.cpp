@@ -59,11 +59,16 @@ std::string_view describe(transport_failure::kind kind) noexcept {
         return "The tool's answer could not be read.";
     case transport_failure::kind::redirect:
         return "The tool answered with a redirect that is not followed.";
+    case transport_failure::kind::memory:
+        return "The server has not enough memory for the tool's answer.";
     case transport_failure::kind::cancelled:
         return "The call was cancelled.";
     }
     return "The tool failed.";
 }
+
+// As it arrives, with spare capacity, and as UTF-8.
+constexpr std::size_t copies_of_answer = 3;
 
 // How one attempt ended.
 struct attempt {
@@ -227,6 +232,9 @@ asio::awaitable<attempt> exchange(const webhook& hook, const transport_request& 
             break;
         }
         text.append(bytes->substr(0, kept + 1 - text.size()));
+        if (!response->keep(copies_of_answer * text.size())) {
+            co_return attempt_of(no_memory());
+        }
     }
     text = to_utf8(text);
     text.resize(utf8_head(text, kept).size());
@@ -280,6 +288,7 @@ result<tool_function> make_webhook_tool(webhook_settings settings) {
     // A tool that has been started is never started again, unless it says that it may be: the
     // transport sends no request a second time.
     endpoint.reuse_connections = false;
+    endpoint.budget = settings.budget;
     result<std::shared_ptr<http_client>> transport = make_http_client(std::move(endpoint));
     if (!transport) {
         return transport.error();

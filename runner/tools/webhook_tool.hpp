@@ -29,6 +29,7 @@ struct webhook_settings {
     std::chrono::milliseconds retry_pause{250};
     /// Of a longer answer only a little more is read: whoever stores it cuts it.
     std::size_t max_result_bytes = 1U << 20U;
+    memory_budget* budget = nullptr; ///< Counts the answer while it is read; null: nothing does.
 };
 
 /// A tool at a URL. Its result is the answer's body; any status but 2xx, a timeout and a lost

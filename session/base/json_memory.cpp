@@ -48,4 +48,9 @@ boost::json::storage_ptr make_json_storage(memory_budget* budget, memory_use use
     return boost::json::make_shared_resource<json_memory>(budget, use);
 }
 
+std::size_t counted_bytes(const boost::json::storage_ptr& memory) noexcept {
+    const auto* const counted = dynamic_cast<const json_memory*>(memory.get());
+    return counted == nullptr ? 0 : counted->used();
+}
+
 } // namespace agui

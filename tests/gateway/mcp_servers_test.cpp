@@ -160,5 +160,33 @@ TEST_F(McpServers, AStopDuringTheStartEndsIt) {
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
+TEST_F(McpServers, AResultThatThereIsNoMemoryForIsAnErrorResult) {
+    settings.server.max_memory_bytes = 16U << 20U;
+    gateway::mcp_server_config large = process();
+    std::string& code = large.args.at(1);
+    const std::string answer =
+        R"(answer '{"content":[{"type":"text","text":"from the process"}]}')";
+    code.replace(code.find(answer), answer.size(), R"(
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"a":[' "$id"
+        head -c 1000000 /dev/zero | tr '\0' 0 | sed 's/0/0,/g'
+        echo '0]}}}')");
+    settings.tools.mcp_servers = {large};
+    start();
+    const std::size_t before = server->memory_used();
+
+    const raw_reply reply = ask(post("/agui", run_body("t", "r")));
+
+    EXPECT_NE(
+        reply.body.find("The server has not enough memory for the tool's answer."),
+        std::string::npos
+    ) << reply.body;
+    EXPECT_NE(reply.body.find("RUN_FINISHED"), std::string::npos);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (server->memory_used() > before + (1U << 20U)) { // Only the log of the run is kept.
+        ASSERT_LT(std::chrono::steady_clock::now(), deadline) << server->memory_used();
+        std::this_thread::yield();
+    }
+}
+
 } // namespace
 } // namespace agui::test

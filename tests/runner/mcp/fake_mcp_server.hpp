@@ -4,6 +4,8 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -60,11 +62,17 @@ public:
 
         /// Sends a text, as it is.
         void say(std::string text) {
-            boost::asio::post(executor_, [self = shared_from_this(), text = std::move(text)] {
-                if (self->receiver_ != nullptr) {
-                    self->receiver_->on_message(text);
+            boost::asio::post(
+                executor_,
+                [self = shared_from_this(), text = std::move(text)]() mutable {
+                    if (self->receiver_ != nullptr) {
+                        boost::asio::co_spawn(
+                            self->executor_, self->receiver_->on_message(std::move(text)),
+                            boost::asio::detached
+                        );
+                    }
                 }
-            });
+            );
         }
         void result(const boost::json::object& request, const boost::json::value& value) {
             say(boost::json::serialize(

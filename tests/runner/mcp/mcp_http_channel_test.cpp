@@ -76,7 +76,10 @@ protected:
         }(context(), condition));
     }
 
-    void on_message(std::string_view text) override { heard.emplace_back(text); }
+    asio::awaitable<void> on_message(std::string text) override {
+        heard.push_back(std::move(text));
+        co_return;
+    }
     void on_unanswered(std::int64_t request, mcp_failure why) override {
         unanswered.emplace(request, std::move(why));
     }

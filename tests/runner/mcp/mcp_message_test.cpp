@@ -1,6 +1,7 @@
 #include "runner/mcp/mcp_message.hpp"
 
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/memory_budget.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -197,6 +198,42 @@ TEST(McpMessage, WritesWhatTheServerGets) {
         write_mcp_error(4, -32601, "Method not found"),
         R"({"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"Method not found"}})"
     );
+}
+
+TEST(McpMessage, AnAnswerThatTheBudgetHasNoRoomForKeepsItsId) {
+    std::string zeros = "[0";
+    for (int i = 0; i < 100'000; ++i) {
+        zeros += ",0";
+    }
+    zeros += "]";
+    memory_budget budget(1U << 20U);
+    const auto read = [&](std::string_view rest) {
+        return read_mcp_messages(
+            R"({"jsonrpc":"2.0","result":{"id":7,"a":)" + zeros + "}" + std::string(rest), &budget
+        );
+    };
+
+    const mcp_messages answer = read(R"(,"id":5})");
+    ASSERT_EQ(answer.messages.size(), 1U);
+    EXPECT_EQ(answer.messages.front().what, kind::too_large);
+    EXPECT_EQ(answer.messages.front().answered, 5);
+    EXPECT_EQ(read(R"(,"id":"5"})").messages.at(0).answered, 5);
+    EXPECT_EQ(read(R"(,"id":5,"method":"m"})").ignored, 1U) << "a request has an id of its own";
+    EXPECT_EQ(read("}").ignored, 1U);
+    EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(McpMessage, CountsForAsLongAsItLives) {
+    memory_budget budget(16U << 20U);
+    {
+        const mcp_messages read = read_mcp_messages(
+            R"({"jsonrpc":"2.0","id":1,"result":{"a":")" + std::string(300'000, 'x') + "\"}}",
+            &budget
+        );
+        EXPECT_GE(budget.used(), 300'000U);
+        EXPECT_LE(budget.used(), 600'000U) << "one copy";
+    }
+    EXPECT_EQ(budget.used(), 0U);
 }
 
 } // namespace

@@ -60,7 +60,10 @@ protected:
         until([this] { return closed.has_value(); });
     }
 
-    void on_message(std::string_view text) override { heard.emplace_back(text); }
+    asio::awaitable<void> on_message(std::string text) override {
+        heard.push_back(std::move(text));
+        co_return;
+    }
     void on_unanswered(std::int64_t, mcp_failure) override {}
     void on_closed(mcp_failure why) override { closed = std::move(why); }
 
