@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What the gateway's memory does under the worst that clients can do at once, and how long a probe waits during it.
 
-usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless,files,idle,bodies]
+usage: memory.py [--memory MIB] [--seconds N] [--only zeros,unknown,plain,ephemeral,endless,files,idle,bodies,mcp,results]
 
-The release build with its default limits, except for server.max_memory_bytes (--memory, 2048 MiB; bodies: 256 MiB). Each workload has a
+The release build with its default limits, except for server.max_memory_bytes (--memory, 2048 MiB; bodies: 256 MiB; mcp, results: 64 MiB). Each workload has a
 fresh process with an SQLite store. One line each: PSS at its peak and 2 s after the end, the answers by status, how the runs ended, how
 long photos took, and the delays of GET /healthz, asked every 10 ms on a connection of its own. Exit status 1: PSS went above the
-limit (bodies: by more than 64 MB) or, beside files and idle connections, grew by more than 64 MB; a probe took longer than is promised
-(zeros, unknown: p99 50 ms; files, idle: 100 ms; bodies: p99 100 ms); a photo or one of the bodies was refused that had to be accepted;
+limit (bodies, mcp, results: by more than 64 MB) or, beside files and idle connections, grew by more than 64 MB; a probe took longer than is promised
+(zeros, unknown: p99 50 ms; files, idle, mcp, results: 100 ms; bodies: p99 100 ms); a photo or one of the bodies was refused that had to be accepted;
 or a run was lost. AGUI_BIN_DIR names another build.
 """
 
@@ -30,6 +30,8 @@ import tempfile
 import threading
 import time
 
+import large_answers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GROWTH_MB_MAX = 64
 PHOTO_BYTES = 1_500_000
@@ -49,6 +51,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         text = self.rfile.read(int(self.headers["content-length"]))
+        calls = large_answers.calls_in(text)
         asked = re.findall(rb"\[mb=(\d+)\]", text)
         pieces = int(asked[-1]) * 66 if asked else 1 << 30
         self.send_response(200)
@@ -56,12 +59,16 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         try:
+            if calls is not None:
+                self.wfile.write(calls)
+                return
             for _ in range(pieces):
                 self.wfile.write(self.piece)
             self.wfile.write(b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
         except OSError:
             pass
-        self.close_connection = True
+        finally:
+            self.close_connection = True
 
     def log_message(self, *_):
         pass
@@ -81,7 +88,7 @@ class Gateway:
 listen = "127.0.0.1:0"
 log_level = "error"
 max_memory_bytes = {memory}
-{server.format(web=web)}
+{server.format(web=web, tools=large_answers.config() if "{tools}" in server else "")}
 [session]
 store = "sqlite:{self.folder}/agui.db"
 [models.main]
@@ -355,6 +362,10 @@ def send_bodies(gateway, _seconds, _):
     return answers + photos
 
 
+def call_tools(gateway, _seconds, calls):
+    return large_answers.run_all(gateway, at_once, run_body, calls)
+
+
 # What it does, its argument, more lines for [server], and which quantile of the probes' delays may be how many ms.
 WORKLOADS = {
     "zeros": (post_zeros, "state", "", (0.99, 50)),
@@ -365,7 +376,10 @@ WORKLOADS = {
     "files": (read_files_slowly, None, 'static_dir = "{web}"', (1, 100)),
     "idle": (stay_idle, None, f"max_connections = {CONNECTIONS}", (1, 100)),
     "bodies": (send_bodies, None, "", (0.99, 100)),
+    "mcp": (call_tools, f"1 {large_answers.MCP_TOOL}", "{tools}", (1, 100)),
+    "results": (call_tools, f"{large_answers.RESULTS} lookup", "{tools}", (1, 100)),
 }
+OWN_MEMORY = {"bodies": BODIES_MB, "mcp": 64, "results": 64}  # In MiB; others have what was asked for.
 FEW_MEGABYTES = ("files", "idle")  # These need hardly any memory.
 
 
@@ -381,7 +395,7 @@ def main():
     good = True
     for name in options.only.split(","):
         work, argument, server, promised = WORKLOADS[name]
-        memory = BODIES_MB if name == "bodies" else options.memory
+        memory = OWN_MEMORY.get(name, options.memory)
         gateway = Gateway(model.server_port, memory << 20, server)
         try:
             with Watch(gateway) as watch:
@@ -397,7 +411,7 @@ def main():
                 flush=True,
             )
             good = good and "store_unavailable" not in ends
-            good = good and watch.peak <= memory + (GROWTH_MB_MAX if name == "bodies" else 0)
+            good = good and watch.peak <= memory + (GROWTH_MB_MAX if name in OWN_MEMORY else 0)
             good = good and (name not in FEW_MEGABYTES or watch.peak <= watch.before + GROWTH_MB_MAX)
             good = good and (promised is None or watch.quantile(promised[0]) <= promised[1])
             good = good and not any(str(answer).endswith("late") for answer in answers)
