@@ -32,8 +32,7 @@ TEST(HttpDate, IsReadInEachForm) {
 TEST(HttpDate, IsNothingElse) {
     for (const std::string_view text :
          {"", "0", "1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "08:49:37",
-          "Sun, 06 Nov 1994",
-          "Tue, 257 Nov 1994 08:49:37 GMT"}) {
+          "Sun, 06 Nov 1994", "Tue, 257 Nov 1994 08:49:37 GMT"}) {
         EXPECT_EQ(parse_http_date(text), std::nullopt) << text;
     }
 }
