@@ -184,7 +184,7 @@ server::impl::impl(config what, server_options given)
       // Work on large texts.
       heavy(&memory),
       // Model servers.
-      providers(make_providers(settings, options, heavy)),
+      providers(make_providers(settings, options, &heavy)),
       // What reads requests.
       parser(make_input_limits(settings), heavy),
       // Runs. Of the tools, only those of MCP servers change from here on.
@@ -467,7 +467,7 @@ server::impl::provider_list server::impl::providers_with_new_keys(const config& 
         const model_config& model = next.models[i];
         if (model.provider == model_config::provider_kind::openai &&
             model.api_key.value != settings.models[i].api_key.value) {
-            made.emplace_back(model.name, make_provider(next, model, options, heavy));
+            made.emplace_back(model.name, make_provider(next, model, options, &heavy));
         }
     }
     return made;

@@ -23,7 +23,7 @@ namespace {
 
 std::shared_ptr<runner::http_client> make_client(
     const model_config& model, const runner::model_dialect& dialect, const server_options& options,
-    heavy_work& heavy
+    heavy_work* heavy
 ) {
     if (model.provider == model_config::provider_kind::scripted) {
         if (!options.script_of) {
@@ -44,7 +44,7 @@ std::shared_ptr<runner::http_client> make_client(
     endpoint.first_byte_timeout = model.first_byte;
     endpoint.idle_timeout = model.idle;
     endpoint.ca_file = model.ca_file;
-    endpoint.budget = heavy.budget();
+    endpoint.budget = budget_of(heavy);
     auto transport = runner::make_http_client(std::move(endpoint));
     if (!transport) {
         throw std::runtime_error("models." + model.name + ".base_url: " + transport.error().detail);
@@ -252,7 +252,7 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
 }
 
 std::unique_ptr<runner::model_provider> make_provider(
-    const config& all, const model_config& model, const server_options& options, heavy_work& heavy
+    const config& all, const model_config& model, const server_options& options, heavy_work* heavy
 ) {
     if (model.provider == model_config::provider_kind::custom) {
         auto own = options.provider_of ? options.provider_of(model) : nullptr;
@@ -267,13 +267,13 @@ std::unique_ptr<runner::model_provider> make_provider(
     settings.name = model.name;
     settings.secrets = secrets_of(model, all.tools);
     settings.first_content = model.first_content;
-    settings.heavy = &heavy;
+    settings.heavy = heavy;
     auto dialect = make_dialect(model);
     auto client = make_client(model, *dialect, options, heavy);
     return runner::make_http_provider(std::move(client), std::move(dialect), std::move(settings));
 }
 
-provider_map make_providers(const config& all, const server_options& options, heavy_work& heavy) {
+provider_map make_providers(const config& all, const server_options& options, heavy_work* heavy) {
     provider_map providers;
     for (const model_config& model : all.models) {
         providers[model.name] =

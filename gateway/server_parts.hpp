@@ -30,10 +30,10 @@ make_store(const session_config& session, logger& log);
 /// The provider of one [models.NAME]: the OpenAI dialect, over HTTP or played from a script, or the
 /// provider that the embedding program supplies.
 [[nodiscard]] std::unique_ptr<runner::model_provider> make_provider(
-    const config& all, const model_config& model, const server_options& options, heavy_work& heavy
+    const config& all, const model_config& model, const server_options& options, heavy_work* heavy
 );
 [[nodiscard]] provider_map
-make_providers(const config& all, const server_options& options, heavy_work& heavy);
+make_providers(const config& all, const server_options& options, heavy_work* heavy = nullptr);
 /// The secrets that a model server is sent and may repeat in its error messages, also in other
 /// forms than those it was sent: the key, the values of headers and of the URL's query, each string
 /// of the extra body. Also what webhooks and MCP servers are sent: one may repeat it in a result,
