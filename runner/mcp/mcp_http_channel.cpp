@@ -347,6 +347,7 @@ mcp_http_channel::read_stream(transport_response& from, std::string_view begun) 
         }
         out.texts.clear();
         out.bytes = 0;
+        (void)from.keep(copies_of_event * parser.kept()); // Less than before, so there is room.
         if (!fits || ended || receiver_ == nullptr) {
             break;
         }

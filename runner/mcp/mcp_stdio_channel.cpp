@@ -174,6 +174,7 @@ private:
                     co_await receiver_->on_message(std::move(message));
                 }
             }
+            (void)memory.keep(lines.kept()); // Less than before, so there is room.
             if (receiver_ == nullptr) {
                 co_return;
             }

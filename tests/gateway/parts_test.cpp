@@ -349,6 +349,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, Parts, ::testing::Bool(), [](const auto& info) 
 // Whoever listens for others says by which URL they reach it.
 TEST_F(server_test, WithoutAPublicUrlTheLargePartsAreNotes) {
     settings.server.listen = "0.0.0.0:0";
+    settings.auth.emplace();
+    settings.server.allowed_hosts = {"localhost"};
     start();
     for (const char digit : std::string("ABC")) {
         const std::string id(1, digit);
