@@ -23,11 +23,14 @@ constexpr std::size_t max_subschemas = 10'000;
 /// Of references that lead to a reference.
 constexpr std::size_t max_reference_hops = 16;
 
-constexpr std::array<std::string_view, 15> annotations{"$schema",  "$id",       "id",
-                                                       "$comment", "title",     "description",
-                                                       "default",  "nullable",  "examples",
-                                                       "readOnly", "writeOnly", "deprecated",
-                                                       "$anchor",  "format",    "example"};
+constexpr std::array<std::string_view, 14> annotations{
+    "$schema",  "$id",      "id",       "$comment",  "title",      "description", "default",
+    "nullable", "examples", "readOnly", "writeOnly", "deprecated", "$anchor",     "example"
+};
+
+bool is_annotation(std::string_view keyword) {
+    return std::ranges::find(annotations, keyword) != annotations.end();
+}
 
 constexpr std::array<std::pair<std::string_view, std::uint8_t>, 7> type_names{{
     {"null", type_null},
@@ -178,7 +181,7 @@ private:
         part at{schema.get_object(), index, depth};
         if (const json::value* const target = at.schema.if_contains("$ref")) {
             read_reference(at, *target);
-            return index; // Draft 7 ignores all that stands beside it.
+            return index;
         }
         for (const auto& [keyword, value] : at.schema) {
             read_keyword(at, keyword, value);
@@ -198,17 +201,18 @@ private:
             throw refused{"a $ref leads out of the schema"};
         }
         references_.emplace_back(at.index, text.substr(1));
-        compiled_.is_loose = compiled_.is_loose || at.schema.size() > 1;
-        // A reference to the root's definitions needs them also beside another reference.
-        for (const std::string_view keyword : {"definitions", "$defs"}) {
-            if (const json::value* const map = at.schema.if_contains(keyword)) {
-                read_map(at, keyword, *map);
+        // Draft 7 ignores what stands beside it. Other references may need the definitions.
+        for (const auto& [keyword, value] : at.schema) {
+            if (keyword == "definitions" || keyword == "$defs") {
+                read_map(at, keyword, value);
+            } else if (keyword != "$ref" && !is_annotation(keyword)) {
+                compiled_.is_loose = true;
             }
         }
     }
 
     void read_keyword(part& at, std::string_view keyword, const json::value& value) {
-        if (std::ranges::find(annotations, keyword) != annotations.end()) {
+        if (is_annotation(keyword)) {
             return;
         }
         const reader known = leaves_out(at.schema, keyword, value) ? nullptr : reader_of(keyword);

@@ -136,7 +136,9 @@ TEST(ArgumentSchema, LeavesOutWhatCannotBeCheckedSafely) {
           // What is left out must not make `not`, `if` or oneOf stricter.
           R"({"properties":{"s":{"not":{"pattern":"b"}}}})",
           R"({"properties":{"s":{"if":{"pattern":"b"},"then":false}}})",
-          R"({"properties":{"s":{"oneOf":[{"pattern":"b"},{"type":"string"}]}}})"}) {
+          R"({"properties":{"s":{"oneOf":[{"pattern":"b"},{"type":"string"}]}}})",
+          R"({"properties":{"s":{"not":{"format":"email"}}}})",
+          R"({"properties":{"s":{"oneOf":[{"format":"date"},{"format":"date-time"}]}}})"}) {
         EXPECT_EQ(check(schema, arguments), "") << schema;
     }
     EXPECT_NE(
@@ -174,6 +176,15 @@ TEST(ArgumentSchema, FollowsReferencesWithinTheSchema) {
 TEST(ArgumentSchema, RefusesWhatItCannotCompile) {
     const std::string outside = "a $ref leads out of the schema";
     EXPECT_EQ(refusal(R"({"$ref":"http://127.0.0.1:1/s.json"})"), outside);
+TEST(ArgumentSchema, AnnotationsBesideAReferenceLeaveNothingOut) {
+    constexpr std::string_view schema =
+        R"({"properties":{"s":{"oneOf":[{"$ref":"#/$defs/a","description":"One."},
+            {"$ref":"#/$defs/a","title":"Two"}]}},"$defs":{"a":{"type":"string"}}})";
+    EXPECT_THAT(check(schema, R"({"s":"x"})"), HasSubstr("more than one schema of oneOf fits"));
+    EXPECT_EQ(check(R"({"not":{"$ref":"#/$defs/a","minProperties":1},"$defs":{"a":{}}})", "{}"), "")
+        << "a rule that draft 7 ignores";
+}
+
     EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"file:///etc/passwd#/a"}}})"), outside);
     EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"other.json"}}})"), outside);
     EXPECT_EQ(refusal(R"({"$ref":5})"), "a $ref is not a string");
