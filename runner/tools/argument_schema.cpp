@@ -6,6 +6,7 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace agui::runner {
@@ -14,10 +15,6 @@ namespace json = boost::json;
 
 namespace {
 
-/// Of one check, which the I/O thread waits for: 10 ms.
-constexpr std::size_t max_check_steps = 10'000;
-/// Units of check_budget that take as long as a step, about a microsecond.
-constexpr std::size_t units_per_step = 16;
 constexpr std::size_t max_told_bytes = 1000;
 
 argument_violation described(const violation_list& found) {
@@ -32,32 +29,31 @@ argument_violation described(const violation_list& found) {
 
 argument_violation gave_up() {
     return {
-        "The arguments are nested too deeply, or too many, to be checked.",
+        "The arguments have too many values, or too deeply nested ones, to check at once: send "
+        "fewer.",
         "The check of the arguments took too many steps."
     };
 }
 
-// As deep as parse_arguments() reads.
-json::value without_nulls(const json::value& value) {
-    if (const json::array* const list = value.if_array()) {
-        json::array kept(value.storage());
-        kept.reserve(list->size());
-        for (const json::value& each : *list) {
-            kept.push_back(without_nulls(each));
-        }
-        return kept;
+// Recursion is bounded by the depth of parse_arguments().
+void remove_nulls(json::value& value) {
+    if (json::array* const list = value.if_array()) {
+        std::ranges::for_each(*list, remove_nulls);
+        return;
     }
-    if (const json::object* const object = value.if_object()) {
-        json::object kept(value.storage());
-        kept.reserve(object->size());
-        for (const auto& [name, each] : *object) {
-            if (!each.is_null()) {
-                kept.emplace(name, without_nulls(each));
-            }
-        }
-        return kept;
+    json::object* const object = value.if_object();
+    if (object == nullptr) {
+        return;
     }
-    return json::value(value, value.storage());
+    json::object kept(object->storage());
+    kept.reserve(object->size());
+    for (auto& [name, each] : *object) {
+        if (!each.is_null()) {
+            remove_nulls(each);
+            kept.emplace(name, std::move(each));
+        }
+    }
+    *object = std::move(kept);
 }
 
 } // namespace
@@ -65,15 +61,16 @@ json::value without_nulls(const json::value& value) {
 argument_schema::argument_schema(schema_rules rules)
     : rules_(std::make_shared<const schema_rules>(std::move(rules))) {}
 
-std::optional<argument_violation> argument_schema::fit(json::object& arguments) const {
+std::optional<argument_violation>
+argument_schema::fit(json::object& arguments, check_budget& budget) const {
     json::value checked(std::move(arguments));
-    std::optional<argument_violation> violation = violation_of(checked);
+    std::optional<argument_violation> violation = violation_of(checked, budget);
     arguments = std::move(checked.get_object());
     return violation;
 }
 
-std::optional<argument_violation> argument_schema::violation_of(json::value& arguments) const {
-    check_budget budget(max_check_steps * units_per_step);
+std::optional<argument_violation>
+argument_schema::violation_of(json::value& arguments, check_budget& budget) const {
     violation_list found;
     switch (check_against(*rules_, arguments, null_members::are_values, &found, budget)) {
     case check_result::fits:
@@ -87,7 +84,7 @@ std::optional<argument_violation> argument_schema::violation_of(json::value& arg
         check_result::fits) {
         return described(found);
     }
-    arguments = without_nulls(arguments);
+    remove_nulls(arguments);
     return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 
 namespace agui::runner {
 
+class check_budget;
 struct schema_rules;
 
 /// Why a tool is not called with some arguments.
@@ -31,16 +32,17 @@ class argument_schema {
 public:
     explicit argument_schema(schema_rules rules);
 
-    /// nullopt: the arguments fit. Models write null for arguments that they leave out: if the
-    /// arguments fit without their null members, these are removed.
+    /// Returns nullopt if the arguments fit. Models write null for arguments that they leave out:
+    /// if the arguments fit without their null members, these are removed.
     ///
-    /// A check has at most 10 000 steps of about a microsecond, whatever the schema; arguments that
-    /// need more, or that are nested too deeply, do not fit, and the violation says so.
-    [[nodiscard]] std::optional<argument_violation> fit(boost::json::object& arguments) const;
+    /// Arguments that need more than is left of `budget`, or that are nested too deeply, do not
+    /// fit, and the violation says so. `budget` is usually that of several calls.
+    [[nodiscard]] std::optional<argument_violation>
+    fit(boost::json::object& arguments, check_budget& budget) const;
 
 private:
-    [[nodiscard]] std::optional<argument_violation> violation_of(boost::json::value& arguments
-    ) const;
+    [[nodiscard]] std::optional<argument_violation>
+    violation_of(boost::json::value& arguments, check_budget& budget) const;
 
     std::shared_ptr<const schema_rules> rules_;
 };

@@ -26,8 +26,10 @@ constexpr std::size_t max_path_bytes = 150;
 constexpr std::size_t max_name_bytes = 50;
 /// Alternatives of a failed anyOf whose first violation is reported.
 constexpr std::size_t max_alternatives_told = 3;
+/// A text walks up the whole path and allocates a few strings: up to 2 microseconds.
+constexpr std::size_t units_per_text = 100;
 
-/// Where a value is, from the inside out.
+/// Path to a value, innermost step first.
 struct location {
     const location* outer = nullptr;
     std::string_view member;
@@ -124,8 +126,8 @@ public:
             return violated(at, found, [&rules] { return type_rule(rules.types); });
         }
         bool fit = true;
-        for (const kind_of_rule keeps : kinds_of_rules) {
-            fit = (this->*keeps)(rules, value, at, found) && fit;
+        for (const kind_of_rule satisfies : kinds_of_rules) {
+            fit = (this->*satisfies)(rules, value, at, found) && fit;
             if (ends(fit, found)) {
                 return false;
             }
@@ -154,7 +156,7 @@ private:
         std::size_t& depth_;
     };
 
-    // No circle, and few hops: compile_schema_rules() has seen to that.
+    // compile_schema_rules() refuses circles and long chains.
     [[nodiscard]] const value_rules& rules_of(rule_index rule) const {
         const value_rules* rules = &schema_.rules[rule];
         while (rules->reference != no_rule) {
@@ -169,14 +171,15 @@ private:
 
     // Always false. The rule is put into words, of at most 200 bytes, only if that is asked for.
     template <class Words>
-    static bool violated(const location& at, violation_list* found, const Words& words) {
+    bool violated(const location& at, violation_list* found, const Words& words) {
         if (found != nullptr && !found->is_full()) {
+            budget_.take(units_per_text);
             found->add("At " + path_of(at) + ": " + words() + ".");
         }
         return false;
     }
 
-    static bool keeps_size(
+    bool satisfies_size(
         const size_limits& limits, std::size_t size, std::string_view parts, const location& at,
         violation_list* found
     ) {
@@ -200,7 +203,7 @@ private:
         return std::ranges::binary_search(wanted.texts, *text);
     }
 
-    bool keeps_constants(
+    bool satisfies_constants(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -211,7 +214,7 @@ private:
                violated(at, found, [] { return "this is none of the values of enum"; });
     }
 
-    bool keeps_numbers(
+    bool satisfies_numbers(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -221,7 +224,7 @@ private:
         const number_limits& limits = *rules.numbers;
         budget_.take(4);
         const long double number = number_of(value);
-        const auto keeps = [&](const json::value& limit, std::string_view words, auto is_kept) {
+        const auto satisfies = [&](const json::value& limit, std::string_view words, auto is_kept) {
             return limit.is_null() || is_kept(number, number_of(limit)) || violated(at, found, [&] {
                        return "this must be " + std::string(words) + json::serialize(limit);
                    });
@@ -229,14 +232,14 @@ private:
         const auto is_multiple = [](long double of, long double divisor) {
             return std::fmod(of, divisor) == 0;
         };
-        return keeps(limits.least, "at least ", std::greater_equal()) &&
-               keeps(limits.most, "at most ", std::less_equal()) &&
-               keeps(limits.above, "above ", std::greater()) &&
-               keeps(limits.below, "below ", std::less()) &&
-               keeps(limits.multiple_of, "a multiple of ", is_multiple);
+        return satisfies(limits.least, "at least ", std::greater_equal()) &&
+               satisfies(limits.most, "at most ", std::less_equal()) &&
+               satisfies(limits.above, "above ", std::greater()) &&
+               satisfies(limits.below, "below ", std::less()) &&
+               satisfies(limits.multiple_of, "a multiple of ", is_multiple);
     }
 
-    bool keeps_characters(
+    bool satisfies_characters(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -247,10 +250,10 @@ private:
             return true;
         }
         budget_.take_text(text->size());
-        return keeps_size(rules.characters, count_characters(*text), "characters", at, found);
+        return satisfies_size(rules.characters, count_characters(*text), "characters", at, found);
     }
 
-    bool keeps_items(
+    bool satisfies_items(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -258,7 +261,7 @@ private:
         if (list == nullptr) {
             return true;
         }
-        bool fit = keeps_size(rules.items, list->size(), "items", at, found);
+        bool fit = satisfies_size(rules.items, list->size(), "items", at, found);
         if (ends(fit, found) || rules.array == nullptr) {
             return fit;
         }
@@ -283,7 +286,7 @@ private:
                fit;
     }
 
-    bool keeps_members(
+    bool satisfies_members(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -306,17 +309,17 @@ private:
             }
             ++count.all;
             const rule_index rule = count_member(wanted, name, count);
-            fit = keeps_member(rule, name, each, at, found) && fit;
+            fit = satisfies_member(rule, name, each, at, found) && fit;
             if (ends(fit, found)) {
                 return false;
             }
         }
-        fit = keeps_size(rules.members, count.all, "members", at, found) && fit;
+        fit = satisfies_size(rules.members, count.all, "members", at, found) && fit;
         fit = !ends(fit, found) && has_required(wanted, count, at, found) && fit;
-        return !ends(fit, found) && keeps_dependencies(wanted, count, value, at, found) && fit;
+        return !ends(fit, found) && satisfies_dependencies(wanted, count, value, at, found) && fit;
     }
 
-    bool keeps_member(
+    bool satisfies_member(
         rule_index rule, std::string_view name, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -378,7 +381,7 @@ private:
         return false;
     }
 
-    bool keeps_dependencies(
+    bool satisfies_dependencies(
         const object_rules& wanted, const member_count& count, const json::value& object,
         const location& at, violation_list* found
     ) {
@@ -408,7 +411,7 @@ private:
         return fit;
     }
 
-    bool keeps_combinations(
+    bool satisfies_combinations(
         const value_rules& rules, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -423,14 +426,14 @@ private:
                 return false;
             }
         }
-        fit = keeps_choice(wanted.any_of, false, value, at, found) && fit;
+        fit = satisfies_choice(wanted.any_of, false, value, at, found) && fit;
         fit = !ends(fit, found) &&
-              keeps_choice(wanted.one_of, !schema_.is_loose, value, at, found) && fit;
+              satisfies_choice(wanted.one_of, !schema_.is_loose, value, at, found) && fit;
         return !ends(fit, found) &&
-               (schema_.is_loose || keeps_conditions(wanted, value, at, found)) && fit;
+               (schema_.is_loose || satisfies_conditions(wanted, value, at, found)) && fit;
     }
 
-    bool keeps_choice(
+    bool satisfies_choice(
         const std::vector<rule_index>& alternatives, bool only_one, const json::value& value,
         const location& at, violation_list* found
     ) {
@@ -460,7 +463,9 @@ private:
         violated(at, &found, [&alternatives] {
             return "none of " + std::to_string(alternatives.size()) + " alternatives fits";
         });
-        for (std::size_t i = 0; i < std::min(alternatives.size(), max_alternatives_told); ++i) {
+        // A list of one is full here, so that the alternatives of an alternative are not told.
+        const std::size_t told = std::min(alternatives.size(), max_alternatives_told);
+        for (std::size_t i = 0; i < told && !found.is_full(); ++i) {
             violation_list first(1);
             fits(alternatives[i], value, at, &first);
             for (const std::string& text : first.texts()) {
@@ -469,7 +474,7 @@ private:
         }
     }
 
-    bool keeps_conditions(
+    bool satisfies_conditions(
         const combined_rules& wanted, const json::value& value, const location& at,
         violation_list* found
     ) {
@@ -491,9 +496,9 @@ private:
 };
 
 const std::array<schema_checker::kind_of_rule, 6> schema_checker::kinds_of_rules{
-    &schema_checker::keeps_constants,  &schema_checker::keeps_numbers,
-    &schema_checker::keeps_characters, &schema_checker::keeps_items,
-    &schema_checker::keeps_members,    &schema_checker::keeps_combinations,
+    &schema_checker::satisfies_constants,  &schema_checker::satisfies_numbers,
+    &schema_checker::satisfies_characters, &schema_checker::satisfies_items,
+    &schema_checker::satisfies_members,    &schema_checker::satisfies_combinations,
 };
 
 } // namespace

@@ -149,7 +149,7 @@ bool tool_batch::prepare(task& current) {
         return false;
     }
     if (current.tool != nullptr && current.tool->schema != nullptr) {
-        if (auto violation = current.tool->schema->fit(*arguments)) {
+        if (auto violation = current.tool->schema->fit(*arguments, check_budget_)) {
             finish(
                 current, {tool_outcome::kind::error, std::move(violation->told),
                           std::string(violation->detail)}

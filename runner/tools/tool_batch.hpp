@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runner/base/stop_source.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "session/base/log.hpp"
 #include "session/base/memory_budget.hpp"
@@ -46,7 +47,8 @@ public:
     /// Adds a call. `executor` (may be null) executes it if there is no tool (null), or if the tool
     /// says that it is unavailable; with neither, the call gets an error result. Arguments are
     /// parsed here: text that is not a JSON object, or does not fit the tool's schema, gives an
-    /// error result without a call of the tool. A call holds its function until it returns.
+    /// error result without a call of the tool; so do those that exceed the check_budget of the
+    /// batch. A call holds its function until it returns.
     void
     add(std::shared_ptr<const registered_tool> tool, tool_invocation call,
         std::shared_ptr<const tool_function> executor = nullptr);
@@ -94,7 +96,8 @@ private:
     std::size_t max_result_bytes_;
     logger& log_;
     memory_budget* budget_;
-    std::deque<task> tasks_; ///< Stable addresses: running tools hold their slot.
+    check_budget check_budget_; ///< For all calls: the I/O thread may check them in one go.
+    std::deque<task> tasks_;    ///< Stable addresses: running tools hold their slot.
     std::size_t next_ = 0;
     std::size_t running_ = 0;
     std::size_t taken_ = 0; ///< Of those in front.

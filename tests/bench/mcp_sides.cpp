@@ -1,6 +1,7 @@
 #include "runner/mcp/mcp_http_channel.hpp"
 #include "runner/mcp/mcp_tools.hpp"
 #include "runner/openai/openai_chat.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "runner/tools/tool_registry.hpp"
 #include "tests/bench/input_side.hpp"
 #include "tests/bench/server_shapes.hpp"
@@ -74,7 +75,8 @@ public:
                 const auto* const known = tools.snapshot()->find_tool(tool.name);
                 if (known != nullptr && known->schema != nullptr) {
                     boost::json::object arguments;
-                    (void)known->schema->fit(arguments);
+                    runner::check_budget budget;
+                    (void)known->schema->fit(arguments, budget);
                     break;
                 }
             }

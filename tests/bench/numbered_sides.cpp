@@ -1,5 +1,6 @@
 #include "runner/base/tool_schema.hpp"
 #include "runner/tools/argument_schema.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "session/base/parse_json.hpp"
 #include "tests/bench/input_side.hpp"
 #include "tests/gateway/input_pipeline.hpp"
@@ -110,7 +111,8 @@ public:
             if (compiled == nullptr) {
                 return std::string("unchecked");
             }
-            const auto violation = compiled->fit(arguments.get_object());
+            runner::check_budget budget;
+            const auto violation = compiled->fit(arguments.get_object(), budget);
             return violation ? violation->told.substr(0, 60) : "they fit";
         });
         return texts.schema.size() + texts.arguments.size();

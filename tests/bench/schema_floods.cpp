@@ -1,6 +1,7 @@
 #include "tests/bench/schema_floods.hpp"
 
 #include "runner/tools/argument_schema.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "session/base/parse_json.hpp"
 #include "tests/bench/cost_meter.hpp"
 #include "tests/runner/tools/schema_shapes.hpp"
@@ -18,7 +19,9 @@ void print_flood(const char* name, const schema_texts& texts) {
     auto arguments = parse_json(texts.arguments);
     meter.measure("compile and check", [&] {
         const auto compiled = runner::compile_argument_schema(*schema);
-        const auto violation = compiled ? (*compiled)->fit(arguments->get_object()) : std::nullopt;
+        runner::check_budget budget;
+        const auto violation =
+            compiled ? (*compiled)->fit(arguments->get_object(), budget) : std::nullopt;
         return violation ? violation->told : std::string("they fit");
     });
     std::printf(

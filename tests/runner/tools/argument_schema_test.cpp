@@ -1,5 +1,7 @@
 #include "runner/tools/argument_schema.hpp"
 
+#include "runner/tools/check_budget.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <gmock/gmock.h>
@@ -33,7 +35,8 @@ std::string check(std::string_view schema, std::string_view arguments) {
         return "no schema";
     }
     json::object given = parsed(arguments).as_object();
-    const auto violation = compiled->fit(given);
+    check_budget budget;
+    const auto violation = compiled->fit(given, budget);
     return violation ? violation->told : "";
 }
 
@@ -173,9 +176,6 @@ TEST(ArgumentSchema, FollowsReferencesWithinTheSchema) {
     EXPECT_NE(check(tree, R"({"n":1,"odd":1})"), "");
 }
 
-TEST(ArgumentSchema, RefusesWhatItCannotCompile) {
-    const std::string outside = "a $ref leads out of the schema";
-    EXPECT_EQ(refusal(R"({"$ref":"http://127.0.0.1:1/s.json"})"), outside);
 TEST(ArgumentSchema, AnnotationsBesideAReferenceLeaveNothingOut) {
     constexpr std::string_view schema =
         R"({"properties":{"s":{"oneOf":[{"$ref":"#/$defs/a","description":"One."},
@@ -185,6 +185,9 @@ TEST(ArgumentSchema, AnnotationsBesideAReferenceLeaveNothingOut) {
         << "a rule that draft 7 ignores";
 }
 
+TEST(ArgumentSchema, RefusesWhatItCannotCompile) {
+    const std::string outside = "a $ref leads out of the schema";
+    EXPECT_EQ(refusal(R"({"$ref":"http://127.0.0.1:1/s.json"})"), outside);
     EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"file:///etc/passwd#/a"}}})"), outside);
     EXPECT_EQ(refusal(R"({"properties":{"a":{"$ref":"other.json"}}})"), outside);
     EXPECT_EQ(refusal(R"({"$ref":5})"), "a $ref is not a string");
@@ -224,7 +227,8 @@ TEST(ArgumentSchema, TheWorkOfCompilingIsBounded) {
 }
 
 TEST(ArgumentSchema, TheWorkOfACheckIsBounded) {
-    const std::string gave_up = "The arguments are nested too deeply, or too many, to be checked.";
+    const std::string gave_up = "The arguments have too many values, or too deeply nested ones, to "
+                                "check at once: send fewer.";
     // The same value again, for ever.
     EXPECT_EQ(check(R"({"allOf":[{"$ref":"#"}]})", "{}"), gave_up);
     EXPECT_EQ(check(R"({"anyOf":[{"type":"null"},{"$ref":"#"}]})", "{}"), gave_up);
@@ -330,15 +334,43 @@ TEST(ArgumentSchema, NullMembersThatDoNotFitAreRemoved) {
     json::object given =
         parsed(R"({"z":[{"n":null,"m":1}],"a":null,"b":{"y":null,"x":1},"c":null,"l":[null]})")
             .as_object();
-    EXPECT_FALSE(compiled->fit(given));
+    check_budget budget;
+    EXPECT_FALSE(compiled->fit(given, budget));
     EXPECT_EQ(json::serialize(given), R"({"z":[{"m":1}],"b":{"x":1},"l":[null]})");
 
     // They stay if that does not help, or if all fits as it is.
     for (const std::string text : {R"({"a":5,"c":null})", R"({"c":null})"}) {
         given = parsed(text).as_object();
-        static_cast<void>(compiled->fit(given));
+        static_cast<void>(compiled->fit(given, budget));
         EXPECT_EQ(json::serialize(given), text);
     }
+}
+
+TEST(ArgumentSchema, WhatStaysBesideNullMembersIsNotCopied) {
+    const auto compiled = schema_of(R"({"properties":{"x":{"type":"string"}}})");
+    ASSERT_NE(compiled, nullptr);
+    json::object given = parsed(R"({"x":null,"rest":[0,0]})").as_object();
+    const json::value* const rest = given.at("rest").as_array().data();
+    check_budget budget;
+
+    EXPECT_FALSE(compiled->fit(given, budget));
+
+    EXPECT_EQ(json::serialize(given), R"({"rest":[0,0]})");
+    EXPECT_EQ(given.at("rest").as_array().data(), rest);
+}
+
+// A table of 300 KB, as models write it, also if a value of it is null.
+TEST(ArgumentSchema, ChecksManyRows) {
+    constexpr std::string_view schema =
+        R"({"properties":{"rows":{"items":{"properties":{"id":{"type":"integer"},
+            "name":{"type":"string"},"unit":{"type":"string"},"low":{"type":"number"},
+            "high":{"type":"number"}},"required":["id","name"],"additionalProperties":false}}}})";
+    std::string rows = R"({"id":0,"name":"x","unit":null,"low":1,"high":2})";
+    for (int i = 0; i < 6000; ++i) {
+        rows += R"(,{"id":1,"name":"x","unit":"m","low":1,"high":2})";
+    }
+
+    EXPECT_EQ(check(schema, R"({"rows":[)" + rows + "]}"), "");
 }
 
 TEST(ArgumentSchema, DependenciesAndRequiredNamesAreFound) {

@@ -3,6 +3,7 @@
 #include "tests/runner/tools/schema_shapes.hpp"
 
 #include "runner/tools/argument_schema.hpp"
+#include "runner/tools/check_budget.hpp"
 #include "session/base/work_count.hpp"
 
 #include <boost/json/parse.hpp>
@@ -23,7 +24,7 @@ boost::json::value parsed(const std::string& text) {
     return boost::json::parse(text, {}, options);
 }
 
-// Units of check_budget, each below 0.1 microseconds.
+// Units of check_budget.
 std::uint64_t work_of(const schema_texts& texts) {
     const auto schema = runner::compile_argument_schema(parsed(texts.schema));
     EXPECT_TRUE(schema) << (schema ? "" : schema.error().detail);
@@ -32,7 +33,8 @@ std::uint64_t work_of(const schema_texts& texts) {
     }
     boost::json::object arguments = parsed(texts.arguments).as_object();
     const std::uint64_t before = work_done;
-    static_cast<void>((*schema)->fit(arguments));
+    runner::check_budget budget;
+    static_cast<void>((*schema)->fit(arguments, budget));
     return work_done - before;
 }
 
@@ -41,7 +43,7 @@ class SchemaShape : public ::testing::TestWithParam<schema_shape> {};
 TEST_P(SchemaShape, Of100KilobytesCostsLessThanTheBudget) {
     const schema_shape& shape = GetParam();
 
-    EXPECT_LE(work_of(texts_of(shape, size_within(shape, 100'000))), 160'000U);
+    EXPECT_LE(work_of(texts_of(shape, size_within(shape, 100'000))), runner::max_check_units);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -92,6 +94,34 @@ TEST(SchemaFlood, ManyNumbersOfEnumCostLittle) {
         ),
         80'000U
     );
+}
+
+// Each text walks up the path, so the alternatives of alternatives are not put into words.
+TEST(SchemaFlood, AlternativesWithinAlternativesAreNotAllTold) {
+    std::string definitions;
+    for (int i = 0; i < 9; ++i) {
+        const std::string next = R"({"$ref":"#/definitions/a)" + std::to_string(i + 1) + "\"}";
+        definitions += "\"a" + std::to_string(i) + R"(":{"anyOf":[)" + repeated(next, 3) + "]},";
+    }
+    std::string arguments = R"({"x":1})";
+    for (int i = 0; i < 200; ++i) {
+        arguments = R"({"next":)" + arguments + "}";
+    }
+    // Twice for the values, with and without the null member; a text has 100 units.
+    EXPECT_LE(
+        work_of(
+            {R"({"properties":{"next":{"$ref":"#"},"x":{"$ref":"#/definitions/a0"}},"definitions":{)" +
+                 definitions + R"("a9":{"type":"null"}}})",
+             arguments}
+        ),
+        150'000U
+    );
+}
+
+TEST(SchemaFlood, AViolationInWordsHasItsPrice) {
+    const schema_texts wrong{R"({"properties":{"x":{"type":"null"}}})", R"({"x":1})"};
+
+    EXPECT_GE(work_of(wrong), 100U);
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "runner/tools/tool_batch.hpp"
 
 #include "runner/base/utf8.hpp"
+#include "session/base/work_count.hpp"
 #include "tests/support/coroutine_test.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -354,7 +355,8 @@ TEST_F(ToolBatch, ACheckThatTakesTooLongIsAnErrorThatSaysSo) {
 
     EXPECT_EQ(
         ended(&tool),
-        list{"c1 error The arguments are nested too deeply, or too many, to be checked."}
+        list{"c1 error The arguments have too many values, or too deeply nested ones, to check at "
+             "once: send fewer."}
     );
     EXPECT_EQ(started, list{});
     EXPECT_THAT(
@@ -363,6 +365,34 @@ TEST_F(ToolBatch, ACheckThatTakesTooLongIsAnErrorThatSaysSo) {
                      ))
     );
 }
+
+#ifdef AGUI_VERIFY_EVENTS
+
+// They are checked in one go, so the limit is that of one check.
+TEST_F(ToolBatch, TheChecksOfAllCallsShareABudget) {
+    std::string schema = R"({"$ref":"#/$defs/a0","$defs":{)";
+    for (int i = 0; i < 12; ++i) {
+        const std::string next = R"({"$ref":"#/$defs/a)" + std::to_string(i + 1) + "\"}";
+        schema += "\"a" + std::to_string(i) + R"(":{"anyOf":[)" + next + "," + next + "]},";
+    }
+    registered_tool tool{says(tool_outcome::kind::result, "called")};
+    tool.schema = compile_argument_schema(boost::json::parse(schema + R"("a12":false}})")).value();
+    const auto batch = make();
+    for (int i = 0; i < 128; ++i) {
+        batch->add(held(&tool), call(std::to_string(i)));
+    }
+    const std::uint64_t before = work_done;
+    batch->start();
+    go();
+
+    EXPECT_LE(work_done - before, max_check_units);
+    const list all = texts(batch->take_finished());
+    ASSERT_EQ(all.size(), 128U);
+    EXPECT_THAT(all.front(), ::testing::HasSubstr("none of 2 alternatives fits"));
+    EXPECT_THAT(all.back(), ::testing::HasSubstr("send fewer"));
+}
+
+#endif
 
 // Models write null for what they leave out; a schema rarely allows it.
 TEST_F(ToolBatch, ANullThatTheSchemaDoesNotAllowIsAbsent) {
