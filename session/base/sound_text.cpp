@@ -2,20 +2,68 @@
 
 #include "session/base/id.hpp"
 
-#include <cstddef>
+#include <algorithm>
+#include <array>
 
 namespace agui {
+
+namespace {
+
+struct code_points {
+    char32_t first, last;
+};
+
+constexpr std::array<code_points, 8> misleading{{
+    {0x00AD, 0x00AD},   // SOFT HYPHEN
+    {0x061C, 0x061C},   // ARABIC LETTER MARK
+    {0x200B, 0x200B},   // ZERO WIDTH SPACE
+    {0x200E, 0x200F},   // LEFT-TO-RIGHT MARK, RIGHT-TO-LEFT MARK
+    {0x2060, 0x206F},   // WORD JOINER, invisible operators, isolates, deprecated controls
+    {0xFEFF, 0xFEFF},   // ZERO WIDTH NO-BREAK SPACE
+    {0xFFF9, 0xFFFB},   // Interlinear annotations
+    {0xE0000, 0xE007F}, // Tags: a second ASCII that is not shown
+}};
+
+// Returns how many bytes `point` has as UTF-8. All that are looked for have two or more.
+std::size_t size_of(char32_t point) noexcept { return point < 0x800 ? 2 : point < 0x10000 ? 3 : 4; }
+
+// The first character, with 0 for one of ASCII. Its value is of no use if it is not UTF-8.
+char32_t first_point(std::string_view text) noexcept {
+    const auto lead = static_cast<unsigned char>(text.front());
+    const std::size_t size = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (size == 1 || text.size() < size) {
+        return 0;
+    }
+    char32_t point = lead & (0xFFU >> (size + 1));
+    for (const char c : text.substr(1, size - 1)) {
+        point = (point << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+    }
+    return point;
+}
+
+} // namespace
+
+std::size_t misleading_character(std::string_view text) noexcept {
+    if (const std::size_t unsound = unsound_character(text); unsound != 0) {
+        return unsound;
+    }
+    const char32_t point = first_point(text);
+    const bool is_found = std::ranges::any_of(misleading, [point](const code_points& range) {
+        return point >= range.first && point <= range.last;
+    });
+    return is_found ? size_of(point) : 0;
+}
 
 std::string sound_text(std::string_view text, std::string_view kept) {
     std::string sound;
     sound.reserve(text.size());
     while (!text.empty()) {
-        const std::size_t unsound = unsound_character(text);
-        if (unsound == 0 || kept.find(text.front()) != std::string_view::npos) {
+        const std::size_t length = misleading_character(text);
+        if (length == 0 || kept.find(text.front()) != std::string_view::npos) {
             sound.push_back(text.front());
             text.remove_prefix(1);
         } else {
-            text.remove_prefix(unsound);
+            text.remove_prefix(length);
         }
     }
     return sound;

@@ -1,12 +1,19 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace agui {
 
-/// UTF-8 `text` without the characters that unsound_character() finds, except those (ASCII) in
-/// `kept`. For names and descriptions that others write and people read.
+/// The length in bytes of the first character of `text` (UTF-8, not empty) if a reader does not see
+/// it, or sees other characters differently because of it; otherwise 0. These are the characters of
+/// unsound_character(), all of Unicode's Bidi_Control, tags, and invisible ones, except joiners
+/// (U+200C, U+200D) and variation selectors: Persian, Indian scripts and emoji need them.
+[[nodiscard]] std::size_t misleading_character(std::string_view text) noexcept;
+
+/// UTF-8 `text` without the characters that misleading_character() finds, except those (ASCII) in
+/// `kept`. For names and descriptions that others write, and people and models read.
 [[nodiscard]] std::string sound_text(std::string_view text, std::string_view kept = {});
 
 } // namespace agui

@@ -1,6 +1,6 @@
 #include "session/history/title.hpp"
 
-#include "session/base/id.hpp"
+#include "session/base/sound_text.hpp"
 #include "session/history/history_rules.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::string title_line(std::string_view text, std::size_t characters_max) {
         text.remove_prefix(length);
         if (is_space(character.front())) {
             gap = !line.empty();
-        } else if (unsound_character(character) == 0) {
+        } else if (misleading_character(character) == 0) {
             if (gap) {
                 line.push_back(' ');
                 ++characters;

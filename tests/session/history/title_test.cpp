@@ -18,6 +18,7 @@ TEST(Title, IsOneLineOfWholeCharacters) {
                    "d"),
         "abcd"
     );
+    EXPECT_EQ(title_line("e\xE2\x80\x8F\xF3\xA0\x81\x81"), "e");
     EXPECT_EQ(title_line("h\xC3\xA9\xF0\x9F\x98\x80x", 3), "h\xC3\xA9\xF0\x9F\x98\x80");
     EXPECT_EQ(title_line(std::string(1000, 'x')), std::string(title_characters_max, 'x'));
     EXPECT_EQ(title_line(" \n"), "");
