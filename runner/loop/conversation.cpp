@@ -2,10 +2,10 @@
 
 #include "runner/loop/agent_loop.hpp"
 #include "session/base/heavy_work.hpp"
+#include "session/base/keyed_hash.hpp"
 #include "session/conversation/message_size.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -26,7 +26,7 @@ constexpr std::size_t uncounted_bytes = 64U << 10U;
 constexpr std::size_t copies_of_thread = 4;
 
 std::uint32_t hash_of(std::string_view id) noexcept {
-    const std::size_t hash = std::hash<std::string_view>()(id);
+    const std::uint64_t hash = keyed_hash(id);
     return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
 }
 

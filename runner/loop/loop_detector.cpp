@@ -2,6 +2,7 @@
 
 #include "runner/base/json_blanks.hpp"
 #include "session/base/finite_json.hpp"
+#include "session/base/keyed_hash.hpp"
 
 #include <boost/json/serialize.hpp>
 
@@ -9,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -80,7 +80,7 @@ std::vector<std::optional<found_loop>> loop_detector::add(const std::vector<call
         std::string text(each.tool);
         text += '\0'; // In no name.
         text += canonical(each.arguments);
-        hashes.push_back(std::hash<std::string>()(text));
+        hashes.push_back(keyed_hash(text));
         distinct.try_emplace(hashes.back());
     }
     for (auto& [hash, found] : distinct) {
