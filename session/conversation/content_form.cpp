@@ -1,5 +1,6 @@
 #include "session/conversation/content_form.hpp"
 
+#include "session/base/sorted_json.hpp"
 #include "session/base/text_map.hpp"
 #include "session/base/work_count.hpp"
 
@@ -72,46 +73,6 @@ json::object bare(const json::object& part) {
     return copy;
 }
 
-// JSON with sorted members: the same text for equal values.
-void append_sorted(std::string& out, const json::value& value) {
-    if (const json::array* array = value.if_array()) {
-        out.push_back('[');
-        for (const json::value& element : *array) {
-            append_sorted(out, element);
-            out.push_back(',');
-        }
-        out.push_back(']');
-        return;
-    }
-    const json::object* object = value.if_object();
-    if (object == nullptr) {
-        out += json::serialize(value);
-        return;
-    }
-    std::vector<const json::key_value_pair*> members;
-    members.reserve(object->size());
-    for (const json::key_value_pair& member : *object) {
-        members.push_back(&member);
-    }
-    std::ranges::sort(members, {}, [](const auto* member) {
-        return std::string_view(member->key());
-    });
-    out.push_back('{');
-    for (const json::key_value_pair* member : members) {
-        out += json::serialize(json::string_view(member->key()));
-        out.push_back(':');
-        append_sorted(out, member->value());
-        out.push_back(',');
-    }
-    out.push_back('}');
-}
-
-std::string sorted_text(const json::value& value) {
-    std::string out;
-    append_sorted(out, value);
-    return out;
-}
-
 bool is_binary(const json::object& part) noexcept {
     return string_member(part, "type") == "binary";
 }
@@ -121,7 +82,7 @@ text_set modern_parts(const json::array& parts) {
     text_set modern;
     for (const json::value& part : parts) {
         if (part.is_object() && !is_binary(part.get_object())) {
-            modern.insert(sorted_text(bare(part.get_object())));
+            modern.insert(sorted_json(bare(part.get_object())));
         }
     }
     return modern;
@@ -149,7 +110,7 @@ json::array normalised(const json::array& given) {
             parts.push_back(part);
         } else if (is_binary(*object)) {
             json::object converted = upgraded(*object);
-            if (!converted.empty() && !modern.contains(sorted_text(converted))) {
+            if (!converted.empty() && !modern.contains(sorted_json(converted))) {
                 parts.push_back(std::move(converted));
             }
         } else if (string_member(*object, "type") != "text" ||
@@ -196,7 +157,7 @@ std::string content_form::key() const {
     if (const auto* text = std::get_if<std::string_view>(&form_)) {
         return "=" + std::string(*text);
     }
-    return sorted_text(std::get<json::array>(form_));
+    return sorted_json(std::get<json::array>(form_));
 }
 
 } // namespace agui::session
