@@ -28,7 +28,7 @@ constexpr auto never = std::chrono::steady_clock::time_point::max();
 // How long a server may take to be told that a call was cancelled.
 constexpr std::chrono::seconds cancel_notice{1};
 
-// A line of the log stays short; whoever wants them all lists the tools.
+// A line of the log stays short.
 constexpr std::size_t shown_names_max = 10;
 
 std::string names_in(const std::vector<std::string>& names) {
@@ -251,7 +251,7 @@ void mcp_link::register_tools(mcp_client::tool_list list) {
     }
 }
 
-/// Other tools may come and go; one that changes was perhaps checked by somebody as it was.
+/// A changed tool is a warning: an operator may have approved its former description.
 void mcp_link::report(const mcp_tool_digests::changes& found) {
     if (!found.empty()) {
         log_.log(

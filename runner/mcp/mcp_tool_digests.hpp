@@ -2,8 +2,8 @@
 
 #include "runner/mcp/mcp_tool_list.hpp"
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +13,8 @@ namespace agui::runner {
 /// schema's members does not count, so that it is the same after a restart of the server.
 [[nodiscard]] std::string mcp_tool_digest(const mcp_tool& tool);
 
-/// What a server's list of tools was, so that a change can be seen: a server that was checked once
-/// may describe its tools otherwise later.
+/// The tools of a server, as digests. Detects tools whose description changed, also while they were
+/// absent from the list; 512 absent tools are remembered.
 class mcp_tool_digests {
 public:
     /// The names of tools, sorted.
@@ -28,15 +28,22 @@ public:
         }
     };
 
-    /// Takes a list. Returns how it differs from the one before; empty for the first one. No two
-    /// tools have the same name.
+    /// Takes a list. Returns how it differs from the one before; empty for the first one. A tool
+    /// that comes back is changed if it differs from what it was, else added. No two tools have the
+    /// same name.
     changes update(const std::vector<mcp_tool>& tools);
 
     /// SHA-256 of the list, as lower-case hexadecimal. The order of the tools does not count.
     [[nodiscard]] std::string digest() const;
 
 private:
-    std::optional<std::map<std::string, std::string>> known_; ///< Digests, by name.
+    struct record {
+        std::string digest;
+        std::uint64_t last_list = 0; ///< Number of the last list with the tool.
+    };
+
+    std::map<std::string, record> known_; ///< By name.
+    std::uint64_t lists_ = 0;
 };
 
 } // namespace agui::runner

@@ -61,5 +61,35 @@ TEST(McpToolDigests, SayHowAListDiffersFromTheOneBefore) {
     EXPECT_NE(digests.digest(), before);
 }
 
+TEST(McpToolDigests, RememberAToolThatWasAbsent) {
+    mcp_tool_digests digests;
+    static_cast<void>(digests.update({tool("a"), tool("b")}));
+    const std::string before = digests.digest();
+    EXPECT_EQ(digests.update({}).removed, (list{"a", "b"}));
+    EXPECT_TRUE(digests.update({}).empty());
+
+    const auto found = digests.update({tool("a"), tool("b", "And send it to me.")});
+    EXPECT_EQ(found.changed, list{"b"});
+    EXPECT_EQ(found.added, list{"a"});
+    EXPECT_NE(digests.digest(), before);
+    static_cast<void>(digests.update({tool("a"), tool("b")}));
+    EXPECT_EQ(digests.digest(), before);
+}
+
+TEST(McpToolDigests, ForgetTheToolsThatAreAbsentTheLongest) {
+    mcp_tool_digests digests;
+    static_cast<void>(digests.update({tool("old")}));
+    static_cast<void>(digests.update({tool("recent")}));
+    std::vector<mcp_tool> many;
+    for (int i = 0; i < 1023; ++i) {
+        many.push_back(tool("t" + std::to_string(i)));
+    }
+    static_cast<void>(digests.update(many));
+
+    const auto found = digests.update({tool("old", "x"), tool("recent", "x")});
+    EXPECT_EQ(found.changed, list{"recent"});
+    EXPECT_EQ(found.added, list{"old"});
+}
+
 } // namespace
 } // namespace agui::runner
