@@ -27,8 +27,8 @@ constexpr int reference_hops_max = 8;
 /// Of one schema, choices within choices included: a request is made for each model call, and each
 /// choice may refer to a large part. Unions of more commands than that are not seen.
 constexpr int choices_max = 64;
-/// Of all choices together, values within values included: 64 references to one large part are 64
-/// copies. Generated unions have less than 5 000.
+/// Values that all choices of a schema may copy, nested ones included: 64 references to one large
+/// part are 64 copies. Generated unions have less than 5 000.
 constexpr std::size_t choice_values_max = 20'000;
 
 constexpr std::array<std::string_view, 3> choice_keys{"allOf", "anyOf", "oneOf"};

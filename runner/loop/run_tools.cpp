@@ -1,5 +1,7 @@
 #include "runner/loop/run_tools.hpp"
 
+#include "runner/base/tool_schema.hpp"
+
 #include <utility>
 
 namespace agui::runner {
@@ -15,6 +17,7 @@ run_tools::run_tools(
     for (tool_definition& tool : external) {
         if (!server_names_.contains(tool.name)) {
             external_names_.insert(tool.name);
+            tool.parameters = tool_schema(tool.parameters); // Once, not for each model call.
             offered_.push_back(std::move(tool));
         }
     }

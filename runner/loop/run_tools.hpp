@@ -20,7 +20,7 @@ public:
         std::vector<tool_definition> external
     );
 
-    /// What the model is offered.
+    /// What the model is offered, with parameters as tool_schema().
     [[nodiscard]] const std::vector<tool_definition>& offered() const noexcept { return offered_; }
     /// Who executes a call of that name. A name that nobody knows is the server's: the model is
     /// told that there is no such tool.

@@ -88,15 +88,22 @@ argument_schema::violation_of(json::value& arguments, check_budget& budget) cons
     return std::nullopt;
 }
 
-result<std::shared_ptr<const argument_schema>> compile_argument_schema(const json::value& schema) {
+std::size_t argument_schema::subschemas() const noexcept { return rules_->rules.size(); }
+
+result<std::shared_ptr<const argument_schema>>
+compile_argument_schema(const json::value& schema, std::size_t max_subschemas) {
     if (schema.is_null()) {
         return std::shared_ptr<const argument_schema>();
     }
-    result<schema_rules> rules = compile_schema_rules(schema);
+    result<schema_rules> rules = compile_schema_rules(schema, max_subschemas);
     if (!rules) {
         return rules.error();
     }
     return std::make_shared<const argument_schema>(*std::move(rules));
+}
+
+result<std::shared_ptr<const argument_schema>> compile_argument_schema(const json::value& schema) {
+    return compile_argument_schema(schema, max_schema_subschemas);
 }
 
 } // namespace agui::runner

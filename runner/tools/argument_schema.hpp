@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ public:
     [[nodiscard]] std::optional<argument_violation>
     fit(boost::json::object& arguments, check_budget& budget) const;
 
+    /// Number of its subschemas, each of some hundred bytes.
+    [[nodiscard]] std::size_t subschemas() const noexcept;
+
 private:
     [[nodiscard]] std::optional<argument_violation>
     violation_of(boost::json::value& arguments, check_budget& budget) const;
@@ -49,6 +53,8 @@ private:
 
 /// Null for a null schema: nothing is checked. errc::invalid_input as compile_schema_rules(), which
 /// also tells the cost. Nothing is ever fetched.
+[[nodiscard]] result<std::shared_ptr<const argument_schema>>
+compile_argument_schema(const boost::json::value& schema, std::size_t max_subschemas);
 [[nodiscard]] result<std::shared_ptr<const argument_schema>>
 compile_argument_schema(const boost::json::value& schema);
 

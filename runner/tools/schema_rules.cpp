@@ -10,6 +10,7 @@
 #include <charconv>
 #include <compare>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace agui::runner {
@@ -18,9 +19,7 @@ namespace json = boost::json;
 
 namespace {
 
-/// Each takes some hundred bytes. Generated schemas have less than 1 000.
-constexpr std::size_t max_subschemas = 10'000;
-/// Of references that lead to a reference.
+/// Length of a chain of references.
 constexpr std::size_t max_reference_hops = 16;
 
 constexpr std::array<std::string_view, 14> annotations{
@@ -114,15 +113,16 @@ Rules& part_of(std::unique_ptr<Rules>& rules) {
     return *rules;
 }
 
-constexpr std::uint32_t no_number = std::numeric_limits<std::uint32_t>::max();
-
-/// Where a subschema is, for references: `properties` and a name, `allOf` and a number, or `not`.
+/// Where a subschema is, for references: in `not`, in `properties` by a name, in `allOf` by a
+/// number.
 struct place {
+    enum class kind : std::uint8_t { one, named, numbered };
+
     rule_index parent = 0;
     std::string_view keyword;
-    std::string_view name;
-    std::uint32_t number = no_number;
-    rule_index rule = 0;
+    kind what = kind::one;
+    std::string_view name = {};
+    std::uint32_t number = 0;
 
     auto operator<=>(const place&) const = default;
 };
@@ -136,6 +136,8 @@ struct member_list {
 
 class rule_compiler {
 public:
+    explicit rule_compiler(std::size_t max_subschemas) noexcept : max_subschemas_(max_subschemas) {}
+
     schema_rules compile(const json::value& schema) {
         subschema(schema, 0);
         if (!references_.empty()) {
@@ -147,6 +149,7 @@ public:
         for (const auto& [from, to] : references_) {
             refuse_circle(from);
         }
+        compiled_.rules.shrink_to_fit();
         return std::move(compiled_);
     }
 
@@ -159,6 +162,7 @@ private:
         value_rules rules = {};
         member_list names = {};
     };
+    using located_rule = std::pair<place, rule_index>;
     using reader =
         void (rule_compiler::*)(part& at, std::string_view keyword, const json::value& value);
 
@@ -166,18 +170,13 @@ private:
         if (depth > max_schema_depth) {
             throw refused{"the schema is nested too deeply"};
         }
-        if (compiled_.rules.size() == max_subschemas) {
-            refuse_value();
-        }
-        const auto index = static_cast<rule_index>(compiled_.rules.size());
-        compiled_.rules.emplace_back();
-        if (schema.is_bool()) {
-            compiled_.rules[index].refuses_all = !schema.get_bool();
-            return index;
+        if (const std::optional<bool> answer = constant_answer(schema)) {
+            return constant_rule(*answer);
         }
         if (!schema.is_object()) {
             throw refused{"a subschema is neither an object nor a boolean"};
         }
+        const rule_index index = add_rule();
         part at{schema.get_object(), index, depth};
         if (const json::value* const target = at.schema.if_contains("$ref")) {
             read_reference(at, *target);
@@ -189,6 +188,37 @@ private:
         finish_members(at);
         compiled_.rules[index] = std::move(at.rules);
         return index;
+    }
+
+    rule_index add_rule() {
+        if (compiled_.rules.size() == max_subschemas_) {
+            throw refused{"the schema is too large"};
+        }
+        compiled_.rules.emplace_back();
+        return static_cast<rule_index>(compiled_.rules.size() - 1);
+    }
+
+    // The answer of a schema that does not depend on the value.
+    static std::optional<bool> constant_answer(const json::value& schema) {
+        if (schema.is_bool()) {
+            return schema.get_bool();
+        }
+        const auto says_nothing = [](const auto& member) {
+            return is_annotation(member.key());
+        };
+        const bool fits_all =
+            schema.is_object() && std::ranges::all_of(schema.get_object(), says_nothing);
+        return fits_all ? std::optional(true) : std::nullopt;
+    }
+
+    // A rule takes 100 bytes, and `{}` three: all of these share one.
+    rule_index constant_rule(bool answer) {
+        rule_index& shared = answer ? fits_all_ : refuses_all_;
+        if (shared == no_rule) {
+            shared = add_rule();
+            compiled_.rules[shared].refuses_all = !answer;
+        }
+        return shared;
     }
 
     void read_reference(part& at, const json::value& target) {
@@ -292,26 +322,30 @@ private:
     }
 
     // Reads a subschema of `at`, and notes its place.
-    rule_index child(
-        const part& at, std::string_view keyword, const json::value& value,
-        std::string_view name = {}, std::uint32_t number = no_number
-    ) {
+    rule_index read_at(const place& where, const part& at, const json::value& value) {
         const rule_index rule = subschema(value, at.depth + 1);
-        places_.push_back({at.index, keyword, name, number, rule});
+        places_.emplace_back(where, rule);
         return rule;
+    }
+
+    rule_index child(const part& at, std::string_view keyword, const json::value& value) {
+        return read_at({at.index, keyword}, at, value);
     }
 
     rule_index member(
         const part& at, std::string_view keyword, std::string_view name, const json::value& value
     ) {
-        return child(at, keyword, value, name, 0);
+        return read_at({at.index, keyword, place::kind::named, name}, at, value);
     }
 
     std::vector<rule_index>
     children(const part& at, std::string_view keyword, const json::array& list) {
         std::vector<rule_index> rules;
         for (const json::value& each : list) {
-            rules.push_back(child(at, keyword, each, {}, static_cast<std::uint32_t>(rules.size())));
+            const auto number = static_cast<std::uint32_t>(rules.size());
+            rules.push_back(
+                read_at({at.index, keyword, place::kind::numbered, {}, number}, at, each)
+            );
         }
         return rules;
     }
@@ -469,27 +503,24 @@ private:
     }
 
     [[nodiscard]] std::optional<rule_index> find(const place& wanted) const {
-        const auto found = std::ranges::lower_bound(places_, wanted);
-        if (found == places_.end() || found->parent != wanted.parent ||
-            found->keyword != wanted.keyword || found->name != wanted.name ||
-            found->number != wanted.number) {
-            return std::nullopt;
-        }
-        return found->rule;
+        const auto found = std::ranges::lower_bound(places_, wanted, {}, &located_rule::first);
+        return found == places_.end() || found->first != wanted ? std::nullopt
+                                                                : std::optional(found->second);
     }
 
     [[nodiscard]] rule_index target_of(std::string_view pointer) const {
         rule_index at = 0;
         while (!pointer.empty()) {
             const std::string keyword = next_token(pointer);
-            std::optional<rule_index> next = find({at, keyword, {}, no_number});
+            std::optional<rule_index> next = find({at, keyword});
             if (!next && !pointer.empty()) {
                 const std::string token = next_token(pointer);
-                next = find({at, keyword, token, 0});
+                next = find({at, keyword, place::kind::named, token});
                 std::uint32_t number = 0;
                 const char* const end = token.data() + token.size();
-                if (!next && std::from_chars(token.data(), end, number).ptr == end) {
-                    next = find({at, keyword, {}, number});
+                const auto read = std::from_chars(token.data(), end, number);
+                if (!next && read.ec == std::errc() && read.ptr == end) {
+                    next = find({at, keyword, place::kind::numbered, {}, number});
                 }
             }
             if (!next) {
@@ -512,15 +543,18 @@ private:
     }
 
     schema_rules compiled_;
-    std::vector<place> places_;
+    std::size_t max_subschemas_;
+    rule_index fits_all_ = no_rule;
+    rule_index refuses_all_ = no_rule;
+    std::vector<located_rule> places_; ///< Sorted before references are resolved.
     std::vector<std::pair<rule_index, std::string_view>> references_;
 };
 
 } // namespace
 
-result<schema_rules> compile_schema_rules(const json::value& schema) {
+result<schema_rules> compile_schema_rules(const json::value& schema, std::size_t max_subschemas) {
     try {
-        return rule_compiler().compile(schema);
+        return rule_compiler(max_subschemas).compile(schema);
     } catch (const refused& because) {
         return failure{errc::invalid_input, std::string(because.why)};
     }

@@ -40,7 +40,7 @@ struct size_limits {
     bool operator==(const size_limits&) const = default;
 };
 
-/// Null where there is no limit.
+/// A null value means no limit.
 struct number_limits {
     boost::json::value least, most, above, below;
     boost::json::value multiple_of; ///< int64
@@ -59,7 +59,8 @@ struct known_member {
     bool is_required = false;
 };
 
-/// What else an object needs if it has `member`. Both are indices of object_rules::members.
+/// Other members, or a rule, required beside `member`. The members are indices of
+/// object_rules::members.
 struct member_dependency {
     std::size_t member = 0;
     std::vector<std::size_t> needed;
@@ -108,9 +109,15 @@ struct schema_rules {
     bool is_loose = false;
 };
 
+/// Each subschema takes some hundred bytes. Generated schemas have less than 1 000.
+inline constexpr std::size_t max_schema_subschemas = 10'000;
+
 /// Time and memory grow with the size of the schema, times a logarithm. errc::invalid_input, with a
-/// detail that holds nothing of the schema: it is malformed, nested too deeply, too large, or
+/// detail that holds nothing of the schema: it is malformed, nested too deeply, has more than
+/// `max_subschemas` (equal ones without rules count once), or
 /// refers in a circle or to anything but a subschema of its own.
-[[nodiscard]] result<schema_rules> compile_schema_rules(const boost::json::value& schema);
+[[nodiscard]] result<schema_rules> compile_schema_rules(
+    const boost::json::value& schema, std::size_t max_subschemas = max_schema_subschemas
+);
 
 } // namespace agui::runner

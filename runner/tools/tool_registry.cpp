@@ -1,6 +1,7 @@
 #include "runner/tools/tool_registry.hpp"
 
 #include "runner/base/tool_schema.hpp"
+#include "runner/tools/schema_rules.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,11 +11,20 @@ namespace agui::runner {
 
 namespace {
 
-// Compiling takes a while: not under the lock.
-registered_tool
-compiled(const tool_definition& definition, tool_function function, tool_options options) {
+/// Subschemas of all tools of a group: a server's list of 4 MB could have ten times as many, which
+/// would stay in memory.
+constexpr std::size_t max_group_subschemas = 50'000;
+
+// Compiling takes a while: not under the lock. Brings the parameters into the form of
+// tool_schema(), so that no request to a model has to.
+registered_tool compiled(
+    tool_definition& definition, tool_function function, tool_options options,
+    std::size_t max_subschemas = max_schema_subschemas
+) {
     registered_tool tool{.function = std::move(function), .options = options};
-    auto schema = compile_argument_schema(definition.parameters);
+    auto schema = compile_argument_schema(
+        definition.parameters, std::min(max_subschemas, max_schema_subschemas)
+    );
     if (!schema) {
         tool.schema_problem = schema.error().detail;
     } else if (!describes_objects(definition.parameters)) {
@@ -22,6 +32,7 @@ compiled(const tool_definition& definition, tool_function function, tool_options
     } else {
         tool.schema = *std::move(schema);
     }
+    definition.parameters = tool_schema(definition.parameters);
     return tool;
 }
 
@@ -88,8 +99,12 @@ tool_registry::replace(std::string_view group, std::vector<server_tool> tools) {
     std::vector<std::string> refused;
     std::vector<registered_tool> coming;
     coming.reserve(tools.size());
+    std::size_t room = max_group_subschemas;
     for (server_tool& each : tools) {
-        coming.push_back(compiled(each.definition, std::move(each.function), each.options));
+        const registered_tool& added = coming.emplace_back(
+            compiled(each.definition, std::move(each.function), each.options, room)
+        );
+        room -= added.schema == nullptr ? 0 : added.schema->subschemas();
     }
     const std::lock_guard lock(mutex_);
     auto changed = std::make_shared<tool_set>(*tools_);

@@ -91,8 +91,8 @@ public:
     [[nodiscard]] const tool_function* find(std::string_view name) const noexcept;
     [[nodiscard]] const registered_tool* find_tool(std::string_view name) const noexcept;
 
-    /// Definitions whose names match one of `patterns` (a name, or a prefix that ends in `*`), in
-    /// their order; all of them if there are no patterns.
+    /// Definitions, their parameters as tool_schema(), whose names match one of `patterns` (a name,
+    /// or a prefix that ends in `*`), in their order; all of them if there are no patterns.
     [[nodiscard]] std::vector<tool_definition> definitions(const std::vector<std::string>& patterns
     ) const;
 
@@ -136,7 +136,8 @@ public:
     /// Replaces all tools of a group, such as those of one MCP server; without tools, the group is
     /// gone. The groups come after what add() added, in the order of their names, so that the order
     /// does not depend on which of them came first. Returns the names that are in use elsewhere:
-    /// those tools are left out. Copies the set.
+    /// those tools are left out. Arguments are not checked for tools whose schemas exceed
+    /// what a group may have. Copies the set.
     std::vector<std::string> replace(std::string_view group, std::vector<server_tool> tools);
 
     /// What is registered now; never null.

@@ -1,5 +1,7 @@
 #include "runner/loop/run_tools.hpp"
 
+#include "runner/base/tool_schema.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,6 +40,7 @@ TEST_F(RunTools, AreTheAgentsAndTheCallers) {
     ASSERT_EQ(tools.offered().size(), 2U) << "of two of one name the server's counts";
     EXPECT_EQ(tools.offered()[0].name, "search");
     EXPECT_EQ(tools.offered()[1].name, "paint");
+    EXPECT_TRUE(tools.offered()[1].parameters == tool_schema(nullptr)) << "folded once";
     EXPECT_EQ(tools.owner_of("search"), call_owner::server);
     EXPECT_EQ(tools.owner_of("paint"), call_owner::external);
     EXPECT_EQ(tools.owner_of("unknown"), call_owner::server);

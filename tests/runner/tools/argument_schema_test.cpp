@@ -1,6 +1,7 @@
 #include "runner/tools/argument_schema.hpp"
 
 #include "runner/tools/check_budget.hpp"
+#include "runner/tools/schema_rules.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -223,7 +224,7 @@ TEST(ArgumentSchema, TheWorkOfCompilingIsBounded) {
                  std::to_string(i + 1) + "\"}}},";
     }
     chain += R"("d30000":{}}})";
-    EXPECT_EQ(refusal(chain), "the schema cannot be compiled");
+    EXPECT_EQ(refusal(chain), "the schema is too large");
 }
 
 TEST(ArgumentSchema, TheWorkOfACheckIsBounded) {
@@ -410,12 +411,29 @@ TEST(ArgumentSchema, ReferencesLeadToEachKindOfSubschema) {
     EXPECT_THAT(check(schema, R"({"r":{}})"), HasSubstr("At /r: the member 't' is missing"));
     EXPECT_THAT(check(schema, R"({"s":1})"), HasSubstr("At /s: "));
     EXPECT_THAT(check(schema, R"({"t":1})"), HasSubstr("not"));
-    for (const std::string to : {"/properties", "/properties/00", "/not/anyOf/2", "/not/anyOf/x"}) {
+    for (const std::string to :
+         {"/properties", "/properties/00", "/not/anyOf/2", "/not/anyOf/", "/not/anyOf/x"}) {
         EXPECT_EQ(
             refusal(R"({"properties":{"0":{}},"not":{"anyOf":[{"$ref":"#)" + to + "\"}]}}"),
             "a $ref does not lead to a subschema"
         ) << to;
     }
+}
+
+TEST(ArgumentSchema, SubschemasWithoutRulesTakeNoMemory) {
+    const auto size_of = [](std::string_view text) {
+        const auto compiled = compile_schema_rules(parsed(text));
+        EXPECT_TRUE(compiled);
+        EXPECT_EQ(compiled->rules.capacity(), compiled->rules.size());
+        return compiled->rules.size();
+    };
+    EXPECT_EQ(size_of(R"({"allOf":[true,{},{"title":"x"},true,{"description":"y"}]})"), 2U);
+    EXPECT_EQ(size_of(R"({"properties":{"a":false,"b":false,"c":true}})"), 3U);
+    EXPECT_EQ(size_of("true"), 1U);
+    EXPECT_NE(check(R"({"properties":{"a":false},"$defs":{"b":{}}})", R"({"a":1})"), "");
+    EXPECT_EQ(
+        check(R"({"properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{}}})", R"({"a":1})"), ""
+    );
 }
 
 TEST(ArgumentSchema, WithoutASchemaNothingIsChecked) {

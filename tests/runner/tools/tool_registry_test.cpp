@@ -1,5 +1,9 @@
 #include "runner/tools/tool_registry.hpp"
 
+#include "runner/base/tool_schema.hpp"
+
+#include <boost/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -134,6 +138,40 @@ TEST_F(ToolRegistry, ASchemaThatNoArgumentsFitIsNotChecked) {
                           "detail=\"a schema of values that are no objects\""}
     );
     EXPECT_EQ(registry.snapshot()->find_tool("list")->schema, nullptr);
+}
+
+TEST_F(ToolRegistry, TheSchemasOfAGroupAreBoundedTogether) {
+    memory_logger log;
+    registry.log_to(log);
+    boost::json::array rules;
+    rules.resize(9000, boost::json::object{{"type", "object"}});
+    std::vector<server_tool> tools;
+    for (int i = 0; i < 7; ++i) {
+        tools.push_back({named("large" + std::to_string(i)), function()});
+        tools.back().definition.parameters = boost::json::object{{"allOf", rules}};
+    }
+    tools.push_back({named("small"), function()});
+    tools.back().definition.parameters = boost::json::object{{"type", "object"}};
+
+    EXPECT_EQ(registry.replace("group", std::move(tools)), list{});
+
+    const auto set = registry.snapshot();
+    EXPECT_NE(set->find_tool("large4")->schema, nullptr);
+    EXPECT_EQ(set->find_tool("large5")->schema_problem, "the schema is too large");
+    EXPECT_NE(set->find_tool("small")->schema, nullptr);
+    EXPECT_EQ(log.lines().size(), 2U);
+}
+
+// A request is made for each model call.
+TEST_F(ToolRegistry, TheParametersAreFoldedOnce) {
+    tool_definition union_of = named("union");
+    union_of.parameters =
+        boost::json::parse(R"({"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]})");
+    registry.add(union_of, function());
+
+    const tool_definition offered = registry.snapshot()->definitions({"union"}).at(0);
+    EXPECT_TRUE(offered.parameters == tool_schema(union_of.parameters));
+    EXPECT_TRUE(tool_schema(offered.parameters) == offered.parameters.as_object());
 }
 
 TEST_F(ToolRegistry, ASnapshotStaysAsItIs) {
