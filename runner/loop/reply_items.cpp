@@ -120,7 +120,7 @@ private:
 
 std::optional<reply_items> read_reply_items(std::string_view text) {
     result<json::value> document = parse_json(text);
-    if (!document) {
+    if (!document && document.error().code == errc::invalid_json) {
         std::string mended(text);
         replace_unpaired_surrogates(mended);
         document = parse_json(mended);

@@ -1,6 +1,7 @@
 #include "runner/mcp/mcp_call_result.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/sound_text.hpp"
 
 #include <boost/json/array.hpp>
@@ -28,7 +29,7 @@ std::string note(std::string_view what, std::string_view name) {
     std::string text = "[";
     text.append(what);
     if (!name.empty()) {
-        text.append(" ").append(name);
+        text.append(" ").append(sound_text(name));
     }
     return text.append(": not shown]");
 }
@@ -48,13 +49,13 @@ std::string shown(const json::value* value) {
 /// A resource that the model may name in a later call, or to the user.
 std::string describe_link(const json::object& link) {
     std::string text = "[resource ";
-    text.append(string_in(link, "uri"));
+    text.append(sound_text(string_in(link, "uri")));
     for (const std::string_view name : {"name", "title", "description"}) {
         if (const std::string value = sound_text(string_in(link, name)); !value.empty()) {
             text.append(", ").append(name).append(": ").append(value);
         }
     }
-    if (const std::string_view type = string_in(link, "mimeType"); !type.empty()) {
+    if (const std::string type = sound_text(string_in(link, "mimeType")); !type.empty()) {
         text.append(", type: ").append(type);
     }
     return text.append("]");
@@ -64,6 +65,11 @@ std::string text_of_block(const json::value& value) {
     const json::object* const block = value.if_object();
     if (block == nullptr) {
         return shown(&value);
+    }
+    // A kind from a later revision, or none: the model should know that there was something.
+    const std::string unknown = note("content of an unknown type", {});
+    if (!session::check_protocol_object(*block)) {
+        return unknown;
     }
     const std::string_view type = string_in(*block, "type");
     if (type == "text" || (type.empty() && block->contains("text"))) {
@@ -84,8 +90,7 @@ std::string text_of_block(const json::value& value) {
         const bool is_blob = text.empty() && resource->contains("blob");
         return is_blob ? note("resource", string_in(*resource, "uri")) : text;
     }
-    // A kind from a later revision: the model should know that there was something.
-    return note("content of an unknown type", {});
+    return unknown;
 }
 
 /// The texts of the blocks. Servers also give a single block, or a text alone.

@@ -3,7 +3,9 @@
 #include "runner/base/json_members.hpp"
 #include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/json_memory.hpp"
+#include "session/base/sound_text.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -43,11 +45,13 @@ mcp_failure protocol_failure(std::string detail) {
     return {.what = mcp_failure::kind::protocol, .detail = std::move(detail)};
 }
 
-/// The start of a server's text for the model: so many characters at most.
+/// The start of a server's text for the model, without what people would not see: so many
+/// characters at most.
 std::string error_text(std::string_view text) {
-    constexpr std::size_t character_bytes_max = 4; // Of the rest, nothing need be looked at.
-    std::string start =
-        to_utf8(text.substr(0, character_bytes_max * mcp_error_text_characters_max));
+    constexpr std::size_t character_bytes_max = 4; // The rest need not be looked at.
+    std::string start = sound_text(
+        to_utf8(text.substr(0, character_bytes_max * mcp_error_text_characters_max)), "\n\t"
+    );
     std::size_t characters = 0;
     const auto end = std::ranges::find_if(start, [&characters](char c) {
         const bool begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -110,6 +114,9 @@ asio::awaitable<std::optional<mcp_failure>> mcp_client::connect() {
 }
 
 std::optional<mcp_failure> mcp_client::accept(const json::object& greeting) {
+    if (!session::check_protocol_object(greeting)) {
+        return protocol_failure("its greeting has too many members");
+    }
     const std::string_view version = string_in(greeting, "protocolVersion");
     if (!is_version(version)) {
         return protocol_failure("its greeting has no protocolVersion");

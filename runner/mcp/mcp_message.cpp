@@ -41,7 +41,7 @@ json::value* present(json::object& message, std::string_view key) {
 mcp_message with_body(json::object& body) { return {.body = std::move(body)}; }
 
 std::optional<mcp_message> read_call(json::object& message, const json::value& method) {
-    if (!method.is_string()) {
+    if (!method.is_string() || !session::check_protocol_object(message)) {
         return std::nullopt;
     }
     // In MCP, params always have named members; others count as absent.
@@ -62,7 +62,7 @@ std::optional<mcp_message> read_call(json::object& message, const json::value& m
 void read_error(mcp_message& read, const json::value& error) {
     read.what = mcp_message::kind::error;
     const json::object* const members = error.if_object();
-    if (members == nullptr) {
+    if (members == nullptr || !session::check_protocol_object(*members)) {
         read.text = text_of(&error);
         return;
     }
@@ -81,7 +81,7 @@ std::optional<mcp_message> read_answer(json::object& message) {
     mcp_message read;
     read.what = mcp_message::kind::malformed;
     read.answered = read_mcp_id(*id);
-    if (!session::is_finite(message) || message.size() > session::protocol_members_max) {
+    if (!session::is_finite(message) || !session::check_protocol_object(message)) {
         return read; // It could not be written again, or is no message that MCP defines.
     }
     if (const json::value* const error = present(message, "error")) {

@@ -1,13 +1,16 @@
 #include "runner/mcp/mcp_tool_list.hpp"
 
 #include "runner/base/json_members.hpp"
+#include "runner/base/utf8.hpp"
 #include "runner/mcp/mcp_limits.hpp"
+#include "session/base/json_member.hpp"
 #include "session/base/sound_text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace agui::runner {
@@ -25,17 +28,6 @@ bool is_name_character(char c) noexcept {
            c == '-';
 }
 
-/// The start of `text` (UTF-8): at most that many bytes, only whole characters.
-std::string_view cut(std::string_view text, std::size_t bytes_max) noexcept {
-    if (text.size() <= bytes_max) {
-        return text;
-    }
-    while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0U) == 0x80U) {
-        --bytes_max;
-    }
-    return text.substr(0, bytes_max);
-}
-
 // Descriptions have paragraphs and indented lists.
 constexpr std::string_view kept_in_descriptions = "\n\t";
 
@@ -44,21 +36,34 @@ std::string description_of(const json::object& tool) {
     if (text.empty()) {
         text = string_in(tool, "title");
     }
-    return std::string(cut(sound_text(text, kept_in_descriptions), mcp_description_bytes_max));
+    return std::string(utf8_head(sound_text(text, kept_in_descriptions), mcp_description_bytes_max)
+    );
 }
 
-/// True for members of a schema whose values are data, of which nothing may be changed.
-bool holds_data(std::string_view keyword) noexcept {
-    return keyword == "const" || keyword == "default" || keyword == "enum" || keyword == "examples";
-}
+// Keywords of data, which must stay as it is.
+constexpr std::array<std::string_view, 4> data_keywords{"const", "default", "enum", "examples"};
+// Keywords of maps from names to schemas.
+constexpr std::array<std::string_view, 6> map_keywords{"$defs",        "definitions",
+                                                       "dependencies", "dependentSchemas",
+                                                       "properties",   "patternProperties"};
+// Keywords of text for people.
+constexpr std::array<std::string_view, 3> text_keywords{"$comment", "description", "title"};
 
-/// Cleans the descriptions in a schema as that of the tool. Recursive, but only as deep as a
-/// message may be nested.
-void clean_descriptions(json::value& schema) {
-    if (json::array* const list = schema.if_array()) {
-        for (json::value& each : *list) {
-            clean_descriptions(each);
+void clean_schema(json::value& schema);
+
+void clean_schemas(json::value& map) {
+    if (json::object* const members = map.if_object()) {
+        for (auto& member : *members) {
+            clean_schema(member.value());
         }
+    }
+}
+
+/// Cleans the texts of a schema, or of each schema in a list, as the description of the tool.
+/// Recursive, but only as deep as a message may be nested.
+void clean_schema(json::value& schema) {
+    if (json::array* const list = schema.if_array()) {
+        std::ranges::for_each(*list, clean_schema);
         return;
     }
     json::object* const members = schema.if_object();
@@ -66,19 +71,23 @@ void clean_descriptions(json::value& schema) {
         return;
     }
     for (auto& member : *members) {
-        const std::string_view key = member.key();
+        const auto is_one_of = [key = std::string_view(member.key())](const auto& keywords) {
+            return std::ranges::find(keywords, key) != keywords.end();
+        };
         json::string* const text = member.value().if_string();
-        if (text != nullptr && (key == "description" || key == "title")) {
-            *text = sound_text(text_of(&member.value()), kept_in_descriptions);
-        } else if (!holds_data(key)) {
-            clean_descriptions(member.value());
+        if (text != nullptr && is_one_of(text_keywords)) {
+            *text = sound_text(*text, kept_in_descriptions);
+        } else if (is_one_of(map_keywords)) {
+            clean_schemas(member.value());
+        } else if (!is_one_of(data_keywords)) {
+            clean_schema(member.value());
         }
     }
 }
 
 std::optional<mcp_tool> read_tool(json::value& value) {
     json::object* const tool = value.if_object();
-    if (tool == nullptr) {
+    if (tool == nullptr || !session::check_protocol_object(*tool)) {
         return std::nullopt;
     }
     const std::string_view name = string_in(*tool, "name");
@@ -90,7 +99,7 @@ std::optional<mcp_tool> read_tool(json::value& value) {
     json::value* const given = tool->if_contains("inputSchema");
     json::object schema;
     if (given != nullptr && given->is_object()) {
-        clean_descriptions(*given);
+        clean_schema(*given);
         schema = std::move(given->get_object());
     }
     const std::size_t schema_bytes = json::serialize(schema).size();
@@ -108,6 +117,9 @@ std::optional<mcp_tool> read_tool(json::value& value) {
 } // namespace
 
 std::optional<mcp_tool_page> read_mcp_tool_page(json::object result) {
+    if (!session::check_protocol_object(result)) {
+        return std::nullopt;
+    }
     mcp_tool_page page;
     const json::value* const cursor = result.if_contains("nextCursor");
     if (text_of(cursor).size() <= mcp_cursor_bytes_max) {

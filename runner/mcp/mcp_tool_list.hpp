@@ -10,8 +10,9 @@
 
 namespace agui::runner {
 
-/// A tool as its MCP server describes it. Its descriptions, those in the schema too, have lost
-/// their control and bidi characters (sound_text()), except line breaks and tabs.
+/// A tool as its MCP server describes it. Its description is sound_text() with line breaks and
+/// tabs, as are `description`, `title` and `$comment` in its schema. Data in the schema (`enum`,
+/// `const`, `default`, `examples`) and names of parameters are unchanged: a call repeats them.
 struct mcp_tool {
     std::string name; ///< As it is: the server knows the tool by no other name.
     std::string description;
@@ -30,7 +31,7 @@ struct mcp_tool_page {
 [[nodiscard]] std::optional<mcp_tool_page> read_mcp_tool_page(boost::json::object result);
 
 /// The name under which a server's tool is registered, and which clients see: `mcp__SERVER__TOOL`,
-/// the tool's name without control and bidi characters. Its form for model servers is that of
+/// sound_text() of the tool's name. Its form for model servers is that of
 /// tool_names.
 [[nodiscard]] std::string mcp_offered_name(std::string_view server, std::string_view tool);
 

@@ -33,6 +33,16 @@ std::string snake_case(std::string_view camel_case) {
     return out;
 }
 
+result<void> check_protocol_object(const boost::json::object& object) {
+    if (object.size() > protocol_members_max) {
+        return failure{
+            errc::invalid_input,
+            "must not have more than " + std::to_string(protocol_members_max) + " members"
+        };
+    }
+    return {};
+}
+
 const boost::json::value*
 find_member(const boost::json::object& object, std::string_view key) noexcept {
     const boost::json::value* value = object.if_contains(key);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "session/base/error.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -9,9 +11,12 @@
 
 namespace agui::session {
 
-/// The most members of an object that a protocol defines; real ones have below 30. Objects that
-/// belong to users (state, metadata, arguments, schemas, results) may have any number.
+/// Limit of the members of an object that a protocol defines; such objects have below 30. Objects
+/// that belong to users (state, metadata, arguments, schemas, results) may have any number.
 inline constexpr std::size_t protocol_members_max = 1024;
+
+/// errc::invalid_input, with a text for the sender, if the object exceeds protocol_members_max.
+[[nodiscard]] result<void> check_protocol_object(const boost::json::object& object);
 
 /// `toolCallId` as `tool_call_id`.
 [[nodiscard]] std::string snake_case(std::string_view camel_case);

@@ -100,10 +100,8 @@ public:
 
     /// For an object that the protocol defines.
     void check_count() {
-        if (object_.size() > protocol_members_max) {
-            fail(
-                {}, "must not have more than " + std::to_string(protocol_members_max) + " members"
-            );
+        if (const result<void> checked = check_protocol_object(object_); !checked) {
+            fail({}, checked.error().detail);
         }
     }
 

@@ -86,13 +86,11 @@ read_object(const boost::json::value& value, std::string_view path) {
     if (!value.is_object()) {
         return invalid_input(std::string(path), "must be an object");
     }
-    if (value.get_object().size() > session::protocol_members_max) {
-        return invalid_input(
-            std::string(path),
-            "must not have more than " + std::to_string(session::protocol_members_max) + " members"
-        );
+    const boost::json::object& object = value.get_object();
+    if (const result<void> checked = session::check_protocol_object(object); !checked) {
+        return invalid_input(std::string(path), checked.error().detail);
     }
-    return value.if_object();
+    return &object;
 }
 
 result<void> check_id(std::string_view id, std::string_view path, std::size_t max_bytes) {

@@ -77,9 +77,13 @@ TEST(McpCallResult, TellsTheModelWhatALinkLeadsTo) {
         "result: [resource probe://a]"
     );
     EXPECT_EQ(
-        read(R"({"content":[{"type":"resource_link","uri":"probe://a","name":"\u202ea\u001b",)"
-             R"("title":"\u0007","description":"one\u2066 two"}]})"),
-        "result: [resource probe://a, name: a, description: one two]"
+        read(R"({"content":[{"type":"resource_link","uri":"probe://\na","name":"\u202ea\u001b",)"
+             R"("title":"\u0007","description":"one\u2066 two","mimeType":"text\n/plain"}]})"),
+        "result: [resource probe://a, name: a, description: one two, type: text/plain]"
+    );
+    EXPECT_EQ(
+        read(R"({"content":[{"type":"resource","resource":{"uri":"probe://\n","blob":""}}]})"),
+        "result: [resource probe://: not shown]"
     );
 }
 

@@ -384,7 +384,7 @@ TEST_F(McpClient, PassesAnErrorOn) {
 TEST_F(McpClient, CutsTheTextOfAnError) {
     connect();
     server.answer = [](channel& over, const json::object& message) {
-        std::string text;
+        std::string text = R"(\u202e\u001b)";
         for (int i = 0; i < 600; ++i) {
             text += "\xF0\x9F\x98\x80";
         }
@@ -395,7 +395,8 @@ TEST_F(McpClient, CutsTheTextOfAnError) {
     };
     const auto answer = run(client().call_tool("x", {}));
     ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().upstream.size(), 500U * 4);
+    EXPECT_EQ(answer.error().upstream.size(), 499U * 4);
+    EXPECT_TRUE(answer.error().upstream.starts_with("\xF0\x9F\x98\x80"));
     EXPECT_TRUE(answer.error().upstream.ends_with("\xF0\x9F\x98\x80"));
 }
 

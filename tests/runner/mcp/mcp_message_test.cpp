@@ -125,6 +125,12 @@ TEST(McpMessage, BoundsTheMembersOfTheMessageButNotOfItsResult) {
     const mcp_message wide = only(R"({"jsonrpc":"2.0","id":7,"result":{},)" + members + "}");
     EXPECT_EQ(wide.what, kind::malformed);
     EXPECT_EQ(wide.answered, 7);
+    const std::string begin = R"({"jsonrpc":"2.0","method":"ping",)";
+    EXPECT_EQ(read_mcp_messages(begin + members + "}").ignored, 1U);
+    const mcp_message error =
+        only(R"({"jsonrpc":"2.0","id":7,"error":{"message":"x",)" + members + "}}");
+    EXPECT_EQ(error.what, kind::error);
+    EXPECT_EQ(error.text, "");
     const mcp_message result = only(R"({"jsonrpc":"2.0","id":7,"result":{)" + members + "}}");
     EXPECT_EQ(result.what, kind::result);
     EXPECT_EQ(result.body.size(), 1025U);

@@ -169,6 +169,34 @@ TEST(McpToolList, EntriesThatAreNoToolsAreOnlyCounted) {
     EXPECT_TRUE(page->tools.empty());
 }
 
+TEST(McpToolList, CleansAParameterThatIsNamedAsAKeyword) {
+    for (const std::string keyword : {"properties", "$defs", "patternProperties", "dependencies"}) {
+        for (const std::string name : {"default", "enum", "const", "examples", "title"}) {
+            const auto page = read(
+                R"({"tools":[{"name":"a","inputSchema":{")" + keyword + R"(":{")" + name +
+                R"(":{"description":"\u202eA","items":[{"$comment":"\u200f"}]}}}}]})"
+            );
+            ASSERT_EQ(page->tools.size(), 1U);
+            EXPECT_EQ(
+                boost::json::serialize(page->tools[0].schema),
+                R"({")" + keyword + R"(":{")" + name +
+                    R"(":{"description":"A","items":[{"$comment":""}]}}})"
+            );
+        }
+    }
+}
+
+TEST(McpToolList, BoundsTheMembersOfAPageAndOfATool) {
+    std::string members = R"("m":0)";
+    for (int i = 0; i < 1024; ++i) {
+        members += ",\"m" + std::to_string(i) + "\":0";
+    }
+    EXPECT_FALSE(read(R"({"tools":[],)" + members + "}"));
+    const auto page = read(R"({"tools":[{"name":"a",)" + members + R"(},{"name":"b"}]})");
+    EXPECT_EQ(page->tools.size(), 1U);
+    EXPECT_EQ(page->left_out, 1U);
+}
+
 TEST(McpToolList, ANameOfNothingButControlCharactersIsNone) {
     const auto page = read(R"({"tools":[{"name":"\u202e\u0001"},{"name":"a\u202ez"}]})");
 
