@@ -131,8 +131,9 @@ live_run::live_run(
 }
 
 void live_run::start(
-    runner::run_request request, runner::loop_services services, std::weak_ptr<owner> to_notify,
-    std::optional<stop_reason> stopped, const std::vector<session::message>& missing
+    runner::run_request request, runner::loop_services services, memory_share memory,
+    std::weak_ptr<owner> to_notify, std::optional<stop_reason> stopped,
+    const std::vector<session::message>& missing
 ) {
     if (stopped) {
         stop(*stopped);
@@ -177,7 +178,7 @@ void live_run::start(
         translator_.earlier_result(result);
     }
     boost::asio::co_spawn(
-        executor_, runner::run_agent(std::move(request), services, *this, stop_),
+        executor_, runner::run_agent(std::move(request), services, *this, stop_, std::move(memory)),
         [self = shared_from_this()](const std::exception_ptr&) { self->ensure_ended(); }
     );
 }

@@ -82,10 +82,11 @@ public:
 
     /// Writes RUN_STARTED, unless the log has it already, and `missing` (session::missing_results),
     /// and starts the agent loop. With `stopped`, the run is stopped for that reason before its
-    /// first step. A run may outlive its owner: then nobody is told.
+    /// first step. A run may outlive its owner: then nobody is told. `memory`: as for run_agent().
     void start(
-        runner::run_request request, runner::loop_services services, std::weak_ptr<owner> to_notify,
-        std::optional<runner::stop_reason> stopped, const std::vector<session::message>& missing
+        runner::run_request request, runner::loop_services services, memory_share memory,
+        std::weak_ptr<owner> to_notify, std::optional<runner::stop_reason> stopped,
+        const std::vector<session::message>& missing
     );
     /// Ends a run that cannot start, instead of start() or after it has thrown: shows readers an
     /// end that is not stored, and releases all who wait for the end.

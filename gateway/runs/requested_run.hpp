@@ -21,7 +21,7 @@ struct requested_run {
     translator::run_input input;
     std::string digest; ///< input_digest() of the canonical form; empty: computed when needed.
     std::size_t body_bytes = 0; ///< The request's size: about what it adds to its thread.
-    memory_share memory;        ///< The input's memory; held until the run has begun.
+    memory_share memory;        ///< The input's memory; the run takes it over.
     std::optional<disconnect_policy> on_disconnect;        ///< From the header X-On-Disconnect.
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
     /// The input holds what is new and nothing else, whatever the configuration says of clients.

@@ -65,7 +65,9 @@ std::shared_ptr<live_run> launch_run(
     } registered{core.registry, live};
     const std::optional<runner::stop_reason> stopped = core.registry.add(live, *request.arrival);
     check_failpoint("launch.registered");
-    live->start(std::move(run), parts, request.core, stopped, missing);
+    live->start(
+        std::move(run), parts, std::move(request.what.memory), request.core, stopped, missing
+    );
     registered.live.reset();
     return live;
 }

@@ -29,14 +29,18 @@ using session::call_status;
 
 class agent_run {
 public:
-    agent_run(run_request request, loop_services services, run_sink& sink, stop_source& stop)
+    agent_run(
+        run_request request, loop_services services, run_sink& sink, stop_source& stop,
+        memory_share memory
+    )
         : request_(std::move(request)),
           services_(services),
           sink_(sink),
           stop_(stop),
           tools_(services.tools, request_.agent.tool_patterns, std::move(request_.external_tools)),
           conversation_(
-              std::move(request_.thread), request_.run_id, sink, services.time, services.memory
+              std::move(request_.thread), request_.run_id, sink, services.time,
+              memory.held() > 0 ? std::move(memory) : memory_share(services.memory)
           ) {
         const session::thread_record& thread = conversation_.thread();
         used_ =
@@ -499,13 +503,15 @@ drive(std::unique_ptr<agent_run> run, std::string run_id, stop_source& stop, log
 
 // The state of a run exists once, on the heap: as a coroutine's parameter and local it would be
 // held twice while the model streams.
-boost::asio::awaitable<void>
-run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop) {
+boost::asio::awaitable<void> run_agent(
+    run_request request, loop_services services, run_sink& sink, stop_source& stop,
+    memory_share memory
+) {
     std::string run_id = request.run_id;
     logger& log = services.log;
     return drive(
-        std::make_unique<agent_run>(std::move(request), services, sink, stop), std::move(run_id),
-        stop, log
+        std::make_unique<agent_run>(std::move(request), services, sink, stop, std::move(memory)),
+        std::move(run_id), stop, log
     );
 }
 

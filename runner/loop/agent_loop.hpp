@@ -149,8 +149,11 @@ struct loop_services {
 /// (a tool that ignores it is left running, its result dropped); once it has returned, no model is
 /// asked and no tool is started. `stop` is closed right before sink.finish(): an earlier stop is
 /// the run's end reason, however the run itself had ended (only store_unavailable takes
-/// precedence). `sink` and `stop` must outlive the await.
-[[nodiscard]] boost::asio::awaitable<void>
-run_agent(run_request request, loop_services services, run_sink& sink, stop_source& stop);
+/// precedence). `sink` and `stop` must outlive the await. `memory`: what was already taken from
+/// services.memory for the thread; may be empty.
+[[nodiscard]] boost::asio::awaitable<void> run_agent(
+    run_request request, loop_services services, run_sink& sink, stop_source& stop,
+    memory_share memory = {}
+);
 
 } // namespace agui::runner

@@ -34,12 +34,12 @@ std::uint32_t hash_of(std::string_view id) noexcept {
 
 conversation::conversation(
     session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
-    memory_budget* budget
+    memory_share memory
 )
     : run_id_(std::move(run_id)),
       sink_(sink),
       time_(time),
-      memory_(budget, use_of(thread.bytes)),
+      memory_(std::move(memory)),
       branch_(thread.head),
       message_count_(thread.nodes.size()),
       bytes_(thread.bytes) {
@@ -57,6 +57,8 @@ conversation::conversation(
     thread_ = std::make_unique<session::thread_record>(std::move(thread));
     if (bytes_ > uncounted_bytes) {
         memory_.grow_anyway_to(bytes_); // It is in memory already.
+    } else {
+        memory_.shrink_to(0);
     }
 }
 

@@ -33,11 +33,11 @@ struct branch_growth {
 /// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
 class conversation {
 public:
-    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it, and `budget`,
-    /// which may be null.
+    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it. `memory` is for
+    /// memory(); it may hold what was taken for the thread before.
     conversation(
         session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
-        memory_budget* budget = nullptr
+        memory_share memory = {}
     );
 
     /// Loads the thread if it is not in memory. nullopt: it is there. store_unavailable: the store
