@@ -18,7 +18,8 @@ using text_outcome = result<input_parser::parsed_text>;
 using part_outcome = result<input_parser::parsed_part>;
 
 // The texts are in the request, in the change, in what the store writes, and in the thread; then in
-// the thread, as the store reads it and as it is, in the messages for the model, and in its request.
+// the thread, as the store reads it and as it is, in the messages for the model, and in its
+// request.
 constexpr std::size_t copies_of_text = 4;
 
 failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
