@@ -26,6 +26,8 @@ constexpr std::size_t max_path_bytes = 150;
 constexpr std::size_t max_name_bytes = 50;
 /// Alternatives of a failed anyOf whose first violation is reported.
 constexpr std::size_t max_alternatives_told = 3;
+/// A subschema looks at each kind of rule: up to 50 ns.
+constexpr std::size_t units_per_subschema = 2;
 /// A text walks up the whole path and allocates a few strings: up to 2 microseconds.
 constexpr std::size_t units_per_text = 100;
 
@@ -117,7 +119,7 @@ public:
     bool
     fits(rule_index rule, const json::value& value, const location& at, violation_list* found) {
         const nesting level(*this);
-        budget_.take();
+        budget_.take(units_per_subschema);
         const value_rules& rules = rules_of(rule);
         if (rules.refuses_all) {
             return violated(at, found, [] { return "this is not allowed"; });

@@ -114,7 +114,7 @@ TEST(SchemaFlood, AlternativesWithinAlternativesAreNotAllTold) {
                  definitions + R"("a9":{"type":"null"}}})",
              arguments}
         ),
-        150'000U
+        250'000U
     );
 }
 
