@@ -3,6 +3,7 @@
 #include "session/base/memory_budget.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -72,8 +73,13 @@ run_heavy(heavy_work* heavy, std::size_t bytes, Work work) {
     if (heavy == nullptr || bytes <= small_work_bytes) {
         co_return work();
     }
+    // Without the caller's slot: a cancellation would be emitted on the lane, where its signal may
+    // already be gone.
     auto outcome = co_await boost::asio::co_spawn(
-        heavy->lane_of(bytes), detail::work_there<Work>(std::move(work)), boost::asio::use_awaitable
+        heavy->lane_of(bytes), detail::work_there<Work>(std::move(work)),
+        boost::asio::bind_cancellation_slot(
+            boost::asio::cancellation_slot(), boost::asio::use_awaitable
+        )
     );
     co_return std::move(*outcome);
 }
