@@ -27,8 +27,8 @@ private:
 /// proxy, the last entry in X-Forwarded-For that is not a trusted proxy's address. If that entry
 /// cannot be read, it is the proxy that wrote it: otherwise whoever brings one about would have no
 /// limit. Of an IPv6 address only the first 56 bits count: one customer may have such a network.
-/// Empty: unknown, because loopback, or a proxy without the header, may stand for any number of
-/// people.
+/// Empty if the client is unknown: loopback, or a proxy without the header, may stand for any
+/// number of people.
 [[nodiscard]] std::string client_of(
     const boost::asio::ip::address& peer, const http_request& request,
     const std::vector<network>& trusted_proxies

@@ -45,7 +45,7 @@ public:
     };
 
     struct admission {
-        std::unique_ptr<connection_places::place> place; ///< Null: not even one of the reserve.
+        std::unique_ptr<connection_places::place> place; ///< Null if the reserve has none either.
         shortage why = shortage::none;
     };
 

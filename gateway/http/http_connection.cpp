@@ -167,7 +167,7 @@ asio::awaitable<std::size_t> http_connection::read_head() {
             co_return 0;
         }
         const bool is_first = in_.empty();
-        if (is_first || seen == 0) { // Whoever begins a request gets as much time as the idle.
+        if (seen == 0) { // The time until eviction starts anew when a request begins.
             place_->mark_idle(std::chrono::steady_clock::now());
         }
         seen = in_.size();

@@ -104,7 +104,7 @@ public:
 private:
     enum class phase { idle, head, queued, body, handling, writing, streaming, lingering };
     struct event_stream;
-    /// What is left of a plain reply that is being written.
+    /// The unsent rest of a plain reply.
     struct unsent_reply {
         gather buffers;
         file_body* file = nullptr; ///< What follows the buffers, or null.

@@ -30,7 +30,7 @@ public:
         place(const place&) = delete;
         place& operator=(const place&) = delete;
 
-        /// True: the memory has been taken.
+        /// Returns true once the memory has been taken.
         [[nodiscard]] bool has_turn() const;
         /// The memory, once it has been taken.
         [[nodiscard]] memory_share take() noexcept { return std::move(share_); }

@@ -6,9 +6,8 @@
 
 namespace agui::runner {
 
-/// What the reader of a server's answer keeps of it, counted against a budget until this object is
-/// destroyed. A few KB are not counted, so that tokens change no counter. Used by one thread at a
-/// time.
+/// Counts what is buffered of a server's answer against a budget, until this object is destroyed. A
+/// few KB are not counted, so that tokens change no counter. Used by one thread at a time.
 class answer_memory {
 public:
     /// `budget` may be null; otherwise it must outlive this object.

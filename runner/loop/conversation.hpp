@@ -43,9 +43,9 @@ public:
     /// Loads the thread if it is not in memory. nullopt: it is there. store_unavailable: the store
     /// cannot deliver it; overloaded: there is not enough memory for it and for what is made of it.
     [[nodiscard]] boost::asio::awaitable<std::optional<stop_reason>> load();
-    /// What was made of the thread still counts, until memory() is shrunk.
+    /// Frees the thread. The request made from it still counts, until memory() is shrunk.
     void unload() noexcept { thread_.reset(); }
-    /// What the thread takes, and what is made of it for the model. Small threads are not counted.
+    /// Memory of the thread and of the request made from it. Small threads are not counted.
     [[nodiscard]] memory_share& memory() noexcept { return memory_; }
     /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
