@@ -190,7 +190,8 @@ server::impl::impl(config what, server_options given)
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
-           log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links},
+           log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
+           &heavy},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -275,7 +276,7 @@ std::vector<route> server::impl::make_routes() {
     table.push_back(
         make_state_route(*store, system_clock(), parser, settings.session.max_thread_bytes)
     );
-    for (route& one : make_thread_routes(*store, system_clock(), depth)) {
+    for (route& one : make_thread_routes(*store, system_clock(), depth, heavy)) {
         one.large_reply = one.method == "GET" &&
                           (one.pattern.ends_with("/messages") || one.pattern.ends_with("/events") ||
                            one.pattern.ends_with("/state"));

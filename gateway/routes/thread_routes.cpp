@@ -8,11 +8,12 @@
 #include "session/store/store_failures.hpp"
 #include "translator/agui/protocol_version.hpp"
 #include "translator/agui/wire_content.hpp"
-#include "translator/input/run_input.hpp"
+#include "translator/input/document_reader.hpp"
 
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <functional>
@@ -33,11 +34,16 @@ constexpr std::size_t title_bytes_max = 1024;
 constexpr std::size_t metadata_bytes_max = 65'536;
 // The body of a PATCH: metadata and a title, with escapes for all characters (six bytes for one).
 constexpr std::size_t patch_bytes_max = 524'288;
+constexpr std::array<std::string_view, 2> patch_values{"title", "archived"};
 
-http_reply json_reply(const json::value& body) {
+http_reply json_reply(std::string body) {
     http_reply reply;
-    reply.body = json::serialize(body);
+    reply.body = std::move(body);
     return reply;
+}
+
+std::string text_with(std::string_view member, json::array values) {
+    return json::serialize(json::object{{member, std::move(values)}});
 }
 
 session::thread_key key_of(const http_request& request) {
@@ -83,8 +89,8 @@ result<std::size_t> read_limit(const query_parameters& query) {
     return problem == std::errc{} ? std::min(limit, page_max) : page_max;
 }
 
-// Metadata may be large values: they are moved on, not copied.
-json::object to_json(session::thread_summary thread) {
+// Metadata never become values: a page of them would take seconds.
+std::string text_of(const session::thread_summary& thread) {
     json::object out{
         {"threadId", thread.key.thread_id},
         {"agentId", thread.agent_id},
@@ -94,13 +100,15 @@ json::object to_json(session::thread_summary thread) {
         {"updatedAt", thread.updated_at},
         {"lastRunAt", thread.last_run_at},
     };
-    if (!thread.metadata.empty()) {
-        out["metadata"] = std::move(thread.metadata);
-    }
     if (!thread.active_run_id.empty()) {
         out["activeRunId"] = thread.active_run_id;
     }
-    return out;
+    std::string text = json::serialize(out);
+    if (!thread.metadata.is_null()) {
+        text.back() = ',';
+        text.append(R"("metadata":)").append(thread.metadata.view()).push_back('}');
+    }
+    return text;
 }
 
 /// What the store found for the request's thread.
@@ -143,15 +151,16 @@ asio::awaitable<handler_reply> list_threads(session::store& store, http_request&
     if (!page) {
         co_return to_reply(page.error());
     }
-    json::array threads;
-    for (session::thread_summary& thread : page->threads) {
-        threads.push_back(to_json(std::move(thread)));
+    std::string body = R"({"threads":[)";
+    for (const session::thread_summary& thread : page->threads) {
+        body.append(body.ends_with('[') ? "" : ",").append(text_of(thread));
     }
-    json::object body{{"threads", std::move(threads)}};
+    body.push_back(']');
     if (!page->next_cursor.empty()) {
-        body["nextCursor"] = page->next_cursor;
+        body.append(R"(,"nextCursor":)").append(json::serialize(page->next_cursor));
     }
-    co_return json_reply(body);
+    body.push_back('}');
+    co_return json_reply(std::move(body));
 }
 
 asio::awaitable<handler_reply> show_thread(session::store& store, http_request& request) {
@@ -160,38 +169,51 @@ asio::awaitable<handler_reply> show_thread(session::store& store, http_request& 
         found->emplace().key = key_of(request); // A client may ask before the first run.
     }
     auto thread = known(std::move(found));
-    co_return thread ? json_reply(to_json(*std::move(thread))) : to_reply(thread.error());
+    co_return thread ? json_reply(text_of(*thread)) : to_reply(thread.error());
 }
 
-result<session::changes> read_patch(json::object body) {
-    session::changes change;
+result<session::changes> read_patch(std::string_view body, std::size_t max_json_depth) {
     const auto wrong = [](std::string_view member, std::string_view rule) {
         return failure{errc::invalid_input, std::string(rule), std::string(member)};
     };
-    for (auto& each : body) {
+    translator::document_rules rules;
+    rules.max_depth = max_json_depth;
+    rules.built = patch_values;
+    rules.as_text = "metadata";
+    auto read = translator::read_document(body, rules);
+    if (!read) {
+        return read.error();
+    }
+    if (!read->value.is_object()) {
+        return failure{errc::invalid_input, "the body must be an object"};
+    }
+    if (!read->skipped.empty()) {
+        return wrong(read->skipped.front(), "cannot be changed: title, archived and metadata can");
+    }
+    session::changes change;
+    for (const auto& each : read->value.get_object()) {
         const std::string_view member = each.key();
-        json::value& value = each.value();
+        const json::value& value = each.value();
         if (member == "title") {
             if (!value.is_string() || value.get_string().size() > title_bytes_max) {
                 return wrong(member, "must be a string of at most 1024 bytes");
             }
             change.title = session::title_line(value.get_string(), title_bytes_max);
-        } else if (member == "archived") {
+        } else {
             if (!value.is_bool()) {
                 return wrong(member, "must be true or false");
             }
             change.archived = value.get_bool();
-        } else if (member == "metadata") {
-            if (!value.is_null() && !value.is_object()) {
-                return wrong(member, "must be an object, or null");
-            }
-            if (json::serialize(value).size() > metadata_bytes_max) {
-                return wrong(member, "must be at most 65536 bytes");
-            }
-            change.metadata = value.is_null() ? json::object() : std::move(value.get_object());
-        } else {
-            return wrong(member, "cannot be changed: title, archived and metadata can");
         }
+    }
+    if (read->has_text) {
+        if (!read->text.is_null() && !read->text.view().starts_with('{')) {
+            return wrong("metadata", "must be an object, or null");
+        }
+        if (read->text.view().size() > metadata_bytes_max) {
+            return wrong("metadata", "must be at most 65536 bytes");
+        }
+        change.metadata = read->text.is_empty_object() ? json_text() : read->text;
     }
     return change;
 }
@@ -199,14 +221,7 @@ result<session::changes> read_patch(json::object body) {
 asio::awaitable<handler_reply> change_thread(
     session::store& store, const clock& time, std::size_t max_json_depth, http_request& request
 ) {
-    auto body = translator::parse_body(request.body, max_json_depth);
-    if (!body) {
-        co_return to_reply(body.error());
-    }
-    if (!body->is_object()) {
-        co_return to_reply(failure{errc::invalid_input, "the body must be an object"});
-    }
-    auto change = read_patch(std::move(body->get_object()));
+    auto change = read_patch(request.body, max_json_depth);
     if (!change) {
         co_return to_reply(change.error());
     }
@@ -248,7 +263,8 @@ asio::awaitable<handler_reply> delete_thread(session::store& store, http_request
     co_return reply;
 }
 
-asio::awaitable<handler_reply> show_messages(session::store& store, http_request& request) {
+asio::awaitable<handler_reply>
+show_messages(session::store& store, heavy_work& heavy, http_request& request) {
     const auto query = parse_query(request.query);
     if (!query) {
         co_return to_reply(query.error());
@@ -276,11 +292,14 @@ asio::awaitable<handler_reply> show_messages(session::store& store, http_request
     if (branch >= thread->branches.size() && query->find("branch") != nullptr) {
         co_return to_reply(failure{errc::not_found, "the thread has no such branch", "branch"});
     }
-    std::vector<session::message> messages;
-    if (branch < thread->branches.size()) {
-        messages = session::shown_messages(*thread, thread->branches[branch].tip);
-    }
-    co_return json_reply(json::object{{"messages", translator::wire_messages(messages, *form)}});
+    auto writing = [&] {
+        std::vector<session::message> messages;
+        if (branch < thread->branches.size()) {
+            messages = session::shown_messages(*thread, thread->branches[branch].tip);
+        }
+        return text_with("messages", translator::wire_messages(messages, *form));
+    };
+    co_return json_reply(co_await run_heavy(&heavy, as_parsing(thread->bytes), writing));
 }
 
 asio::awaitable<handler_reply> show_events(session::store& store, http_request& request) {
@@ -317,7 +336,7 @@ asio::awaitable<handler_reply> show_events(session::store& store, http_request& 
             {"data", event.data},
         });
     }
-    co_return json_reply(json::object{{"events", std::move(events)}});
+    co_return json_reply(text_with("events", std::move(events)));
 }
 
 asio::awaitable<handler_reply> show_state(session::store& store, http_request& request) {
@@ -355,9 +374,9 @@ asio::awaitable<handler_reply> show_pending(session::store& store, http_request&
     for (const session::pending_call& call : *pending) {
         calls.push_back(to_json(call));
     }
-    co_return json_reply(
+    co_return json_reply(json::serialize(
         json::object{{"toolCalls", std::move(calls)}, {"interrupts", json::array()}}
-    );
+    ));
 }
 
 asio::awaitable<handler_reply> show_branches(session::store& store, http_request& request) {
@@ -379,13 +398,14 @@ asio::awaitable<handler_reply> show_branches(session::store& store, http_request
         }
         branches.push_back(std::move(out));
     }
-    co_return json_reply(json::object{{"branches", std::move(branches)}});
+    co_return json_reply(text_with("branches", std::move(branches)));
 }
 
 } // namespace
 
-std::vector<route>
-make_thread_routes(session::store& store, const clock& time, std::size_t max_json_depth) {
+std::vector<route> make_thread_routes(
+    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy
+) {
     using handler = asio::awaitable<handler_reply> (*)(session::store&, http_request&);
     const auto on_store = [&store](handler what) -> http_handler {
         return [&store, what](http_request& request) {
@@ -398,7 +418,12 @@ make_thread_routes(session::store& store, const clock& time, std::size_t max_jso
     return {
         get("/agui/threads", list_threads),
         get("/agui/threads/{threadId}", show_thread),
-        get("/agui/threads/{threadId}/messages", show_messages),
+        {.method = "GET",
+         .pattern = "/agui/threads/{threadId}/messages",
+         .handler =
+             [&store, &heavy](http_request& request) {
+                 return show_messages(store, heavy, request);
+             }},
         get("/agui/threads/{threadId}/events", show_events),
         get("/agui/threads/{threadId}/state", show_state),
         get("/agui/threads/{threadId}/pending", show_pending),

@@ -2,6 +2,7 @@
 
 #include "gateway/http/router.hpp"
 #include "session/base/clock.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/store/store.hpp"
 
 #include <cstddef>
@@ -23,9 +24,10 @@ namespace agui::gateway {
 /// - GET /{id}/pending: the calls that wait for an answer of the application
 /// - GET /{id}/branches
 ///
-/// Without such a thread the answer is 404, but its messages are an empty list. `store` and `time`
-/// must outlive the handlers.
-[[nodiscard]] std::vector<route>
-make_thread_routes(session::store& store, const clock& time, std::size_t max_json_depth);
+/// Without such a thread the answer is 404, but its messages are an empty list. The messages of a
+/// large thread are written by `heavy`. `store`, `time` and `heavy` must outlive the handlers.
+[[nodiscard]] std::vector<route> make_thread_routes(
+    session::store& store, const clock& time, std::size_t max_json_depth, heavy_work& heavy
+);
 
 } // namespace agui::gateway

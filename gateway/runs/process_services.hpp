@@ -10,6 +10,10 @@
 #include "session/base/memory_budget.hpp"
 #include "session/store/store.hpp"
 
+namespace agui {
+class heavy_work;
+}
+
 namespace agui::gateway {
 
 /// What all runs of the process share. The objects must outlive every run.
@@ -24,6 +28,7 @@ struct process_services {
     const run_observer* observer = nullptr;       ///< Null: none.
     const runner::plugin_list* plugins = nullptr; ///< Null: none.
     const part_links* links = nullptr; ///< To parts that snapshots leave out; null: none.
+    heavy_work* heavy = nullptr; ///< For large requests and threads; null: all is done at once.
 };
 
 } // namespace agui::gateway

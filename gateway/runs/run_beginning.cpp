@@ -8,6 +8,7 @@
 #include "gateway/runs/run_setup.hpp"
 #include "gateway/runs/thread_wait.hpp"
 #include "session/base/failpoint.hpp"
+#include "session/base/heavy_work.hpp"
 #include "session/conversation/message_size.hpp"
 #include "session/history/part_reference.hpp"
 #include "session/history/shown_messages.hpp"
@@ -118,10 +119,14 @@ private:
     boost::asio::awaitable<result<void>> read_attachments() {
         session::thread_record none;
         none.key = request_.place.thread;
-        const std::set<std::string> missing = session::missing_parts(
-            request_.what.input.messages, request_.thread ? *request_.thread : none,
-            attachments_read_max
-        );
+        const session::thread_record& thread = request_.thread ? *request_.thread : none;
+        auto looking = [&] {
+            return session::missing_parts(
+                request_.what.input.messages, thread, attachments_read_max
+            );
+        };
+        const std::set<std::string> missing =
+            co_await run_heavy(core_.services.heavy, work_bytes(), looking);
         for (const std::string& sha256 : missing) {
             if (asked_for_.size() == attachments_read_max || !asked_for_.insert(sha256).second) {
                 continue;
@@ -148,7 +153,10 @@ private:
         if (!attached) {
             co_return attached.error();
         }
-        auto planned = plan();
+        auto planning = [this] {
+            return plan();
+        };
+        const auto planned = co_await run_heavy(core_.services.heavy, work_bytes(), planning);
         if (!planned) {
             co_return planned.error();
         }
@@ -165,6 +173,13 @@ private:
         co_return result<void>();
     }
 
+    // The size of what planning and the search for attachments go through.
+    [[nodiscard]] std::size_t work_bytes() const noexcept {
+        const std::uint64_t stored = request_.thread ? request_.thread->bytes : 0;
+        return std::max<std::size_t>(request_.what.body_bytes, as_parsing(stored));
+    }
+
+    // Maybe on a thread of heavy_work.
     result<void> plan() {
         thread_ = session::thread_record();
         thread_.key = request_.place.thread;

@@ -50,7 +50,8 @@ std::shared_ptr<live_run> launch_run(
         core.settings.max_result_bytes,
         core.settings.max_thread_bytes,
         services.plugins,
-        services.memory
+        services.memory,
+        services.heavy
     };
     // Undone if the run cannot start, because a drain waits for every registered run.
     struct registration {

@@ -217,20 +217,16 @@ bool ends_in_answers(const translator::run_input& input, const session::thread_r
 }
 
 // A model that calls a tool of the caller for ever is warned as with a tool of the server. Stored
-// with the result, so that later requests say the same.
-void warn_of_loops(
-    session::history_plan& plan, const session::thread_record& thread,
+// with the result, so that later requests say the same. By the result's message id.
+text_map<std::string> warnings_of_loops(
+    const session::history_plan& plan, const session::thread_record& thread,
     const runner::turn_limits& limits
 ) {
-    view_map<session::message*> results;
-    for (session::stored_message& node : plan.change.messages) {
-        results.emplace(node.message.id, &node.message);
-    }
+    text_map<std::string> found;
     std::map<session::node_index, std::map<std::string, std::string, std::less<>>> warnings;
     for (const session::taken_answer& answer : plan.answers) {
         const session::call_record* const call = thread.find_call(answer.call_id);
-        const auto result = results.find(answer.message_id);
-        if (call == nullptr || result == results.end()) {
+        if (call == nullptr) {
             continue;
         }
         const auto [of_answer, is_new] = warnings.try_emplace(call->made_in);
@@ -239,11 +235,10 @@ void warn_of_loops(
         }
         if (const auto warning = of_answer->second.find(call->id);
             warning != of_answer->second.end()) {
-            session::content told = result->second->content;
-            runner::prepend(told, warning->second);
-            result->second->for_model = std::make_shared<const session::content>(std::move(told));
+            found.insert_or_assign(answer.message_id, warning->second);
         }
     }
+    return found;
 }
 
 // For a message without an id.
@@ -429,11 +424,16 @@ void complete_change(
     add_events(plan, input, now);
     session::changes& change = plan.change;
     change.at = now;
-    warn_of_loops(plan, thread, agent.settings.limits);
-    for (session::stored_message& node : change.messages) {
+    const text_map<std::string> warnings = warnings_of_loops(plan, thread, agent.settings.limits);
+    change.messages.edit_each([&](session::stored_message& node) {
         node.run_id = input.run_id;
         node.created_at = now;
-    }
+        if (const auto warning = warnings.find(node.message.id); warning != warnings.end()) {
+            session::content told = node.message.content;
+            runner::prepend(told, warning->second);
+            node.message.for_model = std::make_shared<const session::content>(std::move(told));
+        }
+    });
     for (auto& branch : change.branches) {
         branch.value.updated_at = now;
     }

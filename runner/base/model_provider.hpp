@@ -53,6 +53,8 @@ struct model_request {
     /// From session::model_history(). The provider empties it once it has written the request, so
     /// that a long history takes no memory while the model answers.
     std::vector<session::message>* messages = nullptr;
+    /// Approximate size of the messages: a large request is written where no I/O thread is blocked.
+    std::uint64_t bytes = 0;
     /// Counts the messages and the request that is written from them. The provider shrinks it to
     /// what it still keeps, and to 0 once the server has the request. Null: nothing is counted.
     memory_share* memory = nullptr;

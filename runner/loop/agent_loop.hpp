@@ -27,6 +27,10 @@
 #include <utility>
 #include <vector>
 
+namespace agui {
+class heavy_work;
+}
+
 namespace agui::runner {
 
 /// Where a run's events and changes go. Used from the run's executor only.
@@ -141,6 +145,7 @@ struct loop_services {
     /// Counts the thread while it is in memory, what is written from it for the model, and the
     /// results of tools. Null: nothing is counted.
     memory_budget* memory = nullptr;
+    heavy_work* heavy = nullptr; ///< Makes the messages of a large thread; null: this thread does.
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to

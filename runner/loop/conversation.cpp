@@ -4,6 +4,7 @@
 #include "session/base/heavy_work.hpp"
 #include "session/base/keyed_hash.hpp"
 #include "session/conversation/message_size.hpp"
+#include "session/history/model_history.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -80,6 +81,14 @@ boost::asio::awaitable<std::optional<stop_reason>> conversation::load() {
         thread_ = std::make_unique<session::thread_record>(std::move(*loaded));
     }
     co_return fits ? std::nullopt : std::optional(stop_reason::store_unavailable);
+}
+
+boost::asio::awaitable<std::vector<session::message>>
+conversation::history(const session::history_window& window, heavy_work* heavy) const {
+    auto selecting = [&] {
+        return session::model_history(*thread_, tip_, window);
+    };
+    co_return co_await run_heavy(heavy, as_parsing(bytes_), selecting);
 }
 
 void conversation::note_id(std::string_view call_id) {

@@ -4,6 +4,7 @@
 #include "session/base/clock.hpp"
 #include "session/base/memory_budget.hpp"
 #include "session/conversation/thread.hpp"
+#include "session/history/history_window.hpp"
 #include "session/history/turn_failure.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -16,6 +17,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace agui {
+class heavy_work;
+}
 
 namespace agui::runner {
 
@@ -49,6 +54,12 @@ public:
     [[nodiscard]] memory_share& memory() noexcept { return memory_; }
     /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
+
+    /// What the model gets of the branch (model_history.hpp), of a large thread made by `heavy`,
+    /// which may be null. Precondition: the thread is in memory, and stays there until this
+    /// returns.
+    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>>
+    history(const session::history_window& window, heavy_work* heavy) const;
 
     /// The last message of the branch that the run continues.
     [[nodiscard]] session::node_index tip() const noexcept { return tip_; }

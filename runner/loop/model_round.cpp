@@ -6,7 +6,6 @@
 #include "runner/loop/reply_items.hpp"
 #include "runner/loop/run_hooks.hpp"
 #include "session/base/failpoint.hpp"
-#include "session/history/model_history.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -87,7 +86,7 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             co_return run_.stop.reason();
         }
         // Built anew for each model: a provider empties it.
-        std::vector<session::message> history = make_history();
+        std::vector<session::message> history = co_await make_history();
         const model_request request = make_request(index, first, history);
         begin_turn(index, request);
         check_failpoint("loop.ask_model");
@@ -126,16 +125,16 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
     }
 }
 
-std::vector<session::message> model_round::make_history() {
+boost::asio::awaitable<std::vector<session::message>> model_round::make_history() {
     if (run_.hooks != nullptr) {
         run_.thread.unload();
-        return run_.hooks->history();
+        co_return run_.hooks->history();
     }
     std::vector<session::message> history =
-        session::model_history(run_.thread.thread(), run_.thread.tip(), run_.request.agent.window);
+        co_await run_.thread.history(run_.request.agent.window, run_.services.heavy);
     run_.thread.unload(); // Not in memory while the model streams.
     put_context(history, run_.request.agent.context);
-    return history;
+    co_return history;
 }
 
 request_draft model_round::draft(bool first) const {
@@ -156,6 +155,7 @@ model_request model_round::make_request(
     }
     resolve_tool_choice(request);
     request.messages = &history;
+    request.bytes = run_.thread.bytes();
     request.memory = &run_.thread.memory();
     return request;
 }

@@ -55,7 +55,7 @@ public:
 private:
     /// An index among the run's models; `place`: 0 is the one that is asked first.
     [[nodiscard]] std::size_t model_at(std::size_t place) const noexcept;
-    [[nodiscard]] std::vector<session::message> make_history();
+    [[nodiscard]] boost::asio::awaitable<std::vector<session::message>> make_history();
     [[nodiscard]] model_request
     make_request(std::size_t index, bool first, std::vector<session::message>& history) const;
     [[nodiscard]] model_request plain_request(std::size_t index, bool first) const;

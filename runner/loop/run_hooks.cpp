@@ -4,7 +4,6 @@
 #include "session/history/history_repair.hpp"
 #include "session/history/history_selection.hpp"
 #include "session/history/missing_result.hpp"
-#include "session/history/model_history.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -96,7 +95,7 @@ boost::asio::awaitable<std::optional<stop_reason>> run_hooks::before_request(req
         co_return failed;
     }
     const session::thread_record& thread = run_.thread.thread();
-    draft.messages = session::model_history(thread, run_.thread.tip(), run_.request.agent.window);
+    draft.messages = co_await run_.thread.history(run_.request.agent.window, run_.services.heavy);
     calls_ = session::statuses_of(thread);
     draft.context = run_.request.agent.context;
     given_ = draft.parameters;

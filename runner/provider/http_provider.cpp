@@ -188,10 +188,15 @@ asio::awaitable<model_outcome>
 model_server::exchange(const model_request& request, model_sink& sink) {
     std::unique_ptr<transport_response> response;
     { // What the sending needs takes no memory while the model answers.
-        const transport_request question = dialect_->write_request(request);
-        if (request.messages != nullptr) {
-            *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
-        }
+        auto writing = [&] {
+            transport_request written = dialect_->write_request(request);
+            if (request.messages != nullptr) {
+                *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+            }
+            return written;
+        };
+        const transport_request question =
+            co_await run_heavy(settings_.heavy, as_parsing(request.bytes), writing);
         keep(request.memory, question.body.capacity());
         pass_failpoint("model.ask");
         auto answered = co_await client_->send(question);

@@ -23,6 +23,10 @@ inline constexpr std::size_t small_work_bytes = 256U << 10U;
     return bytes <= small_work_bytes ? memory_use::small : memory_use::ordinary;
 }
 
+/// The size of a text whose parsing takes no less time than the copying, hashing or writing of
+/// `bytes`.
+[[nodiscard]] constexpr std::size_t as_parsing(std::size_t bytes) noexcept { return bytes / 4; }
+
 /// Threads for work on texts that are too large for an I/O thread: one for texts of up to 4 MB, one
 /// for larger ones. Each does one piece of work at a time, so that little memory is taken at once
 /// and a photo does not wait for the largest texts. Safe to use from any thread. What waits for

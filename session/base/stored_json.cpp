@@ -4,6 +4,7 @@
 #include "session/base/parse_json.hpp"
 
 #include <string>
+#include <utility>
 
 namespace agui::session {
 
@@ -24,6 +25,12 @@ result<json_text> read_stored_text(std::string_view text) {
         return failure{errc::invalid_json, ec.message()};
     }
     return json_text(std::string(text));
+}
+
+json_text stored_object(std::string_view text) {
+    result<json_text> read = read_stored_text(text);
+    const bool has_members = read && text.starts_with('{') && !read->is_empty_object();
+    return has_members ? std::move(*read) : json_text();
 }
 
 } // namespace agui::session

@@ -17,4 +17,7 @@ namespace agui::session {
 /// The same for JSON that is kept as text: it is checked, but no values are built.
 [[nodiscard]] result<json_text> read_stored_text(std::string_view text);
 
+/// The same for an object. Null: it has no members, is no object, or is damaged.
+[[nodiscard]] json_text stored_object(std::string_view text);
+
 } // namespace agui::session

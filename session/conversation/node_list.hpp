@@ -43,7 +43,7 @@ class node_list {
     struct held {
         explicit held(stored_message given) : node(std::move(given)) {}
 
-        const stored_message node;
+        stored_message node;
         mutable std::once_flag data_hashed;
         mutable std::once_flag texts_hashed;
         mutable std::vector<placed_digest> data;
@@ -99,11 +99,29 @@ public:
     [[nodiscard]] const stored_message& at(std::size_t number) const {
         return nodes_.at(number)->node;
     }
+    [[nodiscard]] const stored_message& back() const { return nodes_.back()->node; }
     [[nodiscard]] const_iterator begin() const { return const_iterator(nodes_.begin()); }
     [[nodiscard]] const_iterator end() const { return const_iterator(nodes_.end()); }
 
     void push_back(stored_message node) {
-        nodes_.push_back(std::make_shared<const held>(std::move(node)));
+        nodes_.push_back(std::make_shared<held>(std::move(node)));
+    }
+    /// Appends the messages of `more`, which both lists share then.
+    void append(const node_list& more) {
+        nodes_.insert(nodes_.end(), more.nodes_.begin(), more.nodes_.end());
+    }
+    /// Calls edit(stored_message&) for each message, in order. What other lists share is copied
+    /// first, so that they keep it as it was.
+    template <class Edit>
+    void edit_each(Edit edit) {
+        for (std::shared_ptr<const held>& each : nodes_) {
+            const bool is_shared = each.use_count() > 1;
+            stored_message node = is_shared
+                                      ? each->node
+                                      : std::move(const_cast<held&>(*each).node); // Made as `held`.
+            edit(node);
+            each = std::make_shared<held>(std::move(node));
+        }
     }
 
     /// The digests of the parts of a message that hold bytes (data_part_of), in order. The first

@@ -199,9 +199,7 @@ void apply(thread_record& thread, const changes& change) {
     thread.bytes = bytes_after(thread, change);
     thread.documents = sizes_after(thread.documents, change);
     thread.version += changes_conversation(change) ? 1 : 0;
-    for (const stored_message& added : change.messages) {
-        thread.nodes.push_back(added);
-    }
+    thread.nodes.append(change.messages);
     for (const changes::branch_change& changed : change.branches) {
         if (changed.index == thread.branches.size()) {
             thread.branches.push_back(changed.value);

@@ -75,7 +75,7 @@ struct thread_record {
     std::string agent_id;
     std::string title;
     bool archived = false;
-    boost::json::object metadata;
+    json_text metadata; ///< An object with members; null: none.
     unix_ms created_at = 0;
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;
@@ -143,7 +143,7 @@ struct session_event {
 
 /// What one transaction does to a thread: all of it or nothing. Absent members change nothing.
 struct changes {
-    std::vector<stored_message> messages; ///< Appended to nodes, in order.
+    node_list messages; ///< Appended to nodes, in order.
 
     struct branch_change {
         std::uint32_t index; ///< An existing branch, or the next free index: a new one.
@@ -160,7 +160,7 @@ struct changes {
     std::optional<std::string> agent_id;
     std::optional<std::string> title;
     std::optional<bool> archived;
-    std::optional<boost::json::object> metadata;
+    std::optional<json_text> metadata; ///< As in thread_record.
     unix_ms at = 0; ///< Becomes updated_at and, of a new thread, created_at; 0: no change.
 
     /// Replaces the record of run.number, but not its run_id, idempotency_key, protocol and

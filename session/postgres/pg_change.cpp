@@ -70,6 +70,10 @@ std::optional<std::string> serialized(const std::optional<Json>& value) {
     return value ? std::optional(json::serialize(*value)) : std::nullopt;
 }
 
+std::optional<std::string_view> text_of(const std::optional<json_text>& document) {
+    return document ? std::optional(document->view()) : std::nullopt;
+}
+
 } // namespace
 
 pg_statement lock_thread(const thread_key& key) {
@@ -95,7 +99,7 @@ std::optional<pg_thread_position> position_of(const pg_rows& rows) {
 
 pg_change::pg_change(changes change)
     : change_(std::move(change)),
-      metadata_(serialized(change_.metadata)),
+      metadata_(text_of(change_.metadata)),
       documents_{
           .state = change_.state ? std::optional(std::string(change_.state->view())) : std::nullopt,
           .offered_tools = serialized(change_.offered_tools),

@@ -73,7 +73,7 @@ private:
     std::vector<std::string> messages_; ///< The stored JSON of each.
     std::uint64_t message_bytes_ = 0;
     std::vector<std::string> events_; ///< The JSON of the data of each.
-    std::optional<std::string> metadata_;
+    std::optional<std::string_view> metadata_;
     document_texts documents_;
 };
 

@@ -101,7 +101,7 @@ read_summary(const thread_key& key, const std::vector<pg_rows>& results) {
     found.agent_id = row.text(0, 0);
     found.title = row.text(0, 1);
     found.archived = row.boolean(0, 2);
-    found.metadata = object_or_empty(row.text(0, 3));
+    found.metadata = stored_object(row.text(0, 3));
     found.created_at = row.integer(0, 4);
     found.updated_at = row.integer(0, 5);
     found.last_run_at = row.integer(0, 6);
@@ -264,7 +264,7 @@ thread_page read_page(const thread_query& query, const std::vector<pg_rows>& res
         summary.agent_id = rows.text(i, 2);
         summary.title = rows.text(i, 3);
         summary.archived = query.archived;
-        summary.metadata = object_or_empty(rows.text(i, 4));
+        summary.metadata = stored_object(rows.text(i, 4));
         summary.created_at = rows.integer(i, 5);
         summary.updated_at = rows.integer(i, 6);
         summary.last_run_at = rows.integer(i, 7);

@@ -50,11 +50,6 @@ constexpr const char* its_messages =
 // About a millisecond's worth of JSON.
 constexpr std::size_t read_bytes_at_once = 128U << 10U;
 
-json::object object_or_empty(std::string_view text) {
-    result<json::value> value = parse_stored(text);
-    return value && value->is_object() ? std::move(value->get_object()) : json::object();
-}
-
 struct reading {
     std::vector<bool> left_out; // By message number; true: the message cannot be read.
     thread_record record;
@@ -157,7 +152,7 @@ read_thread(thread_key key, pg_thread_rows rows, agui::logger& log) {
     record.agent_id = row.text(0, 1);
     record.title = row.text(0, 2);
     record.archived = row.boolean(0, 3);
-    record.metadata = object_or_empty(row.text(0, 4));
+    record.metadata = stored_object(row.text(0, 4));
     record.created_at = row.integer(0, 5);
     record.updated_at = row.integer(0, 6);
     record.last_run_at = row.integer(0, 7);

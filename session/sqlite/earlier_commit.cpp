@@ -86,6 +86,12 @@ public:
         }
     }
 
+    void operator()(node_list& values) {
+        std::vector<stored_message> read;
+        (*this)(read);
+        values = node_list(std::move(read));
+    }
+
     template <class Value>
     void operator()(Value& value) {
         read_members(*this, value);
@@ -225,16 +231,18 @@ std::optional<earlier_commit> read_earlier_commit(std::string_view bytes) {
         commit.message_texts.size() != commit.change.messages.size()) {
         return std::nullopt;
     }
-    for (std::size_t i = 0; i < commit.message_texts.size(); ++i) {
-        const result<json::value> value = parse_stored(commit.message_texts[i]);
+    auto text = commit.message_texts.begin();
+    bool is_sound = true;
+    commit.change.messages.edit_each([&](stored_message& node) {
+        const result<json::value> value = parse_stored(*text++);
         result<message> read =
             value ? message_from_stored_json(*value) : result<message>(value.error());
-        if (!read) {
-            return std::nullopt;
+        is_sound = is_sound && read;
+        if (read) {
+            node.message = std::move(*read);
         }
-        commit.change.messages[i].message = std::move(*read);
-    }
-    return commit;
+    });
+    return is_sound ? std::optional(std::move(commit)) : std::nullopt;
 }
 
 } // namespace agui::session

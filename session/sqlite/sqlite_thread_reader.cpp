@@ -106,7 +106,7 @@ void sqlite_thread_reader::refresh(thread_record& record, const position& at) {
     record.agent_id = row.text(0);
     record.title = row.text(1);
     record.archived = row.integer(2) != 0;
-    record.metadata = object_or_empty(row.text(3));
+    record.metadata = stored_object(row.text(3));
     record.created_at = row.integer(4);
     record.updated_at = row.integer(5);
     record.last_run_at = row.integer(6);
@@ -208,7 +208,7 @@ std::optional<thread_summary> sqlite_thread_reader::summary(const thread_key& ke
     found.agent_id = row.text(0);
     found.title = row.text(1);
     found.archived = row.integer(2) != 0;
-    found.metadata = object_or_empty(row.text(3));
+    found.metadata = stored_object(row.text(3));
     found.created_at = row.integer(4);
     found.updated_at = row.integer(5);
     found.last_run_at = row.integer(6);
@@ -379,7 +379,7 @@ result<thread_page> sqlite_thread_reader::list(const thread_query& query) {
         summary.agent_id = row.text(2);
         summary.title = row.text(3);
         summary.archived = query.archived;
-        summary.metadata = object_or_empty(row.text(4));
+        summary.metadata = stored_object(row.text(4));
         summary.created_at = row.integer(5);
         summary.updated_at = row.integer(6);
         summary.last_run_at = row.integer(7);

@@ -24,7 +24,7 @@ std::optional<std::string_view> text_of(const std::optional<json_text>& document
     return document ? std::optional(document->view()) : std::nullopt;
 }
 
-std::vector<std::string> texts_of(const std::vector<stored_message>& messages) {
+std::vector<std::string> texts_of(const node_list& messages) {
     std::vector<std::string> texts;
     texts.reserve(messages.size());
     for (const stored_message& added : messages) {
@@ -141,7 +141,7 @@ std::int64_t sqlite_threads::create(
     const document_texts documents(change);
     const document_sizes sizes = documents.sizes_after({});
     // All columns at once, because each change of a row writes all of it again, with index entries.
-    const std::string metadata = json::serialize(change.metadata.value_or(json::object()));
+    const std::string_view metadata = text_of(change.metadata).value_or("{}");
     const std::int64_t thread = ++last_id_;
     const std::uint64_t version = first_version(thread);
     create_.execute(
@@ -172,7 +172,7 @@ void sqlite_threads::apply(
         change.at == 0 ? std::nullopt : std::optional(change.at);
     update_.execute(
         change.head, change.last_request_had_history, change.agent_id, change.title,
-        change.archived, serialized(change.metadata), updated_at, last_run_at,
+        change.archived, text_of(change.metadata), updated_at, last_run_at,
         std::uint64_t{size.messages}, std::uint64_t{size.branches},
         at.event_count + change.events.size(),
         at.bytes - at.documents.total() + sizes.total() + bytes_of(messages), sizes.state,

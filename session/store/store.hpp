@@ -128,7 +128,7 @@ struct thread_summary {
     std::string agent_id;
     std::string title;
     bool archived = false;
-    boost::json::object metadata;
+    json_text metadata; ///< As in thread_record.
     unix_ms created_at = 0;
     unix_ms updated_at = 0;
     unix_ms last_run_at = 0;

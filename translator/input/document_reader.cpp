@@ -193,10 +193,10 @@ public:
     /// The result, to be called once after the last event.
     document take() {
         // The value is constructed in place: an assignment would copy it out of its storage.
-        json_text kept(kept_.is_empty() ? std::string("null") : kept_.take());
-        return is_root_built_
-                   ? document{stack_.release(), text_.take(), std::move(kept), std::move(skipped_)}
-                   : document{json::value(), text_.take(), std::move(kept), std::move(skipped_)};
+        const bool has_text = !kept_.is_empty();
+        json_text kept(has_text ? kept_.take() : std::string("null"));
+        json::value value = is_root_built_ ? stack_.release() : json::value();
+        return {std::move(value), text_.take(), std::move(kept), has_text, std::move(skipped_)};
     }
 
     [[nodiscard]] failure refusal(error_code ec) const {

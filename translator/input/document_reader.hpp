@@ -44,6 +44,7 @@ struct document {
     /// The part kept as text, as append_json() would write it: members in the order given. Null
     /// also if the member is absent.
     json_text text;
+    bool has_text = false; ///< There is such a part.
     /// The names of its members that were neither built nor kept as text: the first eight, each cut
     /// to 64 bytes.
     std::vector<std::string> skipped;

@@ -118,6 +118,40 @@ TEST_F(ThreadRoutes, TakesNamesThatWereChosenToCollide) {
     EXPECT_EQ(ask(get("/agui/threads/t/state")).body, R"({"state":)" + state + "}");
 }
 
+TEST_F(ThreadRoutes, MetadataAreAnObjectOfAtMost64KiB) {
+    start();
+    ask(post("/agui", run_body("t", "r")));
+    const auto answer = [&](std::string_view metadata) {
+        return patch("/agui/threads/t", R"({"title":"x","metadata":)" + std::string(metadata) + "}")
+            .status;
+    };
+    std::string objects = R"({"a":[{})";
+    while (objects.size() < 65'500) {
+        objects += ",{}";
+    }
+
+    EXPECT_EQ(answer(R"({"pin": [ 1, "\u00e9" ]})"), 200);
+    EXPECT_THAT(
+        ask(get("/agui/threads/t")).body, HasSubstr("\"metadata\":{\"pin\":[1,\"\xc3\xa9\"]}}")
+    );
+    EXPECT_THAT(
+        ask(get("/agui/threads")).body, HasSubstr("\"metadata\":{\"pin\":[1,\"\xc3\xa9\"]}}]}")
+    );
+    EXPECT_EQ(answer("[1]"), 422);
+    EXPECT_EQ(answer("7"), 422);
+    EXPECT_EQ(answer(R"({"a":1,"a":2})"), 400);
+    EXPECT_EQ(answer(objects + std::string(100'000, ' ') + "]}"), 200);
+    EXPECT_EQ(answer(objects + R"(,{},{},{},{},{},{},{},{},{},{},{},{}]})"), 422);
+    EXPECT_EQ(json_of("/agui/threads/t").at("metadata").at("a").as_array().size(), 21'832U);
+    EXPECT_EQ(answer("{}"), 200);
+    EXPECT_FALSE(json_of("/agui/threads/t").as_object().contains("metadata"));
+    EXPECT_EQ(answer(R"({"a":1})"), 200);
+    EXPECT_EQ(patch("/agui/threads/t", R"({"title":"y"})").status, 200);
+    EXPECT_TRUE(json_of("/agui/threads/t").as_object().contains("metadata")) << "left as it was";
+    EXPECT_EQ(answer("null"), 200);
+    EXPECT_FALSE(json_of("/agui/threads/t").as_object().contains("metadata"));
+}
+
 TEST_F(ThreadRoutes, ListsByPages) {
     start();
     for (const char* id : {"a", "b", "c"}) {

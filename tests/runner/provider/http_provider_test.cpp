@@ -16,6 +16,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -726,6 +727,7 @@ public:
     };
 
     [[nodiscard]] transport_request write_request(const model_request& call) const override {
+        written_by = std::this_thread::get_id();
         transport_request request;
         request.method = http_method::get;
         request.target = "/say?model=" + call.parameters.model;
@@ -740,7 +742,42 @@ public:
     make_decoder(const model_parameters&, model_sink& sink) const override {
         return std::make_unique<decoder>(sink);
     }
+
+    static inline std::thread::id written_by;
 };
+
+TEST_F(HttpProvider, ALargeRequestIsWrittenWhereNoIoThreadIsBlocked) {
+    heavy_work heavy(nullptr);
+    settings.heavy = &heavy;
+    test::http_test_server server(
+        context(),
+        [](test::server_connection& peer) -> asio::awaitable<void> {
+            while (!(co_await peer.read_request()).empty()) {
+                co_await peer.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nend\n");
+            }
+        }
+    );
+    http_endpoint endpoint;
+    endpoint.base_url = server.url("/v1");
+    const auto provider = make_http_provider(
+        make_http_client(endpoint).value(), std::make_unique<line_dialect>(), settings
+    );
+    const auto write = [&](std::uint64_t bytes) {
+        std::vector<session::message> messages(1);
+        model_request what = request();
+        what.messages = &messages;
+        what.bytes = bytes;
+        run([](model_provider& from, const model_request& asked,
+               model_sink& to) -> asio::awaitable<void> {
+            EXPECT_TRUE(co_await from.ask(asked, to));
+        }(*provider, what, sink));
+        EXPECT_TRUE(messages.empty());
+        return line_dialect::written_by == std::this_thread::get_id();
+    };
+
+    EXPECT_TRUE(write(1U << 20U));
+    EXPECT_FALSE(write((1U << 20U) + 4));
+}
 
 TEST_F(HttpProvider, SpeaksAnyDialect) {
     std::string asked;

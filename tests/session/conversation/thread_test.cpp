@@ -93,7 +93,7 @@ TEST(ThreadApply, ReplacesWhatIsGivenAndKeepsTheRest) {
     change.archived = true;
     change.agent_id = "helper";
     change.offered_tools = json::array{1};
-    change.metadata = json::object{{"k", 1}};
+    change.metadata = json_text(R"({"k":1})");
     change.last_request_had_history = true;
 
     apply(thread, change);
@@ -108,7 +108,7 @@ TEST(ThreadApply, ReplacesWhatIsGivenAndKeepsTheRest) {
     EXPECT_TRUE(thread.archived);
     EXPECT_EQ(thread.agent_id, "helper");
     EXPECT_EQ(thread.offered_tools, json::array{1});
-    EXPECT_EQ(thread.metadata, (json::object{{"k", 1}}));
+    EXPECT_EQ(thread.metadata.view(), R"({"k":1})");
     EXPECT_TRUE(thread.last_request_had_history);
 }
 

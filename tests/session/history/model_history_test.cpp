@@ -359,12 +359,10 @@ TEST(ModelHistory, AnswersEveryCallOnceNextToItsCall) {
 
 TEST(ModelHistory, PutsTheReasoningThatAnOriginNamesBeforeItsAnswer) {
     thread_record thread;
-    changes change;
+    std::vector<stored_message> added;
     const auto add = [&](role who, const std::string& id) -> message& {
-        stored_message& node = change.messages.emplace_back();
-        node.parent = change.messages.size() == 1
-                          ? no_node
-                          : static_cast<node_index>(change.messages.size() - 2);
+        stored_message& node = added.emplace_back();
+        node.parent = added.size() == 1 ? no_node : static_cast<node_index>(added.size() - 2);
         node.message.id = id;
         node.message.role = who;
         node.message.content = id;
@@ -378,6 +376,8 @@ TEST(ModelHistory, PutsTheReasoningThatAnOriginNamesBeforeItsAnswer) {
         {turn_block::kind::reasoning, "r2", 0, nullptr}, {turn_block::kind::text, "", 2, nullptr}
     };
     add(role::assistant, "m1").origin = std::make_shared<const turn_origin>(origin);
+    changes change;
+    change.messages = node_list(std::move(added));
     change.branches.push_back({0, {3, 0}});
     apply(thread, change);
 

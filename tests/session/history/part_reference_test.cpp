@@ -225,9 +225,11 @@ TEST_F(PartReference, EachPartAndEachTextIsHashedOnceHoweverManyNamesThereAre) {
 
 TEST_F(PartReference, NothingIsHashedBehindThePartThatIsFound) {
     changes change;
-    change.messages.resize(2);
-    change.messages[0].message = user(json::array{photo("ZGVm")});
-    change.messages[1].message = user(json::array{photo("Z2hp")});
+    for (const std::string bytes : {"ZGVm", "Z2hp"}) {
+        stored_message stored;
+        stored.message = user(json::array{photo(bytes)});
+        change.messages.push_back(std::move(stored));
+    }
     apply(thread_, change);
     const std::uint64_t before = work_done;
 

@@ -99,8 +99,9 @@ TEST_P(SqliteSchemas, AHandOffIsFinished) {
     run_record second = run_of("run_2");
     second.number = get(subject->begin(handed_off(), second, answered)).number;
     changes end;
-    end.messages.push_back(test::user_message("m4", "It is blue.", 2));
-    end.messages[0].message.role = role::assistant;
+    stored_message said = test::user_message("m4", "It is blue.", 2);
+    said.message.role = role::assistant;
+    end.messages.push_back(std::move(said));
     end.branches.push_back({0, {.tip = 3, .updated_at = 4000}});
     second.status = run_status::finished;
     second.last_sequence = 1;

@@ -118,7 +118,7 @@ TEST_F(CachedThreads, AreWhatTheTablesHold) {
     changes labels;
     labels.title = "A title";
     labels.archived = true;
-    labels.metadata = boost::json::object{{"a", 1}};
+    labels.metadata = json_text(R"({"a":1})");
     labels.at = 3000;
     commit(labels);
     changes documents;
@@ -129,7 +129,7 @@ TEST_F(CachedThreads, AreWhatTheTablesHold) {
     commit(documents);
     changes branch = user_turn("m2", "Another", 0);
     branch.branches = {{1, {.tip = number, .updated_at = 4000}}};
-    branch.messages[0].parent = 0;
+    branch.messages.edit_each([](stored_message& node) { node.parent = 0; });
     branch.head = 1;
     branch.calls.push_back({.id = "call_1", .name = "paint", .run_id = "run_1"});
     commit(branch);

@@ -112,7 +112,7 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
     change.agent_id = "helper";
     change.title = "A title";
     change.archived = true;
-    change.metadata = json::object{{"k", "v"}};
+    change.metadata = json_text(R"({"k":"v"})");
     change.state = json_text(R"({"color":"red"})");
     change.offered_tools = json::array{{{"name", "f"}}};
     change.last_request_had_history = true;
@@ -123,7 +123,7 @@ TEST_P(StoreContract, KeepsEveryThreadField) {
     EXPECT_EQ(thread.agent_id, "helper");
     EXPECT_EQ(thread.title, "A title");
     EXPECT_TRUE(thread.archived);
-    EXPECT_EQ(thread.metadata, (json::object{{"k", "v"}}));
+    EXPECT_EQ(thread.metadata.view(), R"({"k":"v"})");
     EXPECT_EQ(thread.state, json_text(R"({"color":"red"})"));
     EXPECT_EQ(thread.offered_tools, (json::array{{{"name", "f"}}}));
     EXPECT_TRUE(thread.last_request_had_history);
@@ -208,7 +208,7 @@ TEST_P(StoreContract, AbsentMembersChangeNothing) {
     begin(thread_1, "run_1", first);
 
     changes second;
-    second.metadata = json::object{{"k", "v"}};
+    second.metadata = json_text(R"({"k":"v"})");
     done(subject().commit(thread_1, second));
     const thread_record thread = load(thread_1);
 
@@ -217,7 +217,7 @@ TEST_P(StoreContract, AbsentMembersChangeNothing) {
     EXPECT_EQ(thread.offered_tools, (json::array{{{"name", "f"}}}));
     EXPECT_EQ(thread.nodes.size(), 1U);
     EXPECT_EQ(thread.updated_at, 5000);
-    EXPECT_EQ(thread.metadata, (json::object{{"k", "v"}}));
+    EXPECT_EQ(thread.metadata.view(), R"({"k":"v"})");
 }
 
 TEST_P(StoreContract, AStateOfNullReplacesOneThatWasThere) {
@@ -238,7 +238,9 @@ TEST_P(StoreContract, ReadsBackTextThatIsNotUtf8AndJsonThatIsDeep) {
         deep = json::array{std::move(deep)};
     }
     changes change = user_turn("m0", "broken \xff\xfe bytes");
-    change.messages[0].message.metadata = json::object{{"deep", deep}};
+    change.messages.edit_each([&](stored_message& node) {
+        node.message.metadata = json::object{{"deep", deep}};
+    });
 
     begin(thread_1, "run_1", change);
     const thread_record thread = load(thread_1);
@@ -369,7 +371,7 @@ TEST_P(StoreContract, ShowsWhatAThreadIsWithoutItsMessages) {
     EXPECT_FALSE(get(subject().summary(thread_1)));
     changes first = user_turn("m1", "Hello");
     first.title = "A title";
-    first.metadata = json::object{{"a", 1}};
+    first.metadata = json_text(R"({"a":1})");
     begin(thread_1, "run_1", first);
     const lease_ptr held = acquire(thread_1, "run_1");
 
@@ -380,7 +382,7 @@ TEST_P(StoreContract, ShowsWhatAThreadIsWithoutItsMessages) {
     EXPECT_EQ(found->agent_id, "default");
     EXPECT_EQ(found->title, "A title");
     EXPECT_FALSE(found->archived);
-    EXPECT_EQ(found->metadata, (json::object{{"a", 1}}));
+    EXPECT_EQ(found->metadata.view(), R"({"a":1})");
     EXPECT_EQ(found->updated_at, 1000);
     EXPECT_EQ(found->active_run_id, "run_1");
 }
@@ -446,7 +448,9 @@ TEST_P(StoreContract, ShowsTheBranchesOfAThread) {
 TEST_P(StoreContract, KeepsTheNoteOfAFailedRun) {
     begin(thread_1, "run_1", user_turn("m1", "One"));
     changes failed = user_turn("", "", 1, 2000);
-    failed.messages[0].message = failure_note("m1", {"model_rejected", "It was refused.", true});
+    failed.messages.edit_each([](stored_message& node) {
+        node.message = failure_note("m1", {"model_rejected", "It was refused.", true});
+    });
     done(subject().commit(thread_1, failed));
 
     const thread_record thread = load(thread_1);
@@ -492,14 +496,18 @@ TEST_P(StoreContract, CountsTheDocumentsOfAThread) {
 TEST_P(StoreContract, PendingCallsCostWhatTheirMessagesTake) {
     const auto work_of = [&](const thread_key& key, std::size_t calls) {
         changes change = user_turn("m1", std::string(1U << 10U, 'x'));
-        change.messages[0].message.role = role::assistant;
+        std::vector<tool_call> made;
         for (std::size_t i = 0; i < calls; ++i) {
             const std::string id = "c" + std::to_string(i);
-            change.messages[0].message.tool_calls.push_back({id, "paint", "{}", {}, {}});
+            made.push_back({id, "paint", "{}", {}, {}});
             change.calls.push_back(
                 {id, "paint", "run_1", call_owner::external, call_status::pending, 0}
             );
         }
+        change.messages.edit_each([&](stored_message& node) {
+            node.message.role = role::assistant;
+            node.message.tool_calls = std::move(made);
+        });
         begin(key, "run_1", change);
         const std::uint64_t before = work_done;
         const auto pending = get(subject().pending_calls(key)).value();
@@ -864,7 +872,7 @@ TEST_P(StoreContract, ListsByAgentAndArchived) {
     changes archived = user_turn("m0", "x");
     archived.archived = true;
     archived.title = "old";
-    archived.metadata = json::object{{"k", 1}};
+    archived.metadata = json_text(R"({"k":1})");
     begin(key_of("thread_1"), "run_1", archived);
     changes of_helper = user_turn("m0", "x");
     of_helper.agent_id = "helper";
@@ -881,7 +889,7 @@ TEST_P(StoreContract, ListsByAgentAndArchived) {
     ASSERT_EQ(old.threads.size(), 1U);
     EXPECT_EQ(old.threads[0].title, "old");
     EXPECT_TRUE(old.threads[0].archived);
-    EXPECT_EQ(old.threads[0].metadata, (json::object{{"k", 1}}));
+    EXPECT_EQ(old.threads[0].metadata.view(), R"({"k":1})");
     ASSERT_EQ(helper.threads.size(), 1U);
     EXPECT_EQ(helper.threads[0].key.thread_id, "thread_2");
     EXPECT_EQ(get(subject().list(query_of(""))).threads.size(), 2U);

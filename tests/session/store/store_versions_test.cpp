@@ -57,7 +57,7 @@ TEST_P(StoreVersions, CountWhatTheConversationIs) {
     changes labels;
     labels.title = "A title";
     labels.archived = false;
-    labels.metadata = boost::json::object{{"a", 1}};
+    labels.metadata = json_text(R"({"a":1})");
     labels.agent_id = "another";
     labels.at = 2000;
     labels.events.push_back({0, "run.started", "run_1", 1, {}});
