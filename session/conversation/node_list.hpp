@@ -115,10 +115,12 @@ public:
     template <class Edit>
     void edit_each(Edit edit) {
         for (std::shared_ptr<const held>& each : nodes_) {
-            const bool is_shared = each.use_count() > 1;
-            stored_message node = is_shared
-                                      ? each->node
-                                      : std::move(const_cast<held&>(*each).node); // Made as `held`.
+            stored_message node;
+            if (each.use_count() > 1) {
+                node = each->node;
+            } else {
+                node = std::move(const_cast<held&>(*each).node); // It was made as `held`.
+            }
             edit(node);
             each = std::make_shared<held>(std::move(node));
         }

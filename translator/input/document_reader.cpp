@@ -243,7 +243,7 @@ private:
     // The whole string: its last part, after earlier ones.
     std::string_view whole(text_view last) {
         if (parts_.empty()) {
-            return last;
+            return {last.data(), last.size()};
         }
         parts_.append(last);
         return parts_;

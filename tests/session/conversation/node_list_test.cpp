@@ -41,6 +41,18 @@ TEST(NodeList, AnEditLeavesOtherListsAsTheyWere) {
     EXPECT_EQ(said(copy, 1), "two");
 }
 
+TEST(NodeList, WhatNoOtherListSharesIsNotCopied) {
+    node_list list{saying(std::string(100, 'x'))};
+    const auto text = [&] {
+        return std::get<std::string>(list[0].message.content).data();
+    };
+    const char* const before = text();
+    list.edit_each([](stored_message& node) { node.run_id = "run_1"; });
+
+    EXPECT_EQ(text(), before);
+    EXPECT_EQ(list[0].run_id, "run_1");
+}
+
 TEST(NodeList, DigestsAreThoseOfTheEditedMessage) {
     node_list list{saying("one")};
     const std::string before = list.text_digests(0).at(0).digest.sha256;
