@@ -145,7 +145,7 @@ struct loop_services {
     /// Counts the thread while it is in memory, what is written from it for the model, and the
     /// results of tools. Null: nothing is counted.
     memory_budget* memory = nullptr;
-    heavy_work* heavy = nullptr; ///< Makes the messages of a large thread; null: this thread does.
+    heavy_work* heavy = nullptr; ///< Prepares large threads for the model. May be null.
 };
 
 /// The agent loop: asks the model, executes its server tools in parallel, hands external calls to

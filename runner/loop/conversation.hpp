@@ -55,9 +55,9 @@ public:
     /// Precondition: it is in memory.
     [[nodiscard]] const session::thread_record& thread() const { return *thread_; }
 
-    /// What the model gets of the branch (model_history.hpp), of a large thread made by `heavy`,
-    /// which may be null. Precondition: the thread is in memory, and stays there until this
-    /// returns.
+    /// The branch as the model gets it (model_history.hpp). For a large thread the work is done on
+    /// a thread of `heavy`, unless that is null. Precondition: the thread is in memory, and stays
+    /// there until this returns.
     [[nodiscard]] boost::asio::awaitable<std::vector<session::message>>
     history(const session::history_window& window, heavy_work* heavy) const;
 
