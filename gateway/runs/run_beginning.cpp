@@ -291,7 +291,7 @@ private:
         run.new_user_turn = plan_.new_user_turn;
         run.external_tools = std::move(tools_);
         run.headers = std::move(request_.what.headers);
-        run.thread = std::move(thread_);
+        run.thread = std::make_shared<const session::thread_record>(std::move(thread_));
         return launch_run(
             request_, std::move(log_), std::move(record), std::move(run), missing, *agent.model
         );

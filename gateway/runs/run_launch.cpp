@@ -36,7 +36,7 @@ std::shared_ptr<live_run> launch_run(
     const auto live = std::make_shared<live_run>(
         request.executor, core.store_of(request.place), services.time, services.log, std::move(log),
         request.place, request.held, std::move(record),
-        static_cast<session::node_index>(run.thread.nodes.size()), std::move(options)
+        static_cast<session::node_index>(run.thread->nodes.size()), std::move(options)
     );
     if (request.place.ephemeral) {
         core.ephemeral->grown(live->key(), request.what.body_bytes, live->executor());

@@ -59,7 +59,7 @@ run_request chat_conversation::make_request(std::vector<tool_definition> externa
     std::uint32_t& rounds = request.agent.max_rounds;
     rounds -= std::min(rounds, used_.rounds - earlier_rounds_);
     request.used = used_;
-    request.thread = thread_;
+    request.thread = std::make_shared<const session::thread_record>(thread_);
     request.new_user_turn = std::exchange(new_user_turn_, false);
     for (const owned_model& each : parts_.fallbacks) {
         request.fallbacks.push_back({each.provider.get(), each.parameters});

@@ -118,7 +118,8 @@ struct run_request {
     session::thread_key key;
     std::string run_id;
     agent_settings agent;
-    session::thread_record thread; ///< Released before the model is asked.
+    /// Not null. Released before the model is asked.
+    std::shared_ptr<const session::thread_record> thread;
     session::next_step next = session::next_step::call_model;
     bool snapshot = false;
     bool new_user_turn = false;

@@ -34,28 +34,28 @@ std::uint32_t hash_of(std::string_view id) noexcept {
 } // namespace
 
 conversation::conversation(
-    session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
-    memory_share memory
+    std::shared_ptr<const session::thread_record> thread, std::string run_id, run_sink& sink,
+    const clock& time, memory_share memory
 )
-    : run_id_(std::move(run_id)),
+    : thread_(std::move(thread)),
+      run_id_(std::move(run_id)),
       sink_(sink),
       time_(time),
       memory_(std::move(memory)),
-      branch_(thread.head),
-      message_count_(thread.nodes.size()),
-      bytes_(thread.bytes) {
-    if (branch_ < thread.branches.size()) {
-        tip_ = thread.branches[branch_].tip;
+      branch_(thread_->head),
+      message_count_(thread_->nodes.size()),
+      bytes_(thread_->bytes) {
+    if (branch_ < thread_->branches.size()) {
+        tip_ = thread_->branches[branch_].tip;
     }
-    if (tip_ < thread.nodes.size()) {
-        tip_id_ = thread.nodes[tip_].message.id;
+    if (tip_ < thread_->nodes.size()) {
+        tip_id_ = thread_->nodes[tip_].message.id;
     }
-    for (const call_record& call : thread.calls) {
+    for (const call_record& call : thread_->calls) {
         note_id(call.id);
-        const bool known = call.made_in < thread.nodes.size();
-        note_call(call, known ? &thread.nodes[call.made_in].message : nullptr);
+        const bool known = call.made_in < thread_->nodes.size();
+        note_call(call, known ? &thread_->nodes[call.made_in].message : nullptr);
     }
-    thread_ = std::make_unique<session::thread_record>(std::move(thread));
     if (bytes_ > uncounted_bytes) {
         memory_.grow_anyway_to(bytes_); // It is in memory already.
     } else {
@@ -78,7 +78,7 @@ boost::asio::awaitable<std::optional<stop_reason>> conversation::load() {
     const bool fits =
         loaded && loaded->nodes.size() == message_count_ && branch_ < loaded->branches.size();
     if (fits) {
-        thread_ = std::make_unique<session::thread_record>(std::move(*loaded));
+        thread_ = std::make_shared<const session::thread_record>(std::move(*loaded));
     }
     co_return fits ? std::nullopt : std::optional(stop_reason::store_unavailable);
 }

@@ -38,11 +38,11 @@ struct branch_growth {
 /// Precondition of everything: the run holds the thread, so that nothing else writes to its branch.
 class conversation {
 public:
-    /// Keeps `thread` in memory until unload(). `sink` and `time` must outlive it. `memory` is for
-    /// memory(); it may hold what was taken for the thread before.
+    /// Keeps `thread`, which is not null, in memory until unload(). `sink` and `time` must outlive
+    /// it. `memory` is for memory(); it may hold what was taken for the thread before.
     conversation(
-        session::thread_record thread, std::string run_id, run_sink& sink, const clock& time,
-        memory_share memory = {}
+        std::shared_ptr<const session::thread_record> thread, std::string run_id, run_sink& sink,
+        const clock& time, memory_share memory = {}
     );
 
     /// Loads the thread if it is not in memory. nullopt: it is there. store_unavailable: the store
@@ -105,7 +105,7 @@ private:
     void note_id(std::string_view call_id);
     void continue_from(const session::changes& change);
 
-    std::unique_ptr<session::thread_record> thread_; ///< Null: it is not in memory.
+    std::shared_ptr<const session::thread_record> thread_; ///< Null: it is not in memory.
     std::string run_id_;
     run_sink& sink_;
     const clock& time_;

@@ -105,20 +105,21 @@ boost::asio::awaitable<std::optional<stop_reason>> model_round::ask(bool first) 
             preferred_ = index;
             co_return on_answer(**outcome);
         }
-        const model_failure& failed = outcome->error();
-        on_failure(index, failed);
-        if (!turn_->empty() || failed.what == model_failure::kind::cancelled) {
-            co_return end_with(failed);
+        on_failure(index, outcome->error());
+        if (!turn_->empty() || failed_->what == model_failure::kind::cancelled) {
+            co_return reason_of(*failed_);
         }
         if (place < run_.request.fallbacks.size()) {
             ++place;
+            failed_.reset();
             continue;
         }
-        if (repeats++ == most_repeats || !asks_for_patience(failed)) {
-            co_return end_with(failed);
+        if (repeats++ == most_repeats || !asks_for_patience(*failed_)) {
+            co_return reason_of(*failed_);
         }
         pass_failpoint("loop.wait_for_model");
-        const auto waited = co_await run_.stop.run(wait_for(*failed.retry_after));
+        const auto waited = co_await run_.stop.run(wait_for(*failed_->retry_after));
+        failed_.reset();
         if (!waited) {
             co_return run_.stop.reason();
         }
@@ -222,7 +223,9 @@ model_sink& model_round::sink() noexcept {
     return reply_ ? static_cast<model_sink&>(*reply_) : *turn_;
 }
 
-void model_round::on_failure(std::size_t index, const model_failure& failed) {
+void model_round::on_failure(std::size_t index, model_failure error) {
+    failed_ = std::make_unique<model_failure>(std::move(error));
+    const model_failure& failed = *failed_;
     log_failure(index, failed);
     refused_ = turn_->empty() && is_refusal(failed);
     if (failed.what != model_failure::kind::cancelled) {
@@ -249,11 +252,6 @@ void model_round::keep_attempt(std::size_t index, const model_failure& failed) {
     attempt.request_id = failed.request_id;
     attempt.body = failed.upstream;
     run_.sink.keep_attempt(std::move(attempt));
-}
-
-stop_reason model_round::end_with(const model_failure& failed) {
-    failed_ = std::make_unique<model_failure>(failed);
-    return reason_of(failed);
 }
 
 stop_reason model_round::reason_of(const model_failure& failed) const {

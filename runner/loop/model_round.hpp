@@ -63,10 +63,9 @@ private:
     [[nodiscard]] model_sink& sink() noexcept;
     [[nodiscard]] model_provider& provider(std::size_t index) const noexcept;
     [[nodiscard]] const model_parameters& parameters(std::size_t index) const noexcept;
-    void on_failure(std::size_t index, const model_failure& failed);
+    void on_failure(std::size_t index, model_failure error);
     void keep_attempt(std::size_t index, const model_failure& failed);
     void log_failure(std::size_t index, const model_failure& failed);
-    [[nodiscard]] stop_reason end_with(const model_failure& failed);
     [[nodiscard]] stop_reason reason_of(const model_failure& failed) const;
     std::optional<stop_reason> on_answer(const model_answer& answer);
     void show_reply();

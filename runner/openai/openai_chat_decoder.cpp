@@ -92,8 +92,9 @@ struct openai_decoder::state final : openai_body::reader {
     bool usage_at_end = false; ///< Usage came with the finish_reason or after it.
     std::optional<finish_reason> reason;
     std::string native_reason; ///< Of a server that translates the reasons of others.
-    std::optional<token_usage> usage;
-    std::optional<model_failure> failure;
+    // Apart, because a stream that goes on has neither.
+    std::unique_ptr<token_usage> usage;
+    std::unique_ptr<model_failure> failure;
 };
 
 openai_decoder::openai_decoder(
@@ -120,7 +121,7 @@ bool openai_decoder::ending() const noexcept { return state_->reason.has_value()
 
 bool openai_decoder::complete() const noexcept { return state_->reason && state_->usage_at_end; }
 
-bool openai_decoder::failed() const noexcept { return state_->failure.has_value(); }
+bool openai_decoder::failed() const noexcept { return state_->failure != nullptr; }
 
 bool openai_decoder::begun() const noexcept {
     // An object that is not whole may be the whole answer, as long as it is the first.
@@ -173,7 +174,7 @@ model_outcome openai_decoder::finish() {
     }
     s.settle();
     if (s.failure) {
-        return *std::move(s.failure);
+        return std::move(*s.failure);
     }
     if (!s.reason) {
         return model_failure{
@@ -186,7 +187,7 @@ model_outcome openai_decoder::finish() {
     }
     model_answer answer{
         .reason = *s.reason,
-        .usage = std::move(s.usage),
+        .usage = s.usage ? std::optional(std::move(*s.usage)) : std::nullopt,
         .unknown_reason = std::move(s.unknown_reason)
     };
     // Some servers say "stop" although the model calls tools, or the reverse.
@@ -233,12 +234,12 @@ void openai_decoder::state::settle() {
 
 void openai_decoder::state::fail(std::string detail, std::string upstream) {
     if (!failure) {
-        failure = model_failure{
+        failure = std::make_unique<model_failure>(model_failure{
             .what = model_failure::kind::unavailable,
             .status = 0,
             .detail = std::move(detail),
             .upstream = std::move(upstream)
-        };
+        });
     }
 }
 
@@ -364,7 +365,7 @@ void openai_decoder::state::count(const json::object* source) {
     if (usage) {
         keep_counts(*read, *usage);
     }
-    usage = std::move(read);
+    usage = std::make_unique<token_usage>(*std::move(read));
     usage_at_end = reason.has_value();
 }
 

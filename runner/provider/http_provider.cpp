@@ -117,6 +117,12 @@ read_rest(transport_response& response, answer_decoder& decoder, std::size_t byt
     }
 }
 
+/// What follows an answer, so that the connection can be used again.
+asio::awaitable<void> read_end(transport_response& response, answer_decoder& decoder) {
+    const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
+    co_await with_deadline(read_rest(response, decoder, body_end_bytes_max), deadline);
+}
+
 /// Lets the decoder deliver what one read has brought as one batch. False: it takes no more.
 bool feed_batch(answer_decoder& decoder, model_sink& sink, std::string_view bytes) {
     bool more = false;
@@ -152,28 +158,19 @@ public:
     [[nodiscard]] std::string_view name() const noexcept { return settings_.name; }
 
     [[nodiscard]] static asio::awaitable<model_outcome>
-    ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink) {
-        try {
-            co_return co_await self->exchange(request, sink);
-        } catch (const boost::system::system_error& error) {
-            // Awaits throw this once the coroutine has been cancelled.
-            if (error.code() != asio::error::operation_aborted) {
-                throw;
-            }
-        }
-        co_return model_failure{
-            .what = model_failure::kind::cancelled, .status = 0, .detail = "cancelled"
-        };
-    }
+    ask(std::shared_ptr<model_server> self, const model_request& request, model_sink& sink);
 
 private:
-    [[nodiscard]] asio::awaitable<model_outcome>
-    exchange(const model_request& request, model_sink& sink);
-
+    using response_ptr = std::unique_ptr<transport_response>;
+    [[nodiscard]] asio::awaitable<transport_result<response_ptr>> send(const model_request& request
+    );
     [[nodiscard]] asio::awaitable<body_end> read_events(
         transport_response& response, answer_decoder& decoder, model_sink& sink, bool& begun
     );
     [[nodiscard]] asio::awaitable<void> read_large(answer_decoder& decoder, model_sink& sink) const;
+    [[nodiscard]] model_outcome outcome_of(
+        answer_decoder& decoder, body_end& end, bool begun, const transport_response& response
+    ) const;
     [[nodiscard]] asio::awaitable<model_failure> read_refusal(transport_response& response) const;
     [[nodiscard]] model_failure
     completed(model_failure failed, const transport_response& response) const;
@@ -184,62 +181,60 @@ private:
     secret_cutter secrets_;
 };
 
-asio::awaitable<model_outcome>
-model_server::exchange(const model_request& request, model_sink& sink) {
-    std::unique_ptr<transport_response> response;
-    { // What the sending needs takes no memory while the model answers.
-        auto writing = [&] {
-            transport_request written = dialect_->write_request(request);
-            if (request.messages != nullptr) {
-                *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
-            }
-            return written;
-        };
-        const transport_request question =
-            co_await run_heavy(settings_.heavy, as_parsing(request.bytes), writing);
-        keep(request.memory, question.body.capacity());
-        pass_failpoint("model.ask");
-        auto answered = co_await client_->send(question);
-        keep(request.memory, 0);
+// One coroutine, whose frame is held while the model streams: what needs more than a few variables
+// is done in functions beside it.
+asio::awaitable<model_outcome> model_server::ask(
+    std::shared_ptr<model_server> self, const model_request& request, model_sink& sink
+) {
+    try {
+        auto answered = co_await self->send(request);
         if (!answered) {
             co_return from_transport(answered.error(), false);
         }
-        response = std::move(*answered);
-    }
-    const int status = response->status();
-    pass_failpoint("model.answering");
-    if (status < 200 || status >= 300) {
-        co_return co_await read_refusal(*response);
-    }
-
-    const std::unique_ptr<answer_decoder> decoding =
-        dialect_->make_decoder(request.parameters, sink);
-    answer_decoder& decoder = *decoding;
-    bool begun = false;
-    body_end end = co_await read_events(*response, decoder, sink, begun);
-    if (!end.failed && !end.at_its_end && !decoder.failed()) {
-        // Read to its end, so that the connection can be used again.
-        const auto deadline = std::chrono::steady_clock::now() + body_end_wait;
-        co_await with_deadline(read_rest(*response, decoder, body_end_bytes_max), deadline);
-    }
-    decoder.end();
-    if (decoder.large() > 0) {
-        co_await read_large(decoder, sink);
-    }
-    model_outcome outcome = decoder.finish();
-    const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
-    if (end.failed && (cancelled || !outcome)) {
-        if (end.failed->what == transport_failure::kind::timeout && !decoder.begun()) {
-            end.failed->detail = "the model said nothing within the time for its first content";
+        const response_ptr response = std::move(*answered);
+        pass_failpoint("model.answering");
+        if (response->status() < 200 || response->status() >= 300) {
+            co_return co_await self->read_refusal(*response);
         }
-        co_return completed(from_transport(*end.failed, begun), *response);
+        const std::unique_ptr<answer_decoder> decoder =
+            self->dialect_->make_decoder(request.parameters, sink);
+        bool begun = false;
+        body_end end = co_await self->read_events(*response, *decoder, sink, begun);
+        if (!end.failed && !end.at_its_end && !decoder->failed()) {
+            co_await read_end(*response, *decoder);
+        }
+        decoder->end();
+        if (decoder->large() > 0) {
+            co_await self->read_large(*decoder, sink);
+        }
+        co_return self->outcome_of(*decoder, end, begun, *response);
+    } catch (const boost::system::system_error& error) {
+        // Awaits throw this once the coroutine has been cancelled.
+        if (error.code() != asio::error::operation_aborted) {
+            throw;
+        }
     }
-    // If the body broke off after the model's last word, nothing of the answer is missing.
-    if (!outcome) {
-        co_return completed(outcome.error(), *response);
-    }
-    outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, unknown_reason_bytes_max);
-    co_return outcome;
+    co_return model_failure{
+        .what = model_failure::kind::cancelled, .status = 0, .detail = "cancelled"
+    };
+}
+
+asio::awaitable<transport_result<model_server::response_ptr>>
+model_server::send(const model_request& request) {
+    auto writing = [&] {
+        transport_request written = dialect_->write_request(request);
+        if (request.messages != nullptr) {
+            *request.messages = std::vector<session::message>(); // `{}` would keep the memory.
+        }
+        return written;
+    };
+    const transport_request question =
+        co_await run_heavy(settings_.heavy, as_parsing(request.bytes), writing);
+    keep(request.memory, question.body.capacity());
+    pass_failpoint("model.ask");
+    auto answered = co_await client_->send(question);
+    keep(request.memory, 0);
+    co_return answered;
 }
 
 /// Until the answer is complete, or as complete as it gets in time.
@@ -293,6 +288,25 @@ asio::awaitable<body_end> model_server::read_events(
                                  .detail = "no end of the body after the end of the answer"
                              }
                      };
+}
+
+model_outcome model_server::outcome_of(
+    answer_decoder& decoder, body_end& end, bool begun, const transport_response& response
+) const {
+    model_outcome outcome = decoder.finish();
+    const bool cancelled = end.failed && end.failed->what == transport_failure::kind::cancelled;
+    if (end.failed && (cancelled || !outcome)) {
+        if (end.failed->what == transport_failure::kind::timeout && !decoder.begun()) {
+            end.failed->detail = "the model said nothing within the time for its first content";
+        }
+        return completed(from_transport(*end.failed, begun), response);
+    }
+    // If the body broke off after the model's last word, nothing of the answer is missing.
+    if (!outcome) {
+        return completed(outcome.error(), response);
+    }
+    outcome->unknown_reason = secrets_.cut(outcome->unknown_reason, unknown_reason_bytes_max);
+    return outcome;
 }
 
 /// Parses large parts of the answer where no I/O thread is blocked, and delivers them.

@@ -145,7 +145,7 @@ TEST_F(RequestHooks, WithoutEditsTheRequestIsThatOfARunWithoutPlugins) {
     const loop_services services{model, tools, ids, time, log};
     recording_sink plain_sink;
     plain_sink.thread = [&] {
-        session::thread_record thread = request.thread;
+        session::thread_record thread = *given;
         for (const session::changes& change : plain_sink.commits) {
             session::apply(thread, change);
         }

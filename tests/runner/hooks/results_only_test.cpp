@@ -64,7 +64,7 @@ TEST_F(Hooks, ResultsOnlyIsAPlugin) {
     add(result_of("c2", "noon"));
     add(message_of(role::user, "Thanks"));
     change.branches.push_back({0, {4, 0}});
-    session::apply(request.thread, change);
+    session::apply(*given, change);
     model.turns = {says("Welcome")};
     const auto only = make_results_only();
     a->before = [&](request_draft& draft) -> boost::asio::awaitable<void> {

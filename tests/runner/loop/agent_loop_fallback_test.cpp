@@ -197,7 +197,7 @@ TEST_F(Fallback, TheModelThatAnsweredIsAskedFirstInTheWholeTurn) {
     EXPECT_EQ(second.histories.size(), 2U);
 
     // The hand-off is answered: another run of the same turn.
-    request.thread = stored();
+    *given = stored();
     request.new_user_turn = false;
     sink.commits.clear();
     second.turns = {fails(model_failure::kind::unavailable)};
@@ -212,7 +212,7 @@ TEST_F(Fallback, ANewTurnBeginsWithTheFirstModel) {
     model.turns = {fails(model_failure::kind::unavailable)};
     second.turns = {says("Hi")};
     play();
-    request.thread = stored();
+    *given = stored();
     session::changes asked;
     session::stored_message node;
     node.parent = 1;
@@ -220,7 +220,7 @@ TEST_F(Fallback, ANewTurnBeginsWithTheFirstModel) {
     node.message.content = std::string("And?");
     asked.messages.push_back(node);
     asked.branches.push_back({0, {2, 0}});
-    session::apply(request.thread, asked);
+    session::apply(*given, asked);
     sink.commits.clear();
     model.turns = {says("Hello")};
 

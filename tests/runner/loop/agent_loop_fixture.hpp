@@ -203,7 +203,8 @@ protected:
         node.message.content = std::string("Hello");
         change.messages.push_back(node);
         change.branches.push_back({0, {0, 0}});
-        session::apply(request.thread, change);
+        session::apply(*given, change);
+        request.thread = given;
         sink.thread = [this] {
             return stored();
         };
@@ -216,7 +217,7 @@ protected:
 
     // The thread after the run, as the store would hold it.
     session::thread_record stored() {
-        session::thread_record thread = request.thread;
+        session::thread_record thread = *given;
         for (const session::changes& change : sink.commits) {
             session::apply(thread, change);
         }
@@ -239,6 +240,7 @@ protected:
     memory_logger log;
     recording_sink sink;
     stop_source stop{context().get_executor()};
+    std::shared_ptr<session::thread_record> given = std::make_shared<session::thread_record>();
     run_request request;
     std::size_t max_result_bytes = 1000;
 };

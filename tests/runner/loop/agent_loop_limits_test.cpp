@@ -119,19 +119,17 @@ TEST_F(AgentLoop, AfterALoopTheNextTurnBeginsAnew) {
     play();
     ASSERT_EQ(sink.end.reason, stop_reason::tool_loop);
 
-    request.thread = stored();
+    *given = stored();
     sink.commits.clear();
-    const session::node_index tip = request.thread.branches.at(0).tip;
+    const session::node_index tip = given->branches.at(0).tip;
     session::changes change;
     session::stored_message asked;
     asked.parent = tip;
     asked.message.id = "u2";
     asked.message.content = std::string("And now?");
     change.messages.push_back(asked);
-    change.branches.push_back(
-        {0, {static_cast<session::node_index>(request.thread.nodes.size()), 0}}
-    );
-    session::apply(request.thread, change);
+    change.branches.push_back({0, {static_cast<session::node_index>(given->nodes.size()), 0}});
+    session::apply(*given, change);
     request.run_id = "r2";
     model.turns = {
         calls({{"d1", "weather", R"({"city":"Ulm"})"}}),
@@ -205,7 +203,7 @@ TEST_F(AgentLoop, ALoopOverSeveralRunsIsDetected) {
         add(2 * i + 1, std::move(answered));
     }
     change.branches.push_back({0, {4, 0}});
-    session::apply(request.thread, change);
+    session::apply(*given, change);
     model.turns = {calls({{"c1", "change_background", "{}"}})};
 
     play();
@@ -249,7 +247,7 @@ TEST_F(AgentLoop, TheCallsOfATurnAreLimited) {
     ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
     EXPECT_EQ(sink.end.used.calls, 2U);
 
-    request.thread = stored();
+    *given = stored();
     request.run_id = "r2";
     request.new_user_turn = false;
     sink.commits.clear();
@@ -286,7 +284,7 @@ TEST_F(AgentLoop, TheTokensOfATurnAreLimited) {
     EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
     EXPECT_EQ(status_of("c1"), call_status::answered) << "the answer itself is used";
 
-    request.thread = stored();
+    *given = stored();
     request.new_user_turn = false;
     sink.commits.clear();
     model.histories.clear();
@@ -308,7 +306,7 @@ TEST_F(AgentLoop, TokensAreCountedForAProviderWithoutAName) {
     play();
     ASSERT_EQ(sink.end.reason, stop_reason::external_tool);
 
-    request.thread = stored();
+    *given = stored();
     request.run_id = "r2";
     request.new_user_turn = false;
     sink.commits.clear();
@@ -316,7 +314,7 @@ TEST_F(AgentLoop, TokensAreCountedForAProviderWithoutAName) {
 
     EXPECT_EQ(sink.end.reason, stop_reason::token_limit);
     EXPECT_EQ(model.histories.size(), 1U) << "it was not asked again";
-    const session::message& said = request.thread.nodes[request.thread.nodes.size() - 1].message;
+    const session::message& said = given->nodes[given->nodes.size() - 1].message;
     ASSERT_NE(said.origin, nullptr);
     EXPECT_TRUE(said.origin->blocks.empty()) << "nothing else is kept of it";
 }

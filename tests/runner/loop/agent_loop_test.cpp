@@ -77,7 +77,7 @@ TEST_F(AgentLoop, MapsACallIdOfAnEarlierTurnToANewOne) {
     earlier.calls.push_back(
         {"c1", "weather", "r0", session::call_owner::server, call_status::answered, 0}
     );
-    session::apply(request.thread, earlier);
+    session::apply(*given, earlier);
     model.turns = {calls({{"c1", "change_background", "{}"}, {"", "change_background", "{}"}})};
 
     play();
@@ -223,7 +223,7 @@ TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
     model.turns = {calls({{"c1", "weather", "{}"}})};
     // Without what the run has committed.
     sink.thread = [this] {
-        return request.thread;
+        return *given;
     };
 
     play();
@@ -233,14 +233,14 @@ TEST_F(AgentLoop, AThreadThatIsNotAsTheRunHasLeftItEndsTheRun) {
 
 TEST_F(AgentLoop, OnAThreadOfVeryManyCallsEveryCallGetsAnIdOfItsOwn) {
     for (int i = 0; i < 1025; ++i) {
-        request.thread.calls.push_back({"old-" + std::to_string(i), "weather", "r0"});
+        given->calls.push_back({"old-" + std::to_string(i), "weather", "r0"});
     }
     model.turns = {calls({{"old-7", "change_background", "{}"}})};
 
     play();
 
     ASSERT_EQ(sink.end.pending_call_ids.size(), 1U);
-    EXPECT_EQ(request.thread.find_call(sink.end.pending_call_ids[0]), nullptr);
+    EXPECT_EQ(given->find_call(sink.end.pending_call_ids[0]), nullptr);
 }
 
 TEST_F(AgentLoop, AForcedToolChoiceHoldsForTheFirstCallOfAUserTurn) {

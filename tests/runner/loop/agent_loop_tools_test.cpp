@@ -60,7 +60,7 @@ TEST_F(AgentLoop, BeginsWithTheStoredCallsOfTheServer) {
         {"c1", "weather", "r1", session::call_owner::server, call_status::open, 1},
         {"c2", "weather", "r0", session::call_owner::server, call_status::dead, 1}
     };
-    session::apply(request.thread, change);
+    session::apply(*given, change);
     model.turns = {says("It is sunny")};
 
     play();
@@ -76,9 +76,7 @@ TEST_F(AgentLoop, BeginsWithTheStoredCallsOfTheServer) {
 }
 
 TEST_F(AgentLoop, BeginsWithTheCallsThatAreLeftToTheCaller) {
-    request.thread.calls = {
-        {"c1", "paint", "r1", session::call_owner::external, call_status::open, 0}
-    };
+    given->calls = {{"c1", "paint", "r1", session::call_owner::external, call_status::open, 0}};
 
     play();
 
@@ -87,9 +85,7 @@ TEST_F(AgentLoop, BeginsWithTheCallsThatAreLeftToTheCaller) {
 }
 
 TEST_F(AgentLoop, ARecordWhoseMessageLacksTheCallEndsTheRun) {
-    request.thread.calls = {
-        {"c1", "weather", "r1", session::call_owner::server, call_status::open, 0}
-    };
+    given->calls = {{"c1", "weather", "r1", session::call_owner::server, call_status::open, 0}};
 
     play();
 
