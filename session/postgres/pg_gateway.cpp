@@ -1,11 +1,14 @@
 #include "session/postgres/pg_gateway.hpp"
 
+#include "session/base/id.hpp"
 #include "session/postgres/pg_error.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <utility>
 
 namespace agui::session {
@@ -24,14 +27,15 @@ constexpr auto next_try = 200ms;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr const char* insert_gateway =
-    "INSERT INTO agui.gateways (expires) "
-    "VALUES (clock_timestamp() + $1 * interval '1 millisecond') RETURNING id";
+    "INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE "
+    "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond') "
+    "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms()";
 // As agui.fence() does, but whatever the time: it is its own.
 constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
 constexpr const char* fence_former = "UPDATE agui.gateways SET fenced = true WHERE id = $1";
 constexpr const char* renew_gateway =
     "UPDATE agui.gateways SET expires = clock_timestamp() + $2 * interval '1 millisecond' "
-    "WHERE id = $1 AND NOT fenced";
+    "WHERE id = $1 AND NOT fenced RETURNING agui.now_ms()";
 constexpr const char* fence_gateway = "SELECT agui.fence($1)";
 constexpr const char* expired_gateways =
     "SELECT id FROM agui.gateways WHERE NOT fenced AND expires < clock_timestamp()";
@@ -46,6 +50,19 @@ constexpr const char* drop_fenced =
 constexpr const char* drop_own_leases = "DELETE FROM agui.leases WHERE gateway = $1";
 constexpr const char* drop_own_watches = "DELETE FROM agui.run_watches WHERE gateway = $1";
 constexpr const char* drop_self = "DELETE FROM agui.gateways WHERE id = $1";
+
+// Numbers from a sequence would repeat after a failover to a standby that lags behind. Advisory
+// locks add them to a prefix in the upper 16 bits.
+std::int64_t random_number() {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << 47U) - 1;
+    std::uint64_t number = 0;
+    while (number == 0) {
+        const std::string bytes = random_bytes(sizeof number);
+        std::memcpy(&number, bytes.data(), sizeof number);
+        number &= mask;
+    }
+    return static_cast<std::int64_t>(number);
+}
 
 } // namespace
 
@@ -76,11 +93,17 @@ asio::awaitable<void> pg_gateway::enroll() {
                 batch.emplace_back(lock_former, id);
                 batch.emplace_back(fence_former, id);
             }
-            batch.emplace_back(insert_gateway, lease);
+            batch.emplace_back(insert_gateway, lease, random_number());
             return batch;
         });
     former_.clear();
+    if (results.back().empty()) {
+        co_await enroll(); // The number is taken.
+        co_return;
+    }
+    shared_.pool.set_unavailable({}); // A renewal that failed may have said so.
     id_ = results.back().integer(0, 0);
+    shared_.time.note(results.back().integer(0, 1));
     term_ = std::make_shared<lease_term>();
     set_term(sent);
     told_.on_registered(id_);
@@ -132,6 +155,7 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             lose(id);
             co_return false;
         }
+        shared_.time.note(results[0].integer(0, 0));
         if (id == id_) {
             set_term(sent);
             told_.on_renewed();

@@ -21,15 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A row of the own gateway is one that was released here and is not yet deleted: what is held here
-// is known without the table.
-constexpr const char* take_lease =
-    "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
-    "VALUES ($1, $2, $3, nextval('agui.lease_tokens'), $4) "
-    "ON CONFLICT (principal, thread_id) DO UPDATE SET gateway = excluded.gateway, "
-    "token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1 "
-    "WHERE l.gateway = $3 OR NOT EXISTS "
-    "(SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced) RETURNING token";
+constexpr const char* take_lease = "SELECT agui.take_lease($1, $2, $3, $4)";
 constexpr const char* who_has_lease =
     "SELECT l.run_id, l.gateway, coalesce(g.expires < clock_timestamp(), true) "
     "FROM agui.leases l LEFT JOIN agui.gateways g ON g.id = l.gateway "
@@ -175,7 +167,7 @@ pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t ga
         co_return answer();
     }
     answer found;
-    if (!results.at(0).empty()) {
+    if (!results.at(0).is_null(0, 0)) {
         found.token = static_cast<std::uint64_t>(results[0].integer(0, 0));
         // No run holds the thread, so that an active one is an orphan.
         found.has_orphans = results.at(2).boolean(0, 0);

@@ -138,8 +138,58 @@ constexpr const char* version_3[] = {
     "CREATE INDEX attachments_by_time ON agui.attachments (kept_at)",
 };
 
+constexpr const char* version_4[] = {
+    // For rows of a day that has no partition, because a clock was wrong or a partition is lost. It
+    // is named as if it were the last of all days, so that it is never due.
+    "CREATE TABLE agui.log_rows_9223372036854775807 PARTITION OF agui.log_rows DEFAULT",
+    // A day some of whose rows are in the table above gets none of its own.
+    "CREATE OR REPLACE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
+    "LANGUAGE plpgsql AS $$ BEGIN "
+    "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
+    "FOR day IN first .. last LOOP "
+    "IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relname = 'log_rows_' || day "
+    "AND c.relnamespace = 'agui'::regnamespace) THEN BEGIN "
+    "EXECUTE format('CREATE TABLE agui.log_rows_%s (LIKE agui.log_rows, "
+    "PRIMARY KEY (run, first_sequence))', day); "
+    "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
+    "FOR VALUES FROM (%s) TO (%s)', day, day::bigint << 40, (day + 1)::bigint << 40); "
+    "EXCEPTION WHEN check_violation THEN NULL; END; "
+    "END IF; END LOOP; END $$",
+
+    "CREATE FUNCTION agui.now_ms() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$",
+
+    // A standby that is promoted begins a new timeline, and its sequences may be behind those of
+    // the server that it replaces. Where servers do not tell it, it is 0.
+    "CREATE FUNCTION agui.timeline() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN "
+    "RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint; "
+    "EXCEPTION WHEN feature_not_supported OR insufficient_privilege OR undefined_function "
+    "THEN RETURN 0; END $$",
+    // The day, ten bits of the timeline, thirty of the sequence.
+    "CREATE OR REPLACE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT (agui.today() << 40) + ((agui.timeline() & 1023) << 30) + "
+    "(nextval('agui.run_numbers') & 1073741823) $$",
+
+    // The lease's token; null: another gateway has it. A row of the own gateway is one that was
+    // released there and is not yet deleted: what is held there is known without the table. Whoever
+    // else wants the lease waits before its statement takes its snapshot, which so holds the holder
+    // and its gateway; and tokens are drawn in the order in which they are given out.
+    "CREATE FUNCTION agui.take_lease(principal bytea, thread_id bytea, gateway bigint, "
+    "run_id bytea) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE taken bigint; BEGIN "
+    "PERFORM pg_advisory_xact_lock((16712::bigint << 48) + ('x' || encode(substr(sha256("
+    "sha256(take_lease.principal) || take_lease.thread_id), 1, 6), 'hex'))::bit(48)::bigint); "
+    "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
+    "VALUES (take_lease.principal, take_lease.thread_id, take_lease.gateway, "
+    "(agui.timeline() << 40) + nextval('agui.lease_tokens'), take_lease.run_id) "
+    "ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE SET gateway = excluded.gateway, "
+    "token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1 "
+    "WHERE l.gateway = excluded.gateway OR NOT EXISTS "
+    "(SELECT FROM agui.gateways g WHERE g.id = l.gateway AND NOT g.fenced) "
+    "RETURNING l.token INTO taken; RETURN taken; END $$",
+};
+
 constexpr pg_migration all_migrations[] = {
-    {version_1, false}, {version_2, false}, {version_3, false}
+    {version_1, false}, {version_2, false}, {version_3, false}, {version_4, false}
 };
 
 // From the tables: to_regclass() may answer as it was when the transaction began.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/postgres/pg_clock.hpp"
 #include "session/postgres/pg_pool.hpp"
 #include "session/postgres/pg_transaction.hpp"
 
@@ -14,13 +15,14 @@
 
 namespace agui::session {
 
-/// What all parts of a store use. Everything but `context` and `log` belongs to the store's thread,
-/// the only one that runs `context`.
+/// What all parts of a store use. Everything but `context`, `log` and `time` belongs to the store's
+/// thread, the only one that runs `context`.
 struct pg_shared {
     boost::asio::io_context& context;
     pg_pool& pool;
     pg_patience patience;
     agui::logger& log;
+    pg_clock& time; ///< May be used by any thread.
 };
 
 /// All of `batch` in one round trip, as a transaction that may be carried out twice.

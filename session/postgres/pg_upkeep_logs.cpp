@@ -20,7 +20,8 @@ constexpr std::int64_t marks_at_once = 5000;
 constexpr const char* partitions =
     "WITH p AS MATERIALIZED (SELECT c.relname::text AS name FROM pg_inherits i "
     "JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'agui.log_rows'::regclass) "
-    "SELECT substr(name, 10)::bigint FROM p WHERE substr(name, 10)::bigint < $1 ORDER BY 1";
+    "SELECT substr(name, 10)::bigint FROM p "
+    "WHERE substr(name, 10)::bigint < least($1, agui.today()) ORDER BY 1";
 // Empty: every run that began on that day has ended, and before that time.
 constexpr const char* needed_of_day =
     "SELECT number FROM agui.runs WHERE number >= $1 << 40 AND number < ($1 + 1) << 40 "

@@ -131,10 +131,20 @@ postgres_store::branches(thread_key key) {
     co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
 }
 
+// What decides when logs are dropped.
+void postgres_store::to_shared_time(run_record& run) const {
+    run.started_at = time_.shared(run.started_at);
+    run.ended_at = time_.shared(run.ended_at);
+}
+
 asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held
 ) {
+    to_shared_time(run);
+    for (run_record& answered : change.answered) {
+        to_shared_time(answered);
+    }
     auto what = std::make_shared<const pg_threads::beginning>(
         std::move(key), std::move(run), pg_change(std::move(change)), seen_version, std::move(held)
     );
@@ -143,6 +153,9 @@ asio::awaitable<result<begun_run>> postgres_store::begin(
 
 asio::awaitable<result<void>>
 postgres_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
+    if (change.run) {
+        to_shared_time(*change.run);
+    }
     auto what = std::make_shared<const pg_threads::committing>(
         std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
     );
@@ -200,6 +213,7 @@ asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int6
 
 asio::awaitable<result<void>>
 postgres_store::keep_attachment(thread_key key, attachment what, std::uint64_t bytes_max) {
+    what.kept_at = time_.shared(what.kept_at);
     return on_store<void>([this, key = std::move(key),
                            what = std::make_shared<const attachment>(std::move(what)),
                            bytes_max] { return keep_in_table(key, what, bytes_max); });
@@ -249,7 +263,10 @@ postgres_store::rows_of_log(std::int64_t run_number, std::uint64_t after, std::s
     co_return co_await read_at_once(shared_, [=] { return select_log(run_number, after, limit); });
 }
 
-void postgres_store::keep_attempt(failed_attempt attempt) { attempts_.keep(std::move(attempt)); }
+void postgres_store::keep_attempt(failed_attempt attempt) {
+    attempt.at = time_.shared(attempt.at);
+    attempts_.keep(std::move(attempt));
+}
 
 asio::awaitable<result<std::vector<failed_attempt>>>
 postgres_store::failed_attempts(std::int64_t run_number) {
@@ -374,6 +391,14 @@ asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
 
 asio::awaitable<result<void>> postgres_store::drop_old_logs(log_limits limits) {
     co_await attempts_.flush();
+    const auto now = co_await read_at_once(shared_, [] {
+        pg_batch batch;
+        batch.emplace_back("SELECT agui.now_ms()");
+        return batch;
+    });
+    time_.note(now.at(0).integer(0, 0)); // This machine's clock may have changed a moment ago.
+    limits.ended_since = time_.shared(limits.ended_since);
+    limits.attached_since = time_.shared(limits.attached_since);
     co_await upkeep_.drop_logs(limits);
     (void)co_await write_at_once(shared_, {}, [since = limits.attached_since] {
         return drop_attachments_before(since);

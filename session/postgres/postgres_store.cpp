@@ -27,12 +27,14 @@ postgres_store::postgres_store(const postgres_settings& settings)
       pool_(
           context_.get_executor(), target_, {.size = settings.pool, .prepares = settings.prepared}
       ),
-      shared_{context_, pool_, {.store_wait = settings.store_wait}, log_},
+      time_(*settings.own_clock),
+      shared_{context_, pool_, {.store_wait = settings.store_wait}, log_, time_},
       upkeep_shared_{
           context_,
           pool_,
           {.store_wait = settings.store_wait, .answer_max = pg_longest_answer},
-          log_
+          log_,
+          time_
       },
       gateway_(shared_, settings.lease, *this),
       leases_(shared_, gateway_),

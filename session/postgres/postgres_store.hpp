@@ -128,6 +128,8 @@ private:
     boost::asio::awaitable<result<void>>
     keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
 
+    void to_shared_time(run_record& run) const;
+
     void note_failure(const std::string& reason);
     void note_success();
 
@@ -148,6 +150,7 @@ private:
     pg_target target_;
     pg_target listen_target_;
     pg_pool pool_;
+    pg_clock time_;
     pg_shared shared_;
     pg_shared upkeep_shared_; ///< Waits for each statement as long as the server lets it run.
     pg_gateway gateway_;

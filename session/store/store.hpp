@@ -1,5 +1,6 @@
 #pragma once
 
+#include "session/base/clock.hpp"
 #include "session/base/error.hpp"
 #include "session/base/json_text.hpp"
 #include "session/base/log.hpp"
@@ -414,7 +415,8 @@ struct postgres_settings {
     std::chrono::milliseconds lease{30'000};
     /// How long a call waits while the server is away.
     std::chrono::milliseconds store_wait{10'000};
-    agui::logger* logger = nullptr; ///< As above.
+    agui::logger* logger = nullptr;                 ///< As above.
+    const agui::clock* own_clock = &system_clock(); ///< What the times come from that it is given.
 };
 
 /// A store in a PostgreSQL database (version 13 or later, UTF8), in its schema `agui`, with a

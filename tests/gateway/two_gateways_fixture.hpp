@@ -59,18 +59,23 @@ private:
 class postgres final : public common_store {
 public:
     std::shared_ptr<session::store> open() override {
-        return session::make_postgres_store(database_.settings());
+        auto opened = session::make_postgres_store(database_.settings());
+        if (first_gateway_.empty()) {
+            first_gateway_ = sql_session(database_.url())("SELECT id FROM agui.gateways");
+        }
+        return opened;
     }
     // As another process does once they have expired.
     void end_first_leases() override {
         sql_session sql(database_.url());
-        sql("UPDATE agui.gateways SET expires = clock_timestamp() - interval '1 s' "
-            "WHERE id = (SELECT min(id) FROM agui.gateways)");
-        sql("SELECT agui.fence(min(id)) FROM agui.gateways");
+        sql("UPDATE agui.gateways SET expires = clock_timestamp() - interval '1 s' WHERE id = " +
+            first_gateway_);
+        sql("SELECT agui.fence(" + first_gateway_ + ")");
     }
 
 private:
     postgres_database database_;
+    std::string first_gateway_;
 };
 
 enum class common_store_kind { doors, postgres };

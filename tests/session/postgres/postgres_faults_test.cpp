@@ -124,7 +124,7 @@ TEST_P(PostgresCuts, AFailedAttemptIsKeptOnce) {
 }
 
 TEST_P(PostgresCuts, AThreadIsAcquiredAndReleasedOnce) {
-    proxy_->set(GetParam(), 2, "agui.leases AS l (principal", "");
+    proxy_->set(GetParam(), 2, "agui.take_lease(", "");
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     EXPECT_TRUE(held->is_held());
     EXPECT_EQ(sql("SELECT count(*) FROM agui.leases"), "1");

@@ -222,7 +222,8 @@ TEST(PgLogs, ForgetRunsWhoseLeasesWereLost) {
     boost::asio::io_context context;
     const pg_target nowhere("postgresql://127.0.0.1:1/db", "");
     pg_pool pool(context.get_executor(), nowhere, {.size = 1, .prepares = true});
-    pg_shared shared{context, pool, {}, null_logger()};
+    pg_clock time(system_clock());
+    pg_shared shared{context, pool, {}, null_logger(), time};
     deaf listener;
     pg_gateway gateway(shared, 1000ms, listener);
     pg_logs logs(shared, gateway, false, [](const std::vector<std::int64_t>&, pg_batch&) {});

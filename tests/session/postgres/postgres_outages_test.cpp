@@ -133,7 +133,7 @@ TEST_F(PostgresOutages, AThreadWhoseAcquisitionHasNoAnswerIsFreeForOthers) {
     postgres_settings given = settings_through_proxy();
     given.store_wait = 500ms;
     const auto store = make_postgres_store(given);
-    proxy_->set(cutting_proxy::cut::after, 1'000'000, "agui.leases AS l (principal", "");
+    proxy_->set(cutting_proxy::cut::after, 1'000'000, "agui.take_lease(", "");
     EXPECT_EQ(failure_of(store->acquire(thread_1, "run_1")), errc::store_unavailable);
     EXPECT_EQ(failure_of(store->acquire(thread_2, "run_2")), errc::store_unavailable);
     proxy_->set(cutting_proxy::cut::never, 0);

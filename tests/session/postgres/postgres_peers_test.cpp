@@ -28,18 +28,22 @@ protected:
         postgres_stores::SetUp();
         if (database_) {
             first_ = open();
+            first_number_ = new_gateway();
             second_ = open();
+            second_number_ = new_gateway();
         }
     }
 
     /// As if it had not renewed its leases for too long.
     void expire_first() {
-        sql("UPDATE agui.gateways SET expires = now() - interval '1 s' "
-            "WHERE id = (SELECT min(id) FROM agui.gateways)");
+        sql("UPDATE agui.gateways SET expires = now() - interval '1 s' WHERE id = " + first_number_
+        );
     }
 
     std::unique_ptr<store> first_;
     std::unique_ptr<store> second_;
+    std::string first_number_;
+    std::string second_number_;
 };
 
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
@@ -207,8 +211,7 @@ TEST_F(PostgresPeers, ALeaseEndsByItselfWhenItCannotBeRenewed) {
     held->on_lost([&] { told.set([&] { was_told = true; }); });
     {
         test::sql_session blocker(database_->url());
-        blocker("BEGIN; SELECT FROM agui.gateways WHERE id = (SELECT max(id) FROM agui.gateways) "
-                "FOR UPDATE");
+        blocker("BEGIN; SELECT FROM agui.gateways WHERE id = " + new_gateway() + " FOR UPDATE");
 
         EXPECT_TRUE(told.wait([&] { return was_told; }));
 
@@ -228,10 +231,8 @@ TEST_F(PostgresPeers, LeasesThatAreRenewedLast) {
     brief.lease = std::chrono::milliseconds(9000); // A busy machine has 3 s for each renewal.
     const auto third = make_postgres_store(brief);
     const lease_ptr held = get(third->acquire(thread_1, "run_1"));
-    const auto expires = [&] {
-        return sql(
-            "SELECT expires FROM agui.gateways WHERE id = (SELECT max(id) FROM agui.gateways)"
-        );
+    const auto expires = [&, number = new_gateway()] {
+        return sql("SELECT expires FROM agui.gateways WHERE id = " + number);
     };
     std::set<std::string> seen;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -346,7 +347,7 @@ TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
     watch->set_readers(2, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 2; }));
     EXPECT_EQ(at_first_.last().run, number_);
-    EXPECT_EQ(at_first_.last().from, 2);
+    EXPECT_EQ(std::to_string(at_first_.last().from), second_number_);
 
     first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
     EXPECT_EQ(run(follow(*watch, 1)), 1U);
@@ -396,7 +397,7 @@ TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
 
 TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
     test::sql_session listener(database_->url());
-    listener("LISTEN agui_gw_2; LISTEN agui_all");
+    listener("LISTEN agui_gw_" + second_number_ + "; LISTEN agui_all");
     const auto observer = std::make_shared<recording_observer>();
     first_->append_log(slice_of(number_, 1, {"a"}), observer, held_);
     EXPECT_TRUE(observer->wait_durable(1));
@@ -414,7 +415,7 @@ TEST_F(PostgresWatches, AReleaseWakesWhoFollowsTheRun) {
     watch->set_readers(1, leaving::left);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
     test::sql_session listener(database_->url());
-    listener("LISTEN agui_gw_2");
+    listener("LISTEN agui_gw_" + second_number_);
 
     first_->release(held_);
     (void)acquire_soon(*second_, thread_1, "");

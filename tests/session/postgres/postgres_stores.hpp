@@ -87,8 +87,19 @@ protected:
         return session(statements);
     }
 
+    /// The number, as text, of the only gateway that has registered since the last call.
+    std::string new_gateway() {
+        std::string number =
+            sql("SELECT id FROM agui.gateways WHERE id <> ALL('{" + known_gateways_ + "}')");
+        known_gateways_ += (known_gateways_.empty() ? "" : ",") + number;
+        return number;
+    }
+
     memory_logger log_;
     std::unique_ptr<postgres_database> database_;
+
+private:
+    std::string known_gateways_;
 };
 
 /// Waits, for 20 s at most, until what others do has happened.
