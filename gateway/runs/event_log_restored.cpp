@@ -3,6 +3,9 @@
 #include "session/base/stored_json.hpp"
 
 #include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +24,28 @@ std::string_view json_of(std::string_view stored) {
     const std::size_t begin = stored.find(data) + data.size();
     return stored.substr(begin, stored.size() - begin - end.size());
 }
+
+[[noreturn]] void fail() { throw std::runtime_error("an entry of a stored log is damaged"); }
+
+boost::json::object forms_of(std::string_view variants) {
+    auto both = session::parse_stored(variants);
+    if (!both || !both->is_object()) {
+        fail();
+    }
+    return std::move(both->get_object());
+}
+
+std::optional<std::string> form_of(const boost::json::object& both, std::string_view projection) {
+    const boost::json::value* const form = both.if_contains(projection);
+    if (form == nullptr) {
+        return std::nullopt;
+    }
+    if (!form->is_string()) {
+        fail();
+    }
+    return std::string(json_of(form->get_string()));
+}
+
 } // namespace
 
 std::shared_ptr<event_log> event_log::restored(
@@ -46,20 +71,16 @@ std::shared_ptr<event_log> event_log::begin_restored(
 void event_log::restore(const std::vector<session::log_entry>& entries) {
     const std::lock_guard lock(mutex_);
     for (const session::log_entry& entry : entries) {
-        append_event(entry.json);
         if (!entry.variants.empty()) {
-            const boost::json::object both =
-                session::parse_stored(entry.variants).value().as_object();
-            variant_entry variant{entry.sequence, std::nullopt, std::nullopt};
-            if (const auto* json = both.if_contains("1.0")) {
-                variant.v1_0 = json_of(json->as_string());
-            }
-            if (const auto* json = both.if_contains("undeclared")) {
-                variant.undeclared = json_of(json->as_string());
-            }
+            const boost::json::object both = forms_of(entry.variants);
+            append_event(entry.json);
             count(entry.variants.size());
-            variants_.push_back(std::move(variant));
-        } else if (joins_deltas_) {
+            variants_.push_back({entry.sequence, form_of(both, "1.0"), form_of(both, "undeclared")}
+            );
+            continue;
+        }
+        append_event(entry.json);
+        if (joins_deltas_) {
             events_.let_last_join();
         }
     }

@@ -1,6 +1,7 @@
 #include "gateway/runs/followed_run.hpp"
 
 #include "gateway/runs/run_locator.hpp"
+#include "gateway/runs/run_replay.hpp"
 #include "gateway/runs/unstored_end.hpp"
 #include "session/base/failpoint.hpp"
 
@@ -50,7 +51,9 @@ read_on(session::store& store, std::int64_t run_number, event_log& log) {
             co_return page.error();
         }
         if (!page->empty()) {
-            log.restore(*page);
+            if (const auto restored = restore_entries(log, *page); !restored) {
+                co_return restored.error();
+            }
             log.show_restored();
             what = ends_a_run(page->back().json) ? found::last_event : found::events;
         }
@@ -90,13 +93,13 @@ boost::asio::awaitable<step> look(
 
 // Nothing more can be read. No reader may be left without an end, whatever the store has.
 void end_followed(
-    const run_core& core, const conversation_key& place, const session::run_record& run,
-    event_log& log
+    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
 ) {
     if (ends_a_run(log.last_event())) {
         log.end_restored();
         return;
     }
+    core.registry.share_log(run.number, nullptr); // Later readers are told that it is gone.
     log.end_without_store(unstored_end(
         log, place.thread.thread_id, run, runner::stop_reason::error, core.services.time
     ));
@@ -152,10 +155,10 @@ boost::asio::awaitable<result<void>> follow_run(
     watch->set_readers(log->reader_count(), session::leaving::left);
     boost::asio::co_spawn(
         executor, follow(core.shared_from_this(), place, run, log, watch),
-        [followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
-            // Whatever is thrown, no reader may be left waiting.
+        [core = core.shared_from_this(), place, run,
+         followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
             if (const auto left = followed.lock(); thrown && left) {
-                left->end_without_store({});
+                end_followed(*core, place, run, *left);
             }
         }
     );

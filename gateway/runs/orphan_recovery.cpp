@@ -97,6 +97,8 @@ public:
         if (readable) {
             slice = last_events();
             orphan_.run.last_sequence = orphan_.last_sequence + slice->ends.size();
+        } else {
+            orphan_.run.last_sequence = 0;
         }
         end_record();
         check_failpoint("recovery.commit");

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 namespace agui::gateway {
@@ -16,6 +17,10 @@ namespace {
 
 // How many entries of a stored log are read at once.
 constexpr std::size_t log_page_entries = 1024;
+
+failure events_are_gone() {
+    return {errc::run_expired, "the events of this run are gone", "runId", {}};
+}
 
 bool may_join_deltas(const run_core& core, const session::run_record& ended) {
     using std::chrono::milliseconds;
@@ -31,7 +36,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         co_return run.log;
     }
     session::store& store = core.store_of(place);
-    const failure expired{errc::run_expired, "the events of this run are gone", "runId", {}};
+    const failure expired = events_are_gone();
     if (!run.record.answered_by.empty()) {
         co_return co_await answered_log(core, place, run.record);
     }
@@ -60,7 +65,9 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         if (page->empty()) {
             break;
         }
-        log->restore(*page);
+        if (const auto restored = restore_entries(*log, *page); !restored) {
+            co_return restored.error();
+        }
         last = page->back().sequence;
         if (log->outgrown(SIZE_MAX)) {
             co_return failure{
@@ -74,6 +81,15 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
     log->end_restored();
     core.registry.share_log(run.record.number, log);
     co_return log;
+}
+
+result<void> restore_entries(event_log& log, const std::vector<session::log_entry>& entries) {
+    try {
+        log.restore(entries);
+        return {};
+    } catch (const std::runtime_error&) {
+        return events_are_gone();
+    }
 }
 
 } // namespace agui::gateway

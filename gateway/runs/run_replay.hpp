@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -20,5 +21,9 @@ namespace agui::gateway {
 /// an orphan that cannot be recovered yet. The arguments must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
 log_of(run_core& core, const conversation_key& place, const known_run& run);
+
+/// event_log::restore(). errc::run_expired: an entry is damaged, and the log is of no use.
+[[nodiscard]] result<void>
+restore_entries(event_log& log, const std::vector<session::log_entry>& entries);
 
 } // namespace agui::gateway

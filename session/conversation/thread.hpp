@@ -127,7 +127,9 @@ struct run_record {
     std::string answered_by;
     unix_ms started_at = 0;
     unix_ms ended_at = 0;
-    std::uint64_t last_sequence = 0; ///< Of the terminal event; 0 while active.
+    /// Of the terminal event; 0: the log cannot be read. While active: a number that the log had
+    /// reached, or 0.
+    std::uint64_t last_sequence = 0;
 };
 
 /// What happened in a thread: `user.message`, `assistant.message`, `tool.response`,

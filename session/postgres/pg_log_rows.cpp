@@ -14,10 +14,11 @@ namespace {
 #define AGUI_PG_ADD_ROWS                                                                           \
     "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
     "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r"
+#define AGUI_PG_CONNECTION_NAME                                                                    \
+    "pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time())"
 constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
 constexpr const char* insert_rows =
-    "WITH c AS MATERIALIZED "
-    "(SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) AS name), "
+    "WITH c AS MATERIALIZED (SELECT " AGUI_PG_CONNECTION_NAME " AS name), "
     "added AS (" AGUI_PG_ADD_ROWS ", c WHERE c.name = ANY($7) ON CONFLICT DO NOTHING) "
     "SELECT name FROM c";
 constexpr const char* state_of_log =
@@ -34,6 +35,12 @@ constexpr const char* end_of_log =
 constexpr const char* ends_of_logs =
     "SELECT r.run, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.run "
     "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM unnest($1) AS r(run)";
+#define AGUI_PG_NOTE_BEGIN                                                                         \
+    "UPDATE agui.runs SET last_sequence = 1 WHERE number = ANY($1) AND last_sequence = 0 "         \
+    "AND status = 'active'"
+constexpr const char* note_begin = AGUI_PG_NOTE_BEGIN;
+constexpr const char* note_begin_on_known =
+    AGUI_PG_NOTE_BEGIN " AND (" AGUI_PG_CONNECTION_NAME ") = ANY($2)";
 constexpr const char* tell_watchers =
     "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
     "WHERE w.run = ANY($1)";
@@ -138,6 +145,15 @@ statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const
     return pg_statement(text, runs, firsts, lasts, events, lengths, variants, more...);
 }
 
+std::vector<pg_text> texts_of(const std::set<std::string>& names) {
+    std::vector<pg_text> texts;
+    texts.reserve(names.size());
+    for (const std::string& name : names) {
+        texts.push_back({name});
+    }
+    return texts;
+}
+
 } // namespace
 
 void pg_log_row::append(const log_slice& slice) {
@@ -164,16 +180,26 @@ void pg_log_row::append(const pg_log_row& next) {
 
 pg_statement
 insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known) {
-    std::vector<pg_text> names;
-    names.reserve(known.size());
-    for (const std::string& name : known) {
-        names.push_back({name});
-    }
-    return statement_of(insert_rows, rows, names);
+    return statement_of(insert_rows, rows, texts_of(known));
 }
 
 pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
     return statement_of(add_rows, rows);
+}
+
+std::optional<pg_statement>
+note_log_begins(const std::vector<const pg_log_row*>& rows, const std::set<std::string>* known) {
+    std::vector<std::int64_t> runs;
+    for (const pg_log_row* const row : rows) {
+        if (row->first_sequence == 1) {
+            runs.push_back(row->run);
+        }
+    }
+    if (runs.empty()) {
+        return std::nullopt;
+    }
+    return known == nullptr ? pg_statement(note_begin, runs)
+                            : pg_statement(note_begin_on_known, runs, texts_of(*known));
 }
 
 pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {

@@ -5,6 +5,7 @@
 #include "session/store/store.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,13 @@ insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::
 /// For a transaction that is not carried out twice. Fails if one is there: another that was given
 /// up has ended late.
 [[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);
+
+/// Notes in the records of active runs whose first entries are among `rows` that they have a log,
+/// so that a log which loses all its rows is not taken for that of a run which has said nothing. To
+/// be in one transaction with their insertion; `known` as that has it, null: it has none. nullopt:
+/// no row is a first one.
+[[nodiscard]] std::optional<pg_statement>
+note_log_begins(const std::vector<const pg_log_row*>& rows, const std::set<std::string>* known);
 
 /// Two results: whether the log can be read, and its rows.
 [[nodiscard]] pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit);

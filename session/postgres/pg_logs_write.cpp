@@ -174,6 +174,9 @@ asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int6
             }
             pg_batch statements;
             statements.push_back(insert_log_rows(rows, known_connections_));
+            if (auto note = note_log_begins(rows, &known_connections_)) {
+                statements.push_back(std::move(*note));
+            }
             notify_(runs, statements);
             return statements;
         }

@@ -189,6 +189,9 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (!rows.empty()) {
         writes.push_back(add_log_rows(rows));
     }
+    if (auto note = note_log_begins(rows, nullptr); note && ended_run(change) == 0) {
+        writes.push_back(std::move(*note));
+    }
     if (!rows.empty() || ended_run(change) != 0) {
         writes.push_back(notify_watchers({log.waiting.run}));
     }

@@ -10,11 +10,21 @@
 
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace agui::session {
 
 namespace asio = boost::asio;
+
+namespace {
+
+// data_corrupted and index_corrupted: the server can read its other pages.
+bool is_damage(const pg_error& error) {
+    return error.sqlstate() == "XX001" || error.sqlstate() == "XX002";
+}
+
+} // namespace
 
 asio::awaitable<result<postgres_store::rows>>
 postgres_store::read(std::function<pg_batch()> statements) {
@@ -260,7 +270,20 @@ postgres_store::read_log(std::int64_t run_number, std::uint64_t after, std::size
 asio::awaitable<result<postgres_store::rows>>
 postgres_store::rows_of_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
     co_await logs_.flush(run_number);
-    co_return co_await read_at_once(shared_, [=] { return select_log(run_number, after, limit); });
+    try {
+        co_return co_await read_at_once(shared_, [=] {
+            return select_log(run_number, after, limit);
+        });
+    } catch (const pg_error& error) {
+        if (!is_damage(error)) {
+            throw;
+        }
+        log_.log(
+            log_level::error, "the log of a run is damaged",
+            {{"run", std::to_string(run_number)}, {"reason", error.what()}}
+        );
+        co_return log_is_gone();
+    }
 }
 
 void postgres_store::keep_attempt(failed_attempt attempt) {

@@ -1,5 +1,11 @@
 #include "session/sqlite/log_jobs.hpp"
 
+#include "session/store/store_failures.hpp"
+
+#include <sqlite3.h>
+
+#include <string>
+
 namespace agui::session {
 
 namespace {
@@ -15,7 +21,19 @@ constexpr std::uint64_t attempts_part = 8;
 
 result<std::vector<log_entry>>
 log_jobs::read(std::int64_t run_number, std::uint64_t after, std::size_t limit) {
-    return tables_.log.read(run_number, after, limit);
+    try {
+        return tables_.log.read(run_number, after, limit);
+    } catch (const sqlite_error& error) {
+        if ((error.code() & 0xff) != SQLITE_CORRUPT) {
+            throw;
+        }
+        // The rest of the file may be sound, and what was lost is not there later either.
+        logger_.log(
+            log_level::error, "the log of a run is damaged",
+            {{"run", std::to_string(run_number)}, {"reason", error.what()}}
+        );
+        return log_is_gone();
+    }
 }
 
 bool log_jobs::drop_some(const store::log_limits& limits) {

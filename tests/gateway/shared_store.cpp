@@ -323,9 +323,13 @@ public:
         if (logs_are_lost_) { // Perhaps only while it was being read.
             co_return session::log_is_gone();
         }
+        for (std::size_t i = 0; page && logs_are_damaged_ && i < page->size(); ++i) {
+            (*page)[i].variants = "{";
+        }
         co_return page;
     }
     void lose_logs() { logs_are_lost_ = true; }
+    void damage_logs() { logs_are_damaged_ = true; }
     [[nodiscard]] std::size_t refused_reads() const { return refused_reads_; }
     void keep_attempt(session::failed_attempt attempt) override {
         store_->keep_attempt(std::move(attempt));
@@ -423,6 +427,7 @@ private:
     std::string unavailable_;
     std::atomic<std::size_t> refused_reads_{0};
     std::atomic<bool> logs_are_lost_{false};
+    std::atomic<bool> logs_are_damaged_{false};
     std::string held_lookup_; ///< A run; empty: none. Under the mutex.
     std::atomic<bool> holds_a_lookup_{false};
     std::atomic<bool> lookup_may_go_{false};
@@ -460,6 +465,8 @@ void shared_store::lose_stops(std::size_t door, std::size_t count) {
 }
 
 void shared_store::lose_logs(std::size_t number) { find(number)->lose_logs(); }
+
+void shared_store::damage_logs(std::size_t number) { find(number)->damage_logs(); }
 
 void shared_store::hold_lookup(std::size_t number, std::string run_id) {
     find(number)->hold_lookup(std::move(run_id));

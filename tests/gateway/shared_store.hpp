@@ -31,6 +31,8 @@ public:
     void lose_stops(std::size_t door, std::size_t count);
     /// From now on a door reads no logs, because they are gone.
     void lose_logs(std::size_t door);
+    /// From now on the entries that a door reads are damaged.
+    void damage_logs(std::size_t door);
     /// The next time that a door looks for a run of that id, it waits until it is let go, ten
     /// seconds at most.
     void hold_lookup(std::size_t door, std::string run_id);

@@ -42,6 +42,8 @@ public:
     virtual std::shared_ptr<session::store> open() = 0;
     /// What was opened first has lost its leases, and does not know it yet.
     virtual void end_first_leases() = 0;
+    /// The logs of all runs are lost.
+    virtual void lose_logs() = 0;
 };
 
 class doors final : public common_store {
@@ -50,6 +52,10 @@ public:
         : store_(session::make_sqlite_store({.path = folder.file("shared.db")})) {}
     std::shared_ptr<session::store> open() override { return store_.open_door(); }
     void end_first_leases() override { store_.end_leases(1); }
+    void lose_logs() override {
+        store_.lose_logs(1);
+        store_.lose_logs(2);
+    }
     [[nodiscard]] shared_store& store() noexcept { return store_; }
 
 private:
@@ -72,6 +78,7 @@ public:
             first_gateway_);
         sql("SELECT agui.fence(" + first_gateway_ + ")");
     }
+    void lose_logs() override { sql_session(database_.url())("DELETE FROM agui.log_rows"); }
 
 private:
     postgres_database database_;

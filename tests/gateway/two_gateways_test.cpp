@@ -332,6 +332,24 @@ TEST_P(TwoGateways, ALostRunIsEndedByTheOther) {
     EXPECT_THAT(stored, Not(HasSubstr("too late")));
 }
 
+TEST_P(TwoGateways, ALostRunWhoseLogIsLostTooIsSaidToBeGoneForEveryCursor) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    common->lose_logs();
+    common->end_first_leases();
+
+    EXPECT_EQ(ask_at(b(), get(events_path("r"))).status, 410);
+    for (const std::string_view query : {"?after=0", "?after=1", "?after=99"}) {
+        SCOPED_TRACE(query);
+        EXPECT_EQ(ask_at(b(), get(events_path("r", query))).status, 410);
+    }
+    EXPECT_EQ(ask_at(b(), post("/agui", body_of("r"))).status, 410);
+    EXPECT_EQ(ask_at(b(), post("/agui/history", body_of("s"))).status, 200);
+    model.answer({.text = "too late"});
+}
+
 TEST_P(TwoGateways, ALostRunIsEndedBeforeTheThreadsNextRun) {
     start_both();
     const auto there = open(a(), post("/agui", body_of("r")));
@@ -403,6 +421,22 @@ TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsGone) {
     const std::string rest = rest_of(here);
     EXPECT_THAT(rest, HasSubstr("RUN_ERROR"));
     EXPECT_THAT(rest, HasSubstr(R"("code":"internal")"));
+}
+
+TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsDamaged) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    raw_client here(b());
+    here.send(get(events_path("r")));
+    ASSERT_THAT(here.read_until("RUN_STARTED"), HasSubstr("RUN_STARTED"));
+
+    fake->damage_logs(2);
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(rest_of(here), HasSubstr("RUN_ERROR"));
+    EXPECT_EQ(ask_at(b(), get(events_path("r"))).status, 410);
 }
 
 // The client has a stream without an end, but with heartbeats, until the store answers again.

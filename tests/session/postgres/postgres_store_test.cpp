@@ -323,6 +323,40 @@ TEST_F(PostgresStore, ALogWithAGapIsGone) {
     EXPECT_EQ(failure_of(store->read_log(number, 0, 1)), errc::run_expired) << "damaged";
 }
 
+TEST_F(PostgresStore, TheLogOfAnActiveRunThatHasLostAllItsRowsIsGone) {
+    const auto store = open();
+    const std::int64_t silent = begin(*store, key_of("silent"), "run_1", nullptr);
+    const std::int64_t streamed = begin(*store, thread_1, "run_1", nullptr);
+    const auto observer = std::make_shared<recording_observer>();
+    store->append_log(slice_of(streamed, 1, {"a", "b"}), observer, nullptr);
+    ASSERT_TRUE(observer->wait_durable(2));
+    const std::int64_t committed = begin(*store, key_of("committed"), "run_1", nullptr);
+    done(store->commit(key_of("committed"), {}, slice_of(committed, 1, {"a"})));
+    EXPECT_EQ(get(store->read_log(streamed, 0, 10)).size(), 2U);
+    EXPECT_EQ(get(store->read_log(committed, 0, 10)).size(), 1U);
+
+    sql("DELETE FROM agui.log_rows");
+
+    EXPECT_EQ(failure_of(store->read_log(streamed, 0, 10)), errc::run_expired);
+    EXPECT_EQ(failure_of(store->read_log(committed, 0, 10)), errc::run_expired);
+    EXPECT_TRUE(get(store->read_log(silent, 0, 10)).empty()) << "it has said nothing";
+}
+
+// As of a page that the disk has damaged.
+TEST_F(PostgresStore, ALogThatTheServerCannotReadIsGone) {
+    const auto store = open();
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    done(store->commit(thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"})));
+    sql("CREATE FUNCTION agui.damaged() RETURNS bytea LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+        "'invalid page' USING ERRCODE = 'XX001'; END $$;"
+        "ALTER TABLE agui.log_rows RENAME TO all_rows;"
+        "CREATE VIEW agui.log_rows AS SELECT run, first_sequence, last_sequence, "
+        "agui.damaged() AS events, lengths, variants FROM agui.all_rows");
+
+    EXPECT_EQ(failure_of(store->read_log(number, 0, 10)), errc::run_expired);
+    EXPECT_TRUE(get(store->find_run(thread_1, "run_1"))) << "the store can be used";
+}
+
 TEST_F(PostgresStore, DropsWholeDaysAndSingleRuns) {
     const auto store = open();
     const std::int64_t old = begin(*store, thread_1, "run_1", nullptr);

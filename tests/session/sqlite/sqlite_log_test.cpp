@@ -2,6 +2,8 @@
 #include "session/sqlite/sqlite_db.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 namespace agui::session {
@@ -41,6 +43,34 @@ TEST_F(SqliteLog, NoticesThatTheEndOfAnEndedRunsLogIsMissing) {
     EXPECT_EQ(
         frames_of(get(subject->read_log(number, 0, 2))), (std::vector<std::string>{"a", "b"})
     );
+}
+
+TEST_F(SqliteLog, ALogWithAPageThatCannotBeReadIsGone) {
+    std::int64_t number = 0;
+    {
+        const std::unique_ptr<store> subject = open();
+        number = begin(*subject, thread_1, "run_1");
+        changes end;
+        end.run = run_of("run_1");
+        end.run->number = number;
+        end.run->status = run_status::finished;
+        end.run->last_sequence = 1;
+        done(subject->commit(thread_1, end, slice_of(number, 1, {std::string(60'000, 'x')})));
+    }
+    constexpr std::size_t page_bytes = 2048;
+    // Of the pages that hold the rest of the row, one names no next page any more.
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::size_t page = bytes.find(std::string(1'500, 'x')) / page_bytes + 2;
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(page * page_bytes));
+    file.write("\xff\xff\xff\xff", 4);
+    file.close();
+
+    const std::unique_ptr<store> subject = open();
+
+    EXPECT_EQ(log_failure(*subject, number), errc::run_expired);
+    EXPECT_TRUE(get(subject->find_run(thread_1, "run_1"))) << "the rest can be read";
 }
 
 TEST_F(SqliteLog, EntriesThatDoNotContinueALogFail) {
