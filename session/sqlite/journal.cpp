@@ -21,6 +21,8 @@ namespace {
 // A file gets disk space in steps of this size: a write then changes neither its size nor its
 // extents, which costs a third less, and a full disk is met at the start of a step.
 constexpr std::size_t allocated_at_once = std::size_t{1} << 20U;
+// About what a short run says.
+constexpr std::size_t tried_bytes = 4096;
 // Above this, the memory of a record is given back.
 constexpr std::size_t kept_record_bytes = 64U << 10U;
 
@@ -135,6 +137,7 @@ void journal::make_file(std::uint64_t number) {
 void journal::use_file() {
     const std::lock_guard lock(mutex_);
     usable_ = files_.size();
+    can_write_ = true;
     look_for_need();
 }
 
@@ -170,29 +173,51 @@ journal::file* journal::file_for(std::size_t bytes) noexcept {
 
 std::uint64_t journal::append(const encoded_slice& entries) noexcept {
     const std::lock_guard lock(mutex_);
+    std::uint64_t number = 0;
     try {
-        file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
-        if (to == nullptr) {
-            return 0;
-        }
-        const journal_place at{settings_.identity, to->number, to->end};
-        write_journal_record(record_, at, to->last, entries);
-        check_failpoint("journal.write");
-        const bool is_written = write(*to, record_);
-        if (is_written) {
-            to->last = {entries.run_number, record_.size()};
-            to->end += record_.size();
-            to->is_dirty = true;
-        }
-        look_for_need();
-        if (record_.capacity() > kept_record_bytes) {
-            std::string().swap(record_);
-        }
-        pass_failpoint("journal.written");
-        return is_written ? to->number : 0;
+        number = write_record(entries);
     } catch (const std::exception&) {
+        number = 0;
+    }
+    can_write_.store(number != 0, std::memory_order_relaxed);
+    return number;
+}
+
+// With the mutex held.
+std::uint64_t journal::write_record(const encoded_slice& entries) {
+    file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
+    if (to == nullptr) {
         return 0;
     }
+    const journal_place at{settings_.identity, to->number, to->end};
+    write_journal_record(record_, at, to->last, entries);
+    check_failpoint("journal.write");
+    const bool is_written = write(*to, record_);
+    if (is_written) {
+        to->last = {entries.run_number, record_.size()};
+        to->end += record_.size();
+        to->is_dirty = true;
+    }
+    look_for_need();
+    if (record_.capacity() > kept_record_bytes) {
+        std::string().swap(record_);
+    }
+    pass_failpoint("journal.written");
+    return is_written ? to->number : 0;
+}
+
+// Zeros, as the disk space that is allocated beyond the last record has them.
+void journal::try_write() noexcept {
+    const std::lock_guard lock(mutex_);
+    bool is_written = false;
+    try {
+        check_failpoint("journal.write");
+        file* const to = file_for(tried_bytes);
+        is_written = to != nullptr && write(*to, std::string(tried_bytes, '\0'));
+    } catch (const std::exception&) {
+        is_written = false;
+    }
+    can_write_ = is_written;
 }
 
 // With the mutex held.
@@ -280,6 +305,7 @@ void journal::remove_all() noexcept {
     }
     files_.clear();
     current_ = usable_ = 0;
+    can_write_ = false;
     look_for_need();
 }
 

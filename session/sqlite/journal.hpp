@@ -42,6 +42,10 @@ public:
     /// Writes a record. Returns the number of its file; 0: it could not be written, and nothing of
     /// it is in a file.
     [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept;
+    /// False: there is no file, or the last append() or try_write() failed. Any thread.
+    [[nodiscard]] bool can_write() const noexcept { return can_write_; }
+    /// Finds out whether a record could be written now.
+    void try_write() noexcept;
 
     /// True if the last file is more than half full, or cannot be written.
     [[nodiscard]] bool needs_file() const noexcept { return needs_file_; }
@@ -84,12 +88,14 @@ private:
         bool is_unsynced = false; ///< A sync of it has failed.
     };
 
+    [[nodiscard]] std::uint64_t write_record(const encoded_slice& entries);
     [[nodiscard]] file* file_for(std::size_t bytes) noexcept;
     [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept;
     void look_for_need() noexcept;
     void remove(const file& gone) const noexcept;
 
     const settings settings_;
+    std::atomic<bool> can_write_{false};
     std::atomic<bool> needs_file_{true};
     std::atomic<bool> has_new_need_{false};
 

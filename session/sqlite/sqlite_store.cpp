@@ -71,6 +71,15 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       syncs_log_(settings.durability == durability::power),
       worker_(tables_, log_, {.group_window = settings.group_window}) {}
 
+// Whoever asks is no longer given requests whose writes would find out that there is room again.
+std::string sqlite_store::unavailable() const {
+    if (worker_.can_write()) {
+        return {};
+    }
+    worker_.try_write();
+    return "the store cannot be written";
+}
+
 void sqlite_store::close() {
     if (!std::exchange(is_closed_, true)) {
         worker_.close();

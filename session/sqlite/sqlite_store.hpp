@@ -85,6 +85,7 @@ public:
     ) override;
     boost::asio::awaitable<result<void>> drop_logs(log_limits limits) override;
     std::string_view signing_key() const noexcept override { return signing_key_; }
+    std::string unavailable() const override;
     void close() override;
 
 private:
@@ -111,9 +112,9 @@ private:
     disk_reserve reserve_;
     std::atomic<std::size_t> waiting_attempts_{0}; ///< What attempts on their way take.
     const std::string signing_key_;
-    const bool syncs_log_;   ///< Log entries are durable once they are synced.
-    bool is_closed_ = false; ///< Used by close() only.
-    sqlite_worker worker_;   // Last: its thread uses all of the above.
+    const bool syncs_log_;         ///< Log entries are durable once they are synced.
+    bool is_closed_ = false;       ///< Used by close() only.
+    mutable sqlite_worker worker_; // Last: its thread uses all of the above.
 };
 
 } // namespace agui::session

@@ -70,6 +70,16 @@ void sqlite_worker::look_for_upkeep() {
     }
 }
 
+bool sqlite_worker::can_write() const noexcept { return !fails_ && tables_.files.can_write(); }
+
+void sqlite_worker::try_write() {
+    const std::lock_guard lock(mutex_);
+    try_due_ = true;
+    if (std::exchange(sleeping_, false)) {
+        wake_.notify_one();
+    }
+}
+
 void sqlite_worker::close() {
     {
         const std::lock_guard lock(mutex_);
@@ -92,6 +102,9 @@ void sqlite_worker::run() noexcept {
             carry_out(next.writes);
             next.writes.clear();
         }
+        if (next.try_due) {
+            try_write_now();
+        }
         if (next.read) {
             read_now(std::move(next.read));
         }
@@ -111,6 +124,7 @@ bool sqlite_worker::take(work& next) {
     next.syncs.swap(syncs_);
     next.writes.swap(writes_);
     next.upkeep_due = std::exchange(upkeep_due_, false);
+    next.try_due = std::exchange(try_due_, false);
     if (!reads_.empty()) {
         next.read = std::move(reads_.front());
         reads_.pop_front();
@@ -122,7 +136,7 @@ void sqlite_worker::await_work(std::unique_lock<std::mutex>& lock) {
     const auto is_awaited = [this] {
         return !writes_.empty() || !reads_.empty() || closing_;
     };
-    while (!is_awaited() && syncs_.empty() && !upkeep_due_ && !log_.has_upkeep()) {
+    while (!is_awaited() && syncs_.empty() && !upkeep_due_ && !try_due_ && !log_.has_upkeep()) {
         sleeping_ = true;
         wake_.wait(lock);
         sleeping_ = false;
@@ -203,7 +217,7 @@ bool sqlite_worker::try_transaction(const std::unique_ptr<store_job>* first, std
 void sqlite_worker::committed() noexcept {
     log_.committed();
     tables_.cache.committed();
-    if (std::exchange(fails_, false)) {
+    if (fails_.exchange(false)) {
         logger_.log(log_level::info, "the store can be written again");
     }
 }
@@ -214,9 +228,28 @@ void sqlite_worker::rolled_back() noexcept {
 }
 
 void sqlite_worker::failed(const std::exception& error) noexcept {
-    if (!std::exchange(fails_, true)) {
+    if (!fails_.exchange(true)) {
         logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
     }
+}
+
+// Changes nothing, but writes a page.
+void sqlite_worker::try_write_now() noexcept {
+    try {
+        transaction trial(*tables_.db);
+        check_failpoint("store.begun");
+        // SQLite writes no page whose content stays the same at each step.
+        tables_.db->execute("UPDATE journal SET oldest = oldest + 1");
+        tables_.db->execute("UPDATE journal SET oldest = oldest - 1");
+        trial.commit();
+        committed();
+    } catch (const std::exception& error) {
+        rolled_back();
+        failed(error);
+    }
+    log_.look_for_upkeep();
+    log_.keep_up(); // Makes the journal's next file, if there was no room for it.
+    tables_.files.try_write();
 }
 
 void sqlite_worker::execute(store_job& next) {

@@ -5,6 +5,7 @@
 
 #include "session/base/log.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -64,6 +65,11 @@ public:
     /// Asks the thread to look for upkeep of the log.
     void look_for_upkeep();
 
+    /// False: the last transaction failed, or the journal cannot be written.
+    [[nodiscard]] bool can_write() const noexcept;
+    /// Asks the thread to find out whether that has changed.
+    void try_write();
+
     /// Carries out what is queued and ends the thread. Jobs that come later fail at once, on the
     /// caller's thread.
     void close();
@@ -78,6 +84,7 @@ private:
         std::vector<std::unique_ptr<store_job>> writes;
         std::unique_ptr<store_job> read;
         bool upkeep_due = false;
+        bool try_due = false;
     };
     using job_span = std::vector<std::unique_ptr<store_job>>;
 
@@ -91,6 +98,7 @@ private:
     [[nodiscard]] bool try_transaction(const std::unique_ptr<store_job>* first, std::size_t count);
     void execute(store_job& next);
     void read_now(std::unique_ptr<store_job> job);
+    void try_write_now() noexcept;
     void committed() noexcept;
     void rolled_back() noexcept;
     void failed(const std::exception& error) noexcept;
@@ -99,7 +107,7 @@ private:
     sqlite_log& log_; ///< Of the tables.
     agui::logger& logger_;
     const settings settings_;
-    bool fails_ = false; ///< The last transaction failed; the log says so once.
+    std::atomic<bool> fails_{false}; ///< The last transaction failed; the log says so once.
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -108,7 +116,8 @@ private:
     std::vector<std::unique_ptr<store_job>> writes_;
     std::deque<std::unique_ptr<store_job>> reads_;
     bool upkeep_due_ = true; ///< Also at the start.
-    bool sleeping_ = false;  ///< The thread is idle.
+    bool try_due_ = false;
+    bool sleeping_ = false; ///< The thread is idle.
     bool closing_ = false;
 
     std::jthread thread_; // Last: it uses all of the above.

@@ -263,7 +263,8 @@ public:
     [[nodiscard]] virtual bool keeps_logs() const noexcept = 0;
 
     /// Entries with a sequence above `after`, at most `limit`, in order. Empty: there are no more.
-    /// errc::run_expired: entries are missing, or there is no such run.
+    /// errc::run_expired: entries are missing or damaged, or there is no such run. Of an active run
+    /// the store notices what is missing before an entry that is there, and if all are missing.
     [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) = 0;
 
@@ -347,7 +348,8 @@ public:
     [[nodiscard]] virtual std::string_view signing_key() const noexcept = 0;
 
     /// Why the store cannot be used at the moment, in a few words that anybody may read: they name
-    /// no server. Empty: it can.
+    /// no server. Empty: it can. A store that is written only when somebody asks tries again after
+    /// each such call.
     [[nodiscard]] virtual std::string unavailable() const { return {}; }
 
     /// The password with which connections to a server are made from here on; those that there are

@@ -58,6 +58,15 @@ is_refused() { grep -q store_unavailable "$1"; }
 # The stream of that run, read again, is the one in the file.
 is_kept() { curl -s -m 30 "$base/agui/threads/$1/runs/$2/events" | cmp -s - "$3"; }
 status_of() { curl -s -m 30 -o /dev/null -w '%{http_code}' "$1"; }
+is_unready() { [ "$(status_of "$base/readyz")" = 503 ]; }
+# Each question makes the store try again.
+becomes_ready() {
+    for _ in $(seq 50); do
+        [ "$(status_of "$base/readyz")" != 200 ] || return 0
+        sleep 0.1
+    done
+    return 1
+}
 is_served_or_gone() { [[ $(status_of "$base/agui/threads/$1/runs/$2/events") =~ ^(200|410)$ ]]; }
 
 fill() {
@@ -88,11 +97,14 @@ for i in 1 2 3 4 5; do
 done
 run_on refused r1 >"$work/refused"
 check "a new run is refused" is_refused "$work/refused"
+check "it is not ready" is_unready
+check "it is still not ready after a try" is_unready
 check "the process survives a full disk" is_alive
 check "what was stored can be read" is_kept kept r1 "$work/r1"
 
 rm -f "$disk/filling" "$disk/filling2"
 sync
+check "with room again it is ready" becomes_ready
 run_on after r1 >"$work/after"
 check "with room again runs end" is_finished "$work/after"
 check "what was stored before is there" is_kept kept r1 "$work/r1"

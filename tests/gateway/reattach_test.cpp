@@ -292,6 +292,8 @@ TEST_P(FullDisk, ARunWhoseEndCannotBeStoredIsEndedLater) {
         end = client.read_until("store_unavailable");
         EXPECT_EQ(ask(get("/agui/threads/t/messages")).status, 200) << "what is stored can be read";
         EXPECT_EQ(code_of(ask(post("/agui", run_body("t2", "r")))), "store_unavailable");
+        EXPECT_EQ(ask(get("/readyz")).status, 503);
+        EXPECT_EQ(ask(get("/readyz")).status, 503) << "it has tried again";
     }
 
     // Its stream closes what is open before it ends; an event that is not stored has no number.

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -48,12 +49,25 @@ std::string tool_answer(std::string_view run, std::string_view stream) {
     return body.append(id).append(R"(","content":"painted"}]})");
 }
 
+class StoreFaultsTest : public server_test {
+protected:
+    /// The server is asked until it has found out that it can write again.
+    void expect_ready_soon() {
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        int status = 0;
+        while (status != 200 && std::chrono::steady_clock::now() < give_up) {
+            status = ask(get("/readyz")).status;
+        }
+        EXPECT_EQ(status, 200);
+    }
+};
+
 struct how_it_fails {
     failing_vfs::failure failure;
     session::durability durability;
 };
 
-class StoreFaults : public server_test, public ::testing::WithParamInterface<how_it_fails> {
+class StoreFaults : public StoreFaultsTest, public ::testing::WithParamInterface<how_it_fails> {
 protected:
     StoreFaults() {
         settings.session.durability = GetParam().durability;
@@ -116,7 +130,7 @@ protected:
         files.heal();
 
         // The process lives, and the thread goes on where the client was told that it is.
-        EXPECT_EQ(ask(get("/readyz")).status, 200);
+        expect_ready_soon();
         const raw_reply handed = called ? first : ask_clearly(question("r3"));
         EXPECT_TRUE(finished(handed));
         if (!answered) {
@@ -178,6 +192,32 @@ INSTANTIATE_TEST_SUITE_P(
         return std::string(once ? "Once" : "FromThenOn") + (power ? "WithPower" : "");
     }
 );
+
+class Readiness : public StoreFaultsTest {
+protected:
+    ~Readiness() override { server.reset(); } // Its files need the others.
+    failing_vfs files_;
+};
+
+TEST_F(Readiness, IsRefusedWithAReasonWhileTheStoreCannotBeWritten) {
+    use_sqlite();
+    start();
+    EXPECT_EQ(ask(get("/readyz")).status, 200);
+
+    files_.fail_at(1, failing_vfs::failure::from_then_on);
+    EXPECT_EQ(ask(post("/agui", run_body("t", "r"))).status, 503);
+
+    for (int i = 0; i < 3; ++i) {
+        const raw_reply refused = ask(get("/readyz"));
+        EXPECT_EQ(refused.status, 503);
+        EXPECT_EQ(
+            refused.body, R"({"status":"store_unavailable","reason":"the store cannot be written"})"
+        );
+    }
+    EXPECT_EQ(ask(get("/healthz")).status, 200);
+    files_.heal();
+    expect_ready_soon();
+}
 
 } // namespace
 } // namespace agui::test

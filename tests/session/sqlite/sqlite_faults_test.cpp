@@ -1,4 +1,5 @@
 // File systems that fail, at every single write and sync.
+#include "session/base/failpoint.hpp"
 #include "tests/session/sqlite/failing_vfs.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
@@ -153,6 +154,53 @@ TEST_F(SqliteStoreFailure, IsLoggedOnceUntilItIsOver) {
     EXPECT_TRUE(log().lines()[0].starts_with("error cannot write the store"));
     EXPECT_EQ(log().lines()[1], "info the store can be written again");
 }
+
+TEST_F(SqliteStoreFailure, TheStoreIsUnavailableUntilATryAtWritingSucceeds) {
+    failing_vfs files;
+    const std::unique_ptr<store> subject = open();
+    EXPECT_EQ(subject->unavailable(), "");
+    files.fail_at(1, failing_vfs::failure::from_then_on);
+    EXPECT_FALSE(run(subject->begin(thread_1, run_of("run_1"), {})));
+
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(subject->unavailable(), "the store cannot be written");
+        (void)get(subject->load(thread_1)); // After the try.
+    }
+    files.heal();
+    (void)subject->unavailable();
+    (void)get(subject->load(thread_1));
+    EXPECT_EQ(subject->unavailable(), "");
+}
+
+#ifdef AGUI_FAILPOINTS
+
+// On a full disk the tables' file may have room in itself, while the journal has none.
+TEST_F(SqliteStoreFailure, TheStoreIsUnavailableWhileTheJournalCannotBeWritten) {
+    const std::unique_ptr<store> subject = open();
+    const std::int64_t number = begin(*subject, thread_1, "run_1");
+    const auto observer = std::make_shared<recording_observer>();
+    {
+        const failpoint_hook full([](std::string_view place) {
+            if (place == "journal.write") {
+                throw std::runtime_error("on purpose");
+            }
+        });
+        subject->append_log(slice_of(number, 1, {"a"}), observer);
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_EQ(subject->unavailable(), "the store cannot be written");
+            begin(*subject, key_of("other" + std::to_string(i)), "run_1");
+        }
+    }
+    (void)subject->unavailable();
+    (void)get(subject->load(thread_1));
+
+    EXPECT_EQ(subject->unavailable(), "");
+    subject->append_log(slice_of(number, 1, {"a"}), observer);
+    EXPECT_EQ(get(subject->read_log(number, 0, 10)).size(), 1U);
+    EXPECT_EQ(get(open_killed_copy("killed.db")->read_log(number, 0, 10)).size(), 1U);
+}
+
+#endif
 
 TEST_F(SqliteStoreFailure, TheThreadIsFreeAfterACommitThatCouldNotBeWritten) {
     failing_vfs files;
