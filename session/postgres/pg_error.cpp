@@ -8,8 +8,22 @@ namespace agui::session {
 
 namespace {
 
+// The server does not know the name of a prepared statement, or has it already: the connection is
+// not the one that has made it.
+bool is_of_another_connection(std::string_view sqlstate) {
+    return sqlstate == "26000" || sqlstate == "42P05";
+}
+
 std::string text_of(const std::string& sqlstate, const std::string& text) {
-    return sqlstate.empty() ? text : text + " (SQLSTATE " + sqlstate + ")";
+    if (sqlstate.empty()) {
+        return text;
+    }
+    std::string whole = text + " (SQLSTATE " + sqlstate + ")";
+    if (is_of_another_connection(sqlstate)) {
+        whole += "; a pooler in between that keeps no prepared statements (PgBouncer in "
+                 "transaction mode) needs session.prepared = false";
+    }
+    return whole;
 }
 
 // Of connections, authorisation, transactions, names in SQL, resources, limits, the server's state.
@@ -41,7 +55,7 @@ bool pg_error::needs_time() const noexcept {
 bool pg_error::is_stale_connection() const noexcept {
     // A plan, or a name of a statement, that is worth nothing any more; and a server that may not
     // be the primary.
-    return is_read_only() || sqlstate_ == "0A000" || sqlstate_ == "26000" || sqlstate_ == "42P05";
+    return is_read_only() || sqlstate_ == "0A000" || is_of_another_connection(sqlstate_);
 }
 
 bool pg_error::is_fenced() const noexcept { return sqlstate_ == "AG001"; }

@@ -199,6 +199,10 @@ constexpr const char* is_there =
     "ON n.oid = c.relnamespace WHERE n.nspname = 'agui' AND c.relname = 'meta')";
 constexpr const char* versions = "SELECT schema_version, min_reader_version FROM agui.meta";
 constexpr const char* lock = "SELECT pg_advisory_xact_lock($1)";
+// Other gateways write meanwhile: what waits for a lock keeps them waiting too, and an index that
+// is made keeps its table. Not for the wait for another gateway that migrates.
+constexpr const char* bounds = "SELECT set_config('lock_timeout', '4000', true), "
+                               "set_config('statement_timeout', '60000', true)";
 constexpr const char* keep = "UPDATE agui.meta SET schema_version = $1, min_reader_version = $2";
 
 struct known_versions {
@@ -244,6 +248,18 @@ void check(const known_versions& found, std::int64_t newest) {
     }
 }
 
+[[noreturn]] void explain(const pg_error& error) {
+    if (error.sqlstate() != "55P03" && error.sqlstate() != "57014") {
+        throw pg_error(error);
+    }
+    throw std::runtime_error(
+        "a change of the PostgreSQL store's schema took too long: other gateways would have to "
+        "wait for it. Start again when the database has less to do, or make the new indexes first "
+        "(CREATE INDEX CONCURRENTLY). " +
+        std::string(error.what())
+    );
+}
+
 asio::awaitable<bool>
 migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migrations) {
     // Long enough for a migration that rewrites a table.
@@ -259,6 +275,7 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
     known_versions at = co_await read_versions(*on, until);
     check(at, newest);
     pg_batch change;
+    change.emplace_back(bounds);
     for (std::int64_t next = at.schema; next < newest; ++next) {
         const pg_migration& step = migrations[static_cast<std::size_t>(next)];
         for (const char* const statement : step.statements) {
@@ -268,11 +285,15 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
             at.min_reader = next + 1;
         }
     }
-    if (!change.empty()) {
+    if (at.schema < newest) {
         change.emplace_back(keep, newest, at.min_reader);
     }
     change.emplace_back("COMMIT");
-    (void)co_await on->execute(std::move(change), until);
+    try {
+        (void)co_await on->execute(std::move(change), until);
+    } catch (const pg_error& error) {
+        explain(error);
+    }
     co_return true;
 }
 

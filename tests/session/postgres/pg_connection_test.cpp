@@ -95,6 +95,27 @@ TEST_F(PgConnection, WorksWithAndWithoutPreparedStatements) {
     }
 }
 
+// As PgBouncer in transaction mode does, which gives the next transaction another connection.
+TEST_F(PgConnection, NamesTheKeyIfAPoolerKeepsNoPreparedStatements) {
+    constexpr const char* statement = "SELECT $1 + 1";
+    const auto lost = open();
+    (void)one(*lost, statement, 1);
+    (void)execute(*lost, {pg_statement::once("DEALLOCATE ALL")});
+    pg_batch batch;
+    batch.emplace_back(statement, 1);
+    const pg_error unknown = failure_of(*lost, std::move(batch));
+    EXPECT_EQ(unknown.sqlstate(), "26000");
+    EXPECT_NE(std::string(unknown.what()).find("session.prepared = false"), std::string::npos);
+
+    const auto taken = open();
+    (void)execute(*taken, {pg_statement::once("PREPARE s1 AS SELECT 1")});
+    batch = {};
+    batch.emplace_back(statement, 1);
+    const pg_error known = failure_of(*taken, std::move(batch));
+    EXPECT_EQ(known.sqlstate(), "42P05");
+    EXPECT_NE(std::string(known.what()).find("session.prepared = false"), std::string::npos);
+}
+
 TEST_F(PgConnection, GoesOnAfterAStatementThatFails) {
     const auto connection = open();
     for (int i = 0; i < 2; ++i) {

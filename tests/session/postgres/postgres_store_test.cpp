@@ -131,6 +131,35 @@ TEST_F(PostgresStore, MigratesStepByStepAndAllOrNothing) {
     EXPECT_FALSE(message_of_failure(settings()).empty()) << "this version is too old by now";
 }
 
+TEST_F(PostgresStore, AMigrationHoldsUpOtherGatewaysForALimitedTime) {
+    (void)open();
+    const char* const bounded[] = {
+        "CREATE TABLE agui.limits AS SELECT current_setting('lock_timeout') AS of_lock, "
+        "current_setting('statement_timeout') AS of_statement"
+    };
+    const char* const slow[] = {
+        "DO $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' "
+        "USING ERRCODE = '57014'; END $$"
+    };
+    std::vector<pg_migration> steps(pg_migrations().begin(), pg_migrations().end());
+    steps.push_back({bounded, false});
+    const pg_target target(database_->url(), "");
+    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
+
+    run(open_pg_schema(pool, {}, steps));
+    EXPECT_EQ(sql("SELECT of_lock || ' ' || of_statement FROM agui.limits"), "4s 1min");
+
+    steps.push_back({slow, false});
+    std::string text;
+    try {
+        run(open_pg_schema(pool, {}, steps));
+    } catch (const std::runtime_error& error) {
+        text = error.what();
+    }
+    EXPECT_NE(text.find("CREATE INDEX CONCURRENTLY"), std::string::npos) << text;
+    EXPECT_NE(text.find("57014"), std::string::npos) << text;
+}
+
 TEST_F(PostgresStore, DoesNotTellItsSecrets) {
     postgres_settings nowhere = settings();
     nowhere.url = "postgresql://someone:secret1@127.0.0.1:1/db";
