@@ -95,7 +95,7 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     if (is_done && ended != 0) {
         parts_.logs.close(ended);
         parts_.watches.end(ended);
-        parts_.upkeep.join_rows_of(ended);
+        parts_.upkeep.on_run_ended();
     }
     co_return *outcome;
 }

@@ -6,6 +6,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace agui::session {
@@ -23,29 +25,39 @@ constexpr std::int64_t rows_at_once = 5000;
 // Failed attempts have this part of what logs may take, in addition: a broken model server must not
 // displace the logs.
 constexpr std::uint64_t attempts_part = 8;
-// What waits for its rows to be joined; more stay as they are until drop_logs().
-constexpr std::size_t ended_max = 10'000;
+// Runs that end meanwhile have their rows joined in one transaction.
+constexpr auto between_joins = 1s;
+constexpr auto pause_after_failure = 30s;
+// Of a transaction: a round trip and a flush of the disk count little beside the work for so many.
+constexpr std::int64_t runs_joined_at_once = 100;
+// Some tens of megabytes, which one statement rewrites well within its 20 s.
+constexpr std::int64_t entries_joined_at_once = 100'000;
 
 constexpr const char* make_days =
     "SELECT agui.make_log_partitions(agui.today() - 1, agui.today() + $1)";
+// Those that ended first. Locked, so that several gateways do not join the same ones, nor
+// drop_logs() drops what is being joined.
+#define AGUI_PG_RUNS_TO_JOIN                                                                       \
+    "SELECT number, last_sequence FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' "   \
+    "AND log_bytes IS NULL ORDER BY ended_at, number LIMIT $1 FOR UPDATE"
+constexpr const char* runs_to_join = AGUI_PG_RUNS_TO_JOIN;
+constexpr const char* unlocked_runs_to_join = AGUI_PG_RUNS_TO_JOIN " SKIP LOCKED";
 // Pieces of about 256 KB. Runs with a few rows stay as they are: rewriting them saves nothing.
 constexpr const char* join_log_rows =
-    "WITH old AS (DELETE FROM agui.log_rows WHERE run = $1 AND 4 < "
-    "(SELECT count(*) FROM agui.log_rows c WHERE c.run = $1) "
-    "RETURNING first_sequence, last_sequence, events, lengths, variants), "
-    "pieces AS (SELECT *, sum(octet_length(events)) OVER (ORDER BY first_sequence) / 262144 "
-    "AS piece FROM old) "
-    "INSERT INTO agui.log_rows SELECT $1, min(first_sequence), max(last_sequence), "
+    "WITH old AS (DELETE FROM agui.log_rows WHERE run = ANY($1) AND run IN "
+    "(SELECT c.run FROM agui.log_rows c WHERE c.run = ANY($1) GROUP BY c.run HAVING count(*) > 4) "
+    "RETURNING run, first_sequence, last_sequence, events, lengths, variants), "
+    "pieces AS (SELECT *, sum(octet_length(events)) OVER (PARTITION BY run "
+    "ORDER BY first_sequence) / 262144 AS piece FROM old) "
+    "INSERT INTO agui.log_rows SELECT run, min(first_sequence), max(last_sequence), "
     "string_agg(events, ''::bytea ORDER BY first_sequence), "
     "string_agg(lengths, ''::bytea ORDER BY first_sequence), "
-    "string_agg(variants, ''::bytea ORDER BY first_sequence) FROM pieces GROUP BY piece";
+    "string_agg(variants, ''::bytea ORDER BY first_sequence) FROM pieces GROUP BY run, piece";
+// Takes them out of the index runs_to_join.
 constexpr const char* note_bytes =
-    "UPDATE agui.runs SET log_bytes = (SELECT coalesce(sum(octet_length(events) + "
-    "octet_length(lengths) + octet_length(variants)), 0) FROM agui.log_rows WHERE run = $1) "
-    "WHERE number = $1 AND status <> 'active'";
-constexpr const char* left_to_join =
-    "SELECT number FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' "
-    "AND log_bytes IS NULL ORDER BY ended_at LIMIT $1";
+    "UPDATE agui.runs r SET log_bytes = (SELECT coalesce(sum(octet_length(l.events) + "
+    "octet_length(l.lengths) + octet_length(l.variants)), 0) FROM agui.log_rows l "
+    "WHERE l.run = r.number) WHERE r.number = ANY($1)";
 
 // Nobody asks for a mark that is so old.
 constexpr const char* erase_marks =
@@ -90,35 +102,45 @@ asio::awaitable<void> pg_upkeep::make_partitions() {
     (void)co_await write_one(shared_, make_days, days_ahead);
 }
 
-void pg_upkeep::join_rows_of(std::int64_t run) {
-    if (ended_.size() < ended_max) {
-        ended_.push_back(run);
+void pg_upkeep::on_run_ended() {
+    if (!std::exchange(has_ended_runs_, true)) {
         timer_.cancel();
     }
 }
 
 asio::awaitable<void> pg_upkeep::work() {
-    auto next_look = std::chrono::steady_clock::now() + between_looks;
+    using clock = std::chrono::steady_clock;
+    auto next_look = clock::now() + between_looks;
+    std::chrono::milliseconds pause = between_joins;
     while (!is_closed_) {
-        if (ended_.empty()) {
-            timer_.expires_at(next_look);
-            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        const bool joins = has_ended_runs_;
+        timer_.expires_at(joins ? clock::now() + pause : next_look);
+        co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        if (is_closed_) {
+            break;
         }
+        pause = between_joins;
+        std::string reason;
         try {
-            if (!is_closed_ && !ended_.empty()) {
-                const std::int64_t run = ended_.front();
-                ended_.pop_front();
-                co_await join_rows(run);
-            } else if (!is_closed_ && std::chrono::steady_clock::now() >= next_look) {
+            if (clock::now() >= next_look) {
                 next_look += between_looks;
                 co_await make_partitions();
             }
-        } catch (const pg_unavailable&) {
-            continue; // drop_logs() does what is left.
+            if (joins) {
+                has_ended_runs_ = false;
+                co_await join_ended(others::are_skipped);
+            }
+        } catch (const pg_unavailable& error) {
+            reason = error.what();
         } catch (const pg_error& error) {
+            reason = error.what();
+        }
+        if (!reason.empty()) {
+            has_ended_runs_ = true;
+            pause = pause_after_failure;
             shared_.log.log(
                 log_level::warning, "the PostgreSQL store could not be kept in order",
-                {{"reason", error.what()}}
+                {{"reason", reason}}
             );
         }
     }
@@ -129,26 +151,66 @@ void pg_upkeep::close() noexcept {
     timer_.cancel();
 }
 
-asio::awaitable<void> pg_upkeep::join_rows(std::int64_t run) {
-    (void)co_await write_at_once(shared_, {}, [run] {
-        pg_batch batch;
-        batch.emplace_back(join_log_rows, run);
-        batch.emplace_back(note_bytes, run);
-        return batch;
+// A log that cannot be joined, because a row is damaged or the statement takes too long, must not
+// keep the others from it: it is looked for in ever smaller batches, and left as it is.
+asio::awaitable<void> pg_upkeep::join_ended(others how) {
+    auto step = joining::rows;
+    for (std::int64_t most = runs_joined_at_once; !is_closed_;) {
+        try {
+            const std::size_t done = co_await join_some(most, how, step);
+            if (done == 0) {
+                co_return;
+            }
+            most = std::min(2 * most, runs_joined_at_once);
+            step = joining::rows;
+        } catch (const pg_error& error) {
+            const bool may_pass = error.is_connection_lost() || error.may_succeed_later() ||
+                                  error.needs_time() || error.is_stale_connection();
+            if (may_pass || step == joining::nothing) {
+                throw;
+            }
+            if (most == 1) {
+                step = joining::nothing;
+                shared_.log.log(
+                    log_level::warning, "the rows of an ended run's log cannot be joined",
+                    {{"reason", error.what()}}
+                );
+            }
+            most = 1;
+        }
+    }
+}
+
+// Returns how many; 0: there are none left.
+asio::awaitable<std::size_t> pg_upkeep::join_some(std::int64_t most, others how, joining what) {
+    return transact<std::size_t>(shared_.pool, shared_.patience, {}, [=, this](pg_transaction& in) {
+        return join_some_in(in, most, how, what);
     });
 }
 
-// Of runs whose gateway has ended before it could.
-asio::awaitable<void> pg_upkeep::join_left_rows() {
-    for (;;) {
-        const pg_rows left = co_await write_one(shared_, left_to_join, runs_at_once);
-        if (left.empty()) {
-            co_return;
+asio::awaitable<std::size_t>
+pg_upkeep::join_some_in(pg_transaction& in, std::int64_t most, others how, joining what) {
+    pg_batch look;
+    look.emplace_back(how == others::are_skipped ? unlocked_runs_to_join : runs_to_join, most);
+    const auto found = co_await in.read(std::move(look));
+    std::vector<std::int64_t> runs;
+    std::int64_t entries = 0;
+    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
+        entries += found[0].integer(i, 1);
+        if (!runs.empty() && entries > entries_joined_at_once) {
+            break;
         }
-        for (const std::int64_t run : numbers_of(left)) {
-            co_await join_rows(run);
-        }
+        runs.push_back(found[0].integer(i, 0));
     }
+    if (!runs.empty()) {
+        pg_batch change;
+        if (what == joining::rows) {
+            change.emplace_back(join_log_rows, runs);
+        }
+        change.emplace_back(note_bytes, runs);
+        co_await in.commit(std::move(change));
+    }
+    co_return runs.size();
 }
 
 asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
@@ -159,8 +221,9 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await drop_attempts(limits);
     std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);
     co_await drop_older(limits.ended_since, std::move(waiting));
+    // Those of a gateway that has ended before it could; the others will have theirs soon.
+    co_await join_ended(others::are_awaited);
     if (limits.max_bytes != 0) {
-        co_await join_left_rows();
         co_await drop_beyond(limits.max_bytes);
     }
 }

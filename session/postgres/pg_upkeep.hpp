@@ -6,8 +6,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 namespace agui::session {
@@ -23,9 +23,10 @@ public:
     /// or pg_unavailable, as all that follow.
     [[nodiscard]] boost::asio::awaitable<void> make_partitions();
 
-    /// The run has ended: its rows are to be joined. Does not wait.
-    void join_rows_of(std::int64_t run);
-    /// Joins them, and looks after the partitions, until close(). To be called once.
+    /// A run has ended: the rows of its log are to be joined. Does not wait.
+    void on_run_ended();
+    /// Joins the rows of ended runs, whoever had them, a second after on_run_ended() and at the
+    /// start; and looks after the partitions; until close(). To be called once.
     [[nodiscard]] boost::asio::awaitable<void> work();
     void close() noexcept;
 
@@ -35,8 +36,13 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> erase_removed();
 
 private:
-    boost::asio::awaitable<void> join_rows(std::int64_t run);
-    boost::asio::awaitable<void> join_left_rows();
+    /// Runs whose rows others are joining.
+    enum class others : std::uint8_t { are_skipped, are_awaited };
+    enum class joining : std::uint8_t { rows, nothing };
+    boost::asio::awaitable<void> join_ended(others how);
+    boost::asio::awaitable<std::size_t> join_some(std::int64_t most, others how, joining what);
+    boost::asio::awaitable<std::size_t>
+    join_some_in(pg_transaction& in, std::int64_t most, others how, joining what);
     boost::asio::awaitable<std::vector<std::int64_t>> drop_days(unix_ms ended_since);
     boost::asio::awaitable<bool> drop_day(std::int64_t day, unix_ms ended_since);
     boost::asio::awaitable<void> drop_some(std::vector<std::int64_t> runs);
@@ -47,8 +53,8 @@ private:
     boost::asio::awaitable<bool> erase_thread(std::int64_t thread);
 
     pg_shared& shared_;
-    std::deque<std::int64_t> ended_;
     boost::asio::steady_timer timer_;
+    bool has_ended_runs_ = true; ///< Of an earlier process, perhaps.
     bool is_closed_ = false;
 };
 

@@ -1,6 +1,8 @@
 // Logs that are dropped by days, and what that must not hold up.
 #include "tests/session/postgres/postgres_stores.hpp"
 
+#include <chrono>
+#include <string>
 #include <vector>
 
 namespace agui::session {
@@ -96,6 +98,76 @@ TEST_F(PostgresUpkeep, ALongReaderHoldsUpNothingElse) {
     reader("COMMIT");
     drop(3 * a_day, 1);
     EXPECT_FALSE(has_partition(1));
+}
+
+// --- rows of ended runs
+
+class PostgresJoining : public PostgresUpkeep {
+protected:
+    /// Runs that have ended and whose rows nobody has joined, of six entries each.
+    void leave_ended_runs(int count) {
+        store_.reset();
+        sql("INSERT INTO agui.runs SELECT agui.next_run_number(), 1, convert_to('run_' || i, "
+            "'UTF8'), '', '', '', NULL, '', 'finished', '', '', 1000, 2000 + i, 6, 'kept', NULL "
+            "FROM generate_series(1, " +
+            std::to_string(count) +
+            ") i; INSERT INTO agui.log_rows SELECT r.number, e, e, convert_to('e' || e, 'UTF8'), "
+            "'\\x02000000', '' FROM agui.runs r, generate_series(1, 6) e");
+    }
+    void wait_until_joined() {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (sql("SELECT count(*) FROM agui.runs WHERE log_bytes IS NULL") != "0" &&
+               std::chrono::steady_clock::now() < deadline) {
+        }
+    }
+    std::string number_of(const std::string& run_id) {
+        return sql("SELECT number FROM agui.runs WHERE run_id = '" + run_id + "'");
+    }
+};
+
+TEST_F(PostgresJoining, RowsOfRunsThatAnEarlierProcessEndedAreJoinedInBatches) {
+    leave_ended_runs(250);
+
+    store_ = open();
+    wait_until_joined();
+
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.log_rows"), "250");
+    EXPECT_EQ(sql("SELECT count(DISTINCT xmin::text) FROM agui.log_rows"), "3") << "transactions";
+    EXPECT_EQ(sql("SELECT DISTINCT log_bytes FROM agui.runs"), std::to_string(6 * (2 + 4)));
+    EXPECT_EQ(
+        frames_of(get(store_->read_log(std::stoll(number_of("run_200")), 0, 100))),
+        (std::vector<std::string>{"e1", "e2", "e3", "e4", "e5", "e6"})
+    );
+}
+
+TEST_F(PostgresJoining, RowsThatOthersAreJoiningAreLeftToThem) {
+    leave_ended_runs(20);
+    test::sql_session other(database_->url());
+    other("BEGIN; SELECT FROM agui.runs WHERE run_id = 'run_1' FOR UPDATE");
+
+    store_ = open();
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (sql("SELECT count(*) FROM agui.runs WHERE log_bytes IS NULL") != "1" &&
+           std::chrono::steady_clock::now() < deadline) {
+    }
+
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.log_rows"), std::to_string(6 + 19));
+}
+
+TEST_F(PostgresJoining, ALogThatCannotBeJoinedHoldsUpNoOther) {
+    leave_ended_runs(20);
+    sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE EXCEPTION USING ERRCODE = 'XX001'; END$$; "
+        "CREATE TRIGGER refuse BEFORE DELETE ON agui.log_rows FOR EACH ROW "
+        "WHEN (OLD.run = " +
+        number_of("run_5") + ") EXECUTE FUNCTION refuse()");
+
+    store_ = open();
+    wait_until_joined();
+
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.runs WHERE log_bytes IS NULL"), "0");
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.log_rows"), std::to_string(6 + 19));
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.log_rows WHERE run = " + number_of("run_5")), "6");
 }
 
 } // namespace
