@@ -37,17 +37,20 @@ constexpr const char* renew_gateway =
     "UPDATE agui.gateways SET expires = clock_timestamp() + $2 * interval '1 millisecond' "
     "WHERE id = $1 AND NOT fenced RETURNING agui.now_ms()";
 constexpr const char* fence_gateway = "SELECT agui.fence($1)";
-constexpr const char* expired_gateways =
-    "SELECT id FROM agui.gateways WHERE NOT fenced AND expires < clock_timestamp()";
-// Joined, not NOT IN: a lease that is taken over meanwhile is no longer that of the fenced one.
-constexpr const char* drop_leases =
-    "DELETE FROM agui.leases l USING agui.gateways g WHERE g.id = l.gateway AND g.fenced";
-constexpr const char* drop_watches =
-    "DELETE FROM agui.run_watches w USING agui.gateways g WHERE g.id = w.gateway AND g.fenced";
+// Leases of nobody have the number 0.
+constexpr const char* gone_gateways =
+    "SELECT id, fenced FROM agui.gateways WHERE fenced OR expires < clock_timestamp() "
+    "UNION ALL SELECT 0, true WHERE EXISTS (SELECT FROM agui.leases WHERE gateway = 0)";
+constexpr const char* drop_watches = "DELETE FROM agui.run_watches WHERE gateway = ANY($1)";
 constexpr const char* drop_fenced =
-    "DELETE FROM agui.gateways g WHERE g.fenced "
+    "DELETE FROM agui.gateways g WHERE g.id = ANY($1) AND g.fenced "
     "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.gateway = g.id)";
-constexpr const char* drop_own_leases = "DELETE FROM agui.leases WHERE gateway = $1";
+constexpr const char* lock_own_leases =
+    "SELECT count(*) FROM (SELECT FROM agui.leases WHERE gateway = $1 FOR UPDATE) s";
+constexpr const char* drop_own_leases =
+    "DELETE FROM agui.leases l WHERE l.gateway = $1 AND NOT " AGUI_PG_LEASE_HAS_RUN;
+constexpr const char* leave_own_leases =
+    "UPDATE agui.leases SET gateway = 0, run_id = '', run_number = 0 WHERE gateway = $1";
 constexpr const char* drop_own_watches = "DELETE FROM agui.run_watches WHERE gateway = $1";
 constexpr const char* drop_self = "DELETE FROM agui.gateways WHERE id = $1";
 
@@ -216,22 +219,30 @@ asio::awaitable<bool> pg_gateway::fence(std::int64_t id) {
     co_return is_fenced;
 }
 
-asio::awaitable<void> pg_gateway::fence_expired() {
-    const auto expired = co_await read_at_once(shared_, [] {
+asio::awaitable<std::vector<std::int64_t>> pg_gateway::fence_expired() {
+    const auto found = co_await read_at_once(shared_, [] {
         pg_batch batch;
-        batch.emplace_back(expired_gateways);
+        batch.emplace_back(gone_gateways);
         return batch;
     });
-    for (std::size_t i = 0; i < expired.at(0).size(); ++i) {
-        (void)co_await fence(expired[0].integer(i, 0)); // Another one may have been faster.
+    std::vector<std::int64_t> gone;
+    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
+        const std::int64_t id = found[0].integer(i, 0);
+        const bool is_fenced = found[0].boolean(i, 1);
+        if (is_fenced || co_await fence(id)) { // Or another one was faster, and looks after it.
+            gone.push_back(id);
+        }
     }
-    (void)co_await write_at_once(shared_, {}, [] {
-        pg_batch batch;
-        batch.emplace_back(drop_leases);
-        batch.emplace_back(drop_watches);
-        batch.emplace_back(drop_fenced);
-        return batch;
-    });
+    if (!gone.empty()) {
+        (void)co_await write_at_once(shared_, {}, [&gone] {
+            pg_batch batch;
+            for (const char* const each : {drop_watches, drop_fenced}) {
+                batch.emplace_back(each, gone);
+            }
+            return batch;
+        });
+    }
+    co_return gone;
 }
 
 void pg_gateway::close() noexcept {
@@ -247,7 +258,9 @@ asio::awaitable<void> pg_gateway::leave() {
     (void)co_await write_at_once(shared_, {}, [id = id_] {
         pg_batch batch;
         // It has no write under way: the store closes it last.
+        batch.emplace_back(lock_own_leases, id);
         batch.emplace_back(drop_own_leases, id);
+        batch.emplace_back(leave_own_leases, id);
         batch.emplace_back(drop_own_watches, id);
         batch.emplace_back(drop_self, id);
         return batch;

@@ -14,6 +14,15 @@
 
 namespace agui::session {
 
+/// Whether the thread of a row of `leases l` has an active run. A lease that is given up while it
+/// has one is not deleted but gets the gateway 0, which is nobody: as those of fenced gateways, it
+/// says where a run without an owner is, so that nobody looks for such runs among all that are
+/// active. To be asked in a statement after one that locks the row: a transaction in which the run
+/// begins may still be under way.
+#define AGUI_PG_LEASE_HAS_RUN                                                                      \
+    "EXISTS (SELECT FROM agui.threads t JOIN agui.runs r ON r.thread = t.id "                      \
+    "AND r.status = 'active' WHERE t.principal = l.principal AND t.thread_id = l.thread_id)"
+
 /// This process among those that use the database: a row of agui.gateways, which it renews. One
 /// that has not done so in time is fenced by others: it can write nothing any more, and gets a new
 /// number. Belongs to the store's thread.
@@ -50,11 +59,13 @@ public:
 
     /// True: the gateway of that number had not renewed in time, and is fenced from now on.
     [[nodiscard]] boost::asio::awaitable<bool> fence(std::int64_t id);
-    /// Fences all that have not renewed in time, and removes what fenced ones have left.
-    [[nodiscard]] boost::asio::awaitable<void> fence_expired();
+    /// Fences all that have not renewed in time, and removes what fenced ones have left, but for
+    /// leases. Returns the numbers that such leases may have. Costs one statement on the table of
+    /// gateways if there are none.
+    [[nodiscard]] boost::asio::awaitable<std::vector<std::int64_t>> fence_expired();
 
     void close() noexcept;
-    /// Gives the number back with all leases: others need not wait for its end.
+    /// Gives the number back, and all leases up: others need not wait for its end.
     [[nodiscard]] boost::asio::awaitable<void> leave();
 
 private:

@@ -1,4 +1,4 @@
-// How rows of agui.leases are deleted in the background.
+// How leases are given up in the background.
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_leases.hpp"
 #include "session/postgres/pg_log_rows.hpp"
@@ -19,14 +19,37 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* drop_leases =
-    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, token) "
-    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.token = d.token";
+// Those that are given up, by the table of their numbers: a statement of each kind.
+struct giving_up {
+    const char* lock;
+    const char* drop;
+    const char* leave;
+};
+#define AGUI_PG_GIVING_UP(given, are_given)                                                        \
+    {"SELECT count(*) FROM (SELECT FROM agui.leases l JOIN " given " ON " are_given                \
+     " FOR UPDATE OF l) s",                                                                        \
+     "DELETE FROM agui.leases l USING " given " WHERE " are_given                                  \
+     " AND NOT " AGUI_PG_LEASE_HAS_RUN,                                                            \
+     "UPDATE agui.leases l SET gateway = 0, run_id = '', run_number = 0 FROM " given               \
+     " WHERE " are_given}
+constexpr giving_up released_leases = AGUI_PG_GIVING_UP(
+    "unnest($1, $2, $3) AS d(principal, thread_id, token)",
+    "l.principal = d.principal AND l.thread_id = d.thread_id AND l.token = d.token"
+);
+constexpr giving_up unsure_leases = AGUI_PG_GIVING_UP(
+    "unnest($1, $2, $3) AS d(principal, thread_id, gateway)",
+    "l.principal = d.principal AND l.thread_id = d.thread_id AND l.gateway = d.gateway "
+    "AND l.token <= $4"
+);
 constexpr const char* next_token = "SELECT nextval('agui.lease_tokens')";
-constexpr const char* drop_unsure =
-    "DELETE FROM agui.leases l USING unnest($1, $2, $3) AS d(principal, thread_id, gateway) "
-    "WHERE l.principal = d.principal AND l.thread_id = d.thread_id AND l.gateway = d.gateway "
-    "AND l.token <= $4";
+
+template <class... Args>
+void give_up(pg_batch& to, const giving_up& what, const Args&... args) {
+    for (const char* const each : {what.lock, what.drop, what.leave}) {
+        to.emplace_back(each, args...);
+    }
+}
+
 constexpr auto pause_after_failure = 1000ms;
 
 } // namespace
@@ -106,7 +129,7 @@ asio::awaitable<void> pg_leases::delete_released() {
                 }
             }
             pg_batch statements;
-            statements.emplace_back(drop_leases, principals, threads, tokens);
+            give_up(statements, released_leases, principals, threads, tokens);
             if (!runs.empty()) {
                 statements.push_back(notify_watchers(runs));
             }
@@ -158,7 +181,7 @@ asio::awaitable<void> pg_leases::delete_unsure() {
                     gateways.push_back(each.gateway);
                 }
                 pg_batch statements;
-                statements.emplace_back(drop_unsure, principals, threads, gateways, bound);
+                give_up(statements, unsure_leases, principals, threads, gateways, bound);
                 return statements;
             });
         }

@@ -10,7 +10,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace agui::session {
@@ -33,13 +32,28 @@ constexpr const char* holder_of =
     "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
     "WHERE l.principal = $1 AND l.thread_id = $2 AND l.gateway <> $3";
-constexpr const char* threads_with_orphans =
-    "SELECT t.principal, t.thread_id, min(r.number) FROM agui.runs r "
-    "JOIN agui.threads t ON t.id = r.thread "
-    "LEFT JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
-    "LEFT JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced "
-    "WHERE r.status = 'active' AND (g.id IS NULL OR g.id = $1) "
-    "GROUP BY t.principal, t.thread_id ORDER BY 3 LIMIT $2";
+// In the order in which they were given up: threads whose runs cannot be ended come last.
+constexpr const char* lock_left_leases =
+    "WITH l AS MATERIALIZED (SELECT principal, thread_id FROM agui.leases "
+    "WHERE gateway = ANY($1) ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED) "
+    "SELECT l.principal, l.thread_id, " AGUI_PG_LEASE_HAS_RUN " FROM l";
+constexpr const char* next_tokens =
+    "SELECT nextval('agui.lease_tokens') FROM generate_series(1, $1)";
+constexpr const char* take_left_leases =
+    "UPDATE agui.leases l SET gateway = $1, token = c.token, run_id = '', run_number = 0, "
+    "first_own_message = -1 FROM unnest($2, $3, $4) AS c(principal, thread_id, token) "
+    "WHERE l.principal = c.principal AND l.thread_id = c.thread_id";
+constexpr const char* drop_left_leases =
+    "DELETE FROM agui.leases l USING unnest($1, $2) AS c(principal, thread_id) "
+    "WHERE l.principal = c.principal AND l.thread_id = c.thread_id";
+// Among all active runs, so once: what runs without a lease was left by a program that deletes
+// each lease that is given up, or by a repair of the tables.
+constexpr const char* note_strays =
+    "INSERT INTO agui.leases (principal, thread_id, gateway, token, run_id) "
+    "SELECT t.principal, t.thread_id, 0, nextval('agui.lease_tokens'), '' FROM agui.threads t "
+    "WHERE t.id IN (SELECT r.thread FROM agui.runs r WHERE r.status = 'active') "
+    "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.principal = t.principal "
+    "AND l.thread_id = t.thread_id) ON CONFLICT DO NOTHING";
 constexpr const char* has_lease =
     "SELECT EXISTS (SELECT FROM agui.leases WHERE principal = $1 AND thread_id = $2 "
     "AND token = $3)";
@@ -51,6 +65,17 @@ constexpr const char* drop_lease =
 // Fencing a gateway takes one round more; a third is only needed if others do the same.
 constexpr int rounds_max = 4;
 constexpr auto number_look_again = 20ms;
+// Of one transaction.
+constexpr std::size_t claims_max = 1000;
+
+struct keys_of_threads {
+    std::vector<std::string> principals;
+    std::vector<std::string> threads;
+    void add(const thread_key& key) {
+        principals.push_back(key.principal);
+        threads.push_back(key.thread_id);
+    }
+};
 
 failure busy(std::string run_id) {
     return {errc::thread_busy, "another run is active on this thread", {}, std::move(run_id)};
@@ -198,47 +223,105 @@ asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_k
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::size_t limit) {
-    co_await gateway_.fence_expired();
-    // These may be among the first. Most of them will have ended soon, and their threads must not
-    // be held then: the next run may want them at once.
-    std::set<thread_key> held_here;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [key, by] : here_) {
-            held_here.insert(key);
+    if (std::exchange(looks_for_strays_, false)) {
+        try {
+            (void)co_await write_at_once(shared_, {}, [] {
+                pg_batch batch;
+                batch.emplace_back(note_strays);
+                return batch;
+            });
+        } catch (const std::exception&) {
+            looks_for_strays_ = true;
+            throw;
         }
     }
-    const std::size_t most = std::min(limit, std::size_t{1'000'000}) + held_here.size();
-    const auto results = co_await read_at_once(shared_, [most, gateway = gateway_.id()] {
-        pg_batch batch;
-        batch.emplace_back(threads_with_orphans, gateway, most);
-        return batch;
-    });
-    const pg_rows& rows = results.at(0);
-    // When it cannot go on, nobody is told of those that it has got.
-    struct claims {
-        pg_leases& of;
-        std::vector<lease_ptr> leases;
-        ~claims() {
-            for (const lease_ptr& each : leases) {
-                of.release(each);
-            }
+    const std::vector<std::int64_t> left_by = co_await gateway_.fence_expired();
+    const std::int64_t gateway = gateway_.id();
+    if (left_by.empty() || gateway == 0) {
+        co_return std::vector<lease_ptr>();
+    }
+    std::vector<claim> claims;
+    try {
+        bool goes_on = true;
+        while (goes_on && claims.empty()) { // Most of a gateway's leases may have no active run.
+            goes_on = co_await transact<bool>(
+                shared_.pool, shared_.patience, {.gateway = gateway},
+                [&](pg_transaction& in) {
+                    return claim_in(in, left_by, gateway, std::min(limit, claims_max), claims);
+                }
+            );
         }
-    } claimed{*this, {}};
-    for (std::size_t i = 0; i < rows.size() && claimed.leases.size() < limit; ++i) {
+    } catch (const pg_unavailable&) {
+        note_unsure(claims, gateway); // Nobody is told of those that it may have got.
+        throw;
+    }
+    co_return keep_claims(claims, gateway);
+}
+
+// Of several processes that ask at once, each gets others. False: there are none left.
+asio::awaitable<bool> pg_leases::claim_in(
+    pg_transaction& in, const std::vector<std::int64_t>& left_by, std::int64_t gateway,
+    std::size_t limit, std::vector<claim>& claims
+) {
+    claims.clear();
+    pg_batch look;
+    look.emplace_back(lock_left_leases, left_by, limit);
+    look.emplace_back(next_tokens, limit); // After the locks: a token never falls.
+    const auto found = co_await in.read(std::move(look));
+    const pg_rows& rows = found.at(0);
+    if (rows.empty()) {
+        co_return false;
+    }
+    keys_of_threads taken;
+    keys_of_threads idle;
+    std::vector<std::int64_t> tokens;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
         const thread_key key{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
-        if (held_here.contains(key) || run_here(key)) {
-            continue;
-        }
-        // Of several processes, one gets it. The run may have ended since it was listed.
-        auto held = co_await acquire(key, {});
-        if (held && (*held)->found_orphans()) {
-            claimed.leases.push_back(std::move(*held));
-        } else if (held) {
-            release(*held);
+        if (rows.boolean(i, 2)) {
+            taken.add(key);
+            tokens.push_back(found.at(1).integer(i, 0));
+            claims.push_back({key, static_cast<std::uint64_t>(tokens.back())});
+        } else {
+            idle.add(key);
         }
     }
-    co_return std::exchange(claimed.leases, {});
+    pg_batch change;
+    change.emplace_back(take_left_leases, gateway, taken.principals, taken.threads, tokens);
+    change.emplace_back(drop_left_leases, idle.principals, idle.threads);
+    co_await in.commit(std::move(change));
+    co_return true;
+}
+
+void pg_leases::note_unsure(const std::vector<claim>& claims, std::int64_t gateway) {
+    const std::lock_guard lock(mutex_);
+    for (const claim& each : claims) {
+        unsure_.push_back({each.key, gateway});
+    }
+    if (!claims.empty()) {
+        wake_writer();
+    }
+}
+
+std::vector<lease_ptr>
+pg_leases::keep_claims(const std::vector<claim>& claims, std::int64_t gateway) {
+    std::vector<lease_ptr> kept;
+    if (gateway != gateway_.id()) {
+        return kept; // The number was lost meanwhile, and they with it.
+    }
+    const std::lock_guard lock(mutex_);
+    for (const claim& each : claims) {
+        auto held = std::make_shared<lease>(each.key, "", each.token, gateway_.term(), true);
+        const auto [place, is_new] = here_.try_emplace(each.key);
+        if (is_new) {
+            place->second.held = held;
+            kept.push_back(std::move(held));
+        } else { // Somebody here asks for the thread, and takes it from the own gateway.
+            (void)held->set_released();
+            released_.push_back({std::move(held), 0});
+            wake_writer();
+        }
+    }
+    return kept;
 }
 
 void pg_leases::released_by_commit(const lease_ptr& held) noexcept {

@@ -37,10 +37,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<std::vector<lease_ptr>>>
     claim_orphans(std::size_t limit);
 
-    /// Any thread. The row is deleted in the background: write_releases().
+    /// Any thread. The lease is given up in the background: write_releases().
     void release(const lease_ptr& held) noexcept;
-    /// Deletes rows of released leases, and what acquisitions that failed may have left, until
-    /// close(). To be called once.
+    /// Gives released leases up, and what acquisitions that failed may have left, until close(). To
+    /// be called once.
     [[nodiscard]] boost::asio::awaitable<void> write_releases();
     /// Those of so far.
     [[nodiscard]] boost::asio::awaitable<void> flush();
@@ -97,6 +97,18 @@ private:
     ask(const thread_key& key, const std::string& run_id, std::int64_t gateway);
     [[nodiscard]] std::shared_ptr<boost::asio::steady_timer> ending_of(const thread_key& key) const;
     void erase(std::map<thread_key, entry>::iterator gone);
+    /// A thread that was left, as the table has it once the claim is committed.
+    struct claim {
+        thread_key key;
+        std::uint64_t token;
+    };
+    [[nodiscard]] boost::asio::awaitable<bool> claim_in(
+        pg_transaction& in, const std::vector<std::int64_t>& left_by, std::int64_t gateway,
+        std::size_t limit, std::vector<claim>& claims
+    );
+    void note_unsure(const std::vector<claim>& claims, std::int64_t gateway);
+    [[nodiscard]] std::vector<lease_ptr>
+    keep_claims(const std::vector<claim>& claims, std::int64_t gateway);
     void wake_writer();
     [[nodiscard]] boost::asio::awaitable<void> delete_released();
     [[nodiscard]] boost::asio::awaitable<void> delete_unsure();
@@ -119,6 +131,7 @@ private:
     std::vector<unsure> unsure_;     ///< Under mutex_.
     bool writer_is_told_ = false;    ///< Under mutex_.
     boost::asio::steady_timer writer_timer_;
+    bool looks_for_strays_ = true; ///< Active runs without any lease.
     bool is_closed_ = false;
 };
 

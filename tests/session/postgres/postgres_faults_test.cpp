@@ -123,6 +123,24 @@ TEST_P(PostgresCuts, AFailedAttemptIsKeptOnce) {
     EXPECT_EQ(proxy_->cuts(), 1);
 }
 
+TEST_P(PostgresCuts, AnOrphanIsClaimedOnce) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    begin(*store_, thread_1, "run_1", held);
+    store_->release(held);
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (sql("SELECT count(*) FROM agui.leases WHERE gateway = 0") != "1" &&
+           std::chrono::steady_clock::now() < deadline) {
+    }
+    proxy_->set(GetParam(), 1, "UPDATE agui.leases l SET gateway = $1");
+
+    const auto claimed = get(store_->claim_orphans(10));
+
+    EXPECT_EQ(proxy_->cuts(), 1);
+    ASSERT_EQ(claimed.size(), 1U);
+    EXPECT_EQ(sql("SELECT token FROM agui.leases"), std::to_string(claimed[0]->token()));
+    EXPECT_EQ(get(store_->orphans(claimed[0])).size(), 1U);
+}
+
 TEST_P(PostgresCuts, AThreadIsAcquiredAndReleasedOnce) {
     proxy_->set(GetParam(), 2, "agui.take_lease(", "");
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));

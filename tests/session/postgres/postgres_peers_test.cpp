@@ -118,7 +118,7 @@ TEST_F(PostgresPeers, AClaimThatFailsHoldsNoThread) {
     expire_first();
     sql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
         "$$BEGIN RAISE EXCEPTION USING ERRCODE = '57014'; END$$; "
-        "CREATE TRIGGER refuse BEFORE INSERT ON agui.leases FOR EACH ROW "
+        "CREATE TRIGGER refuse BEFORE UPDATE ON agui.leases FOR EACH ROW "
         "WHEN (NEW.thread_id = 'thread_2') EXECUTE FUNCTION refuse()");
     EXPECT_EQ(failure_of(second_->claim_orphans(10)), errc::store_unavailable);
     EXPECT_FALSE(get(second_->holder(thread_1)));
@@ -285,6 +285,65 @@ TEST_F(PostgresPeers, EachOrphanIsClaimedByOneOfThem) {
     EXPECT_TRUE(get(third->claim_orphans(100)).empty());
     EXPECT_EQ(sql("SELECT count(*) FROM agui.gateways WHERE fenced"), "0")
         << "what is fenced and holds nothing is removed";
+}
+
+TEST_F(PostgresPeers, ALookForLostRunsReadsNoRuns) {
+    EXPECT_TRUE(get(second_->claim_orphans(10)).empty()) << "but for the first one";
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    begin(*first_, thread_1, "run_1", held);
+    test::sql_session blocker(database_->url());
+    blocker("BEGIN; LOCK TABLE agui.runs, agui.threads IN ACCESS EXCLUSIVE MODE");
+
+    const auto claimed = run(second_->claim_orphans(10));
+
+    ASSERT_TRUE(claimed) << claimed.error().detail;
+    EXPECT_TRUE(claimed->empty());
+}
+
+TEST_F(PostgresPeers, ARunThatIsReleasedWithoutItsEndIsFound) {
+    EXPECT_TRUE(get(second_->claim_orphans(10)).empty());
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    begin(*first_, thread_1, "run_1", held);
+    first_->release(held);
+
+    std::vector<lease_ptr> claimed;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (claimed.empty() && std::chrono::steady_clock::now() < deadline) {
+        claimed = get(second_->claim_orphans(10));
+    }
+
+    ASSERT_EQ(claimed.size(), 1U);
+    EXPECT_GT(claimed[0]->token(), held->token());
+    EXPECT_EQ(get(second_->orphans(claimed[0])).size(), 1U);
+    EXPECT_EQ(failure_of(first_->acquire(thread_1, "run_2")), errc::thread_busy);
+}
+
+TEST_F(PostgresPeers, ARunWithoutAnyLeaseIsFoundAtTheStart) {
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    begin(*first_, thread_1, "run_1", held);
+    sql("DELETE FROM agui.leases");
+
+    const auto third = open();
+
+    EXPECT_EQ(get(third->claim_orphans(10)).size(), 1U);
+}
+
+TEST_F(PostgresPeers, AThreadThatIsClaimedIsHeld) {
+    const lease_ptr lost = get(first_->acquire(thread_1, "run_1"));
+    begin(*first_, thread_1, "run_1", lost);
+    expire_first();
+
+    const auto claimed = get(second_->claim_orphans(10));
+
+    ASSERT_EQ(claimed.size(), 1U);
+    EXPECT_TRUE(claimed[0]->is_held());
+    EXPECT_TRUE(claimed[0]->found_orphans());
+    EXPECT_GT(claimed[0]->token(), lost->token());
+    EXPECT_EQ(failure_of(second_->acquire(thread_1, "run_2")), errc::thread_busy);
+    second_->release(claimed[0]);
+    const lease_ptr next = acquire_soon(*second_, thread_1, "run_2");
+    EXPECT_GT(next->token(), claimed[0]->token());
+    EXPECT_TRUE(next->found_orphans());
 }
 
 TEST_F(PostgresPeers, OneThatIsClosedLeavesNothingBehind) {
