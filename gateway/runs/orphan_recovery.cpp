@@ -122,6 +122,9 @@ private:
                 open_.read(event);
                 said_.read(event);
             }
+            if (page->back().sequence >= orphan_.last_sequence) {
+                co_return result<void>();
+            }
             after = page->back().sequence;
         }
     }
@@ -276,7 +279,8 @@ boost::asio::awaitable<result<bool>> recover_orphans(
         pass_failpoint("recovery.run");
         result<void> ended = failure{errc::internal, {}, {}, {}};
         try {
-            const bool is_last = &orphan == &orphans->back();
+            // While one has not ended, the lease says where it is.
+            const bool is_last = all_ended && &orphan == &orphans->back();
             orphan_ending ending(services, store, {held, releases && is_last}, orphan);
             ended = co_await ending.end();
         } catch (const std::exception& error) {

@@ -16,8 +16,8 @@ namespace agui::gateway {
 /// are dead. Pending calls of finished runs can still be answered. `held` is the caller's lease of
 /// the thread in `store`, which may be another store than that of `services`. Returns true if all
 /// orphans of the thread have ended; fails if they cannot be listed. With `releases`, the last end
-/// also frees the thread, so that whoever sees it can begin a run at once; the caller must release
-/// it nevertheless, because there may be none. What the arguments refer to must outlive the await.
+/// also frees the thread if all have ended, so that whoever sees it can begin a run at once; the
+/// caller must release it nevertheless. What the arguments refer to must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<bool>> recover_orphans(
     process_services services, session::store& store, session::lease_ptr held, bool releases
 );

@@ -2,10 +2,18 @@
 
 #include "gateway/runs/orphan_recovery.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -13,8 +21,20 @@ namespace {
 
 // Each keeps its thread from new runs until it has been looked at.
 constexpr std::size_t claimed_at_once = 64;
+// An end is mostly waiting for the store, which answers several at once. Not more, because requests
+// stand in the same line, and each has a whole thread in memory.
+constexpr std::size_t ended_at_once = 8;
 
 } // namespace
+
+/// What has become of the threads with orphans. Used on one executor.
+struct orphan_threads::look {
+    std::vector<session::lease_ptr> claimed;
+    std::size_t next = 0;                 ///< The first of `claimed` that nobody has taken.
+    bool is_listed = true;                ///< All orphans could be read.
+    bool goes_on = false;                 ///< There may be more.
+    std::set<session::thread_key> failed; ///< The store names them again.
+};
 
 void orphan_threads::add(const conversation_key& place) {
     const std::lock_guard lock(mutex_);
@@ -69,36 +89,66 @@ orphan_threads::recover(session::store& store, conversation_key place) {
 }
 
 boost::asio::awaitable<bool> orphan_threads::recover_all() {
-    session::store& store = services_.store;
-    bool is_listed = true;
-    std::set<session::thread_key> failed; // The store names them again.
-    for (bool goes_on = true; goes_on;) {
-        const auto claimed = co_await store.claim_orphans(claimed_at_once);
-        goes_on = false;
-        is_listed = is_listed && claimed.has_value();
-        for (std::size_t i = 0; claimed && i < claimed->size(); ++i) {
-            const session::lease_ptr& held = (*claimed)[i];
-            if (is_listed && !failed.contains(held->key())) {
-                const auto recovered = co_await recover_orphans(services_, store, held, true);
-                is_listed = recovered.has_value();
-                goes_on = is_listed;
-                if (!recovered || !*recovered) {
-                    failed.insert(held->key());
-                    add({held->key(), false});
-                }
-            }
-            store.release(held);
+    look all;
+    do {
+        auto claimed = co_await services_.store.claim_orphans(claimed_at_once);
+        all.goes_on = false;
+        all.is_listed = all.is_listed && claimed.has_value();
+        if (claimed) {
+            all.claimed = std::move(*claimed);
+            all.next = 0;
+            co_await recover_claimed(all);
         }
-    }
+    } while (all.goes_on && all.is_listed);
     bool was_listed = true;
     {
         const std::lock_guard lock(mutex_);
-        was_listed = std::exchange(listed_, is_listed);
+        was_listed = std::exchange(listed_, all.is_listed);
     }
-    if (was_listed && !is_listed) {
+    if (was_listed && !all.is_listed) {
         services_.log.log(log_level::error, "cannot list the runs without an end");
     }
-    co_return is_listed&& failed.empty();
+    co_return all.is_listed&& all.failed.empty();
+}
+
+boost::asio::awaitable<void> orphan_threads::recover_claimed(look& all) {
+    namespace asio = boost::asio;
+    const auto executor = co_await asio::this_coro::executor;
+    const auto begin_next = [&] {
+        return asio::co_spawn(executor, recover_next(all), asio::deferred);
+    };
+    std::vector<decltype(begin_next())> workers;
+    for (std::size_t i = 0; i < std::min(ended_at_once, all.claimed.size()); ++i) {
+        workers.push_back(begin_next());
+    }
+    if (workers.empty()) {
+        co_return;
+    }
+    const auto [order, thrown] =
+        co_await asio::experimental::make_parallel_group(std::move(workers))
+            .async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
+    for (const std::exception_ptr& each : thrown) {
+        if (each) {
+            std::rethrow_exception(each);
+        }
+    }
+}
+
+boost::asio::awaitable<void> orphan_threads::recover_next(look& all) {
+    session::store& store = services_.store;
+    while (all.next < all.claimed.size()) {
+        const session::lease_ptr held = all.claimed[all.next++];
+        if (all.is_listed && !all.failed.contains(held->key())) {
+            const auto recovered = co_await recover_orphans(services_, store, held, true);
+            all.is_listed = all.is_listed && recovered.has_value();
+            all.goes_on = true;
+            if (!recovered || !*recovered) {
+                all.failed.insert(held->key());
+                add({held->key(), false});
+            }
+        }
+        store.release(held);
+    }
 }
 
 } // namespace agui::gateway

@@ -31,12 +31,16 @@ public:
     [[nodiscard]] boost::asio::awaitable<bool>
     recover(session::store& store, conversation_key place);
     /// Recovers the orphans on all stored threads that nobody holds: those of an earlier process,
-    /// before the first run, and those of other processes at any time. False: some remain.
+    /// before the first run, and those of other processes at any time; several at once, all on
+    /// the caller's executor. False: some remain.
     boost::asio::awaitable<bool> recover_all();
 
 private:
     [[nodiscard]] boost::asio::awaitable<bool>
     recover(session::store& store, conversation_key place, session::lease_ptr held, bool releases);
+    struct look;
+    [[nodiscard]] boost::asio::awaitable<void> recover_claimed(look& all);
+    [[nodiscard]] boost::asio::awaitable<void> recover_next(look& all);
     [[nodiscard]] bool may_have_orphans(const conversation_key& place);
 
     const process_services services_;

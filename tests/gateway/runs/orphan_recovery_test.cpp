@@ -1,6 +1,7 @@
 // How a run that a former process left is ended in the store.
 
 #include "gateway/runs/orphan_recovery.hpp"
+#include "session/base/failpoint.hpp"
 #include "session/history/turn_failure.hpp"
 #include "tests/session/sqlite/sqlite_fixture.hpp"
 
@@ -10,7 +11,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -128,6 +131,34 @@ TEST_F(OrphanRecovery, EndsWhatIsOpenAndAnswersTheCallsOfTheServer) {
     EXPECT_EQ(thread->nodes[2].message.activity.at("code").as_string(), "internal");
     EXPECT_EQ(thread->branches.at(0).tip, 2U);
 }
+
+#ifdef AGUI_FAILPOINTS
+
+TEST_F(OrphanRecovery, FreesTheThreadOnlyOnceAllHaveEnded) {
+    for (const char* const run_id : {"r", "r2"}) {
+        (void)begin(*open(), thread_1, run_id);
+    }
+    const auto store = open();
+    const session::lease_ptr held = get(store->acquire(thread_1, {}));
+    const auto recover = [&] {
+        return run(recover_orphans({*store, tools_, ids_, time_, log()}, *store, held, true));
+    };
+    {
+        int commits = 0;
+        const failpoint_hook failing_once([&](std::string_view place) {
+            if (place == "recovery.commit" && ++commits == 1) {
+                throw std::runtime_error("the store fails");
+            }
+        });
+        EXPECT_FALSE(recover().value());
+    }
+    EXPECT_TRUE(held->is_held());
+
+    EXPECT_TRUE(recover().value());
+    EXPECT_FALSE(held->is_held());
+}
+
+#endif
 
 } // namespace
 } // namespace agui::test

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -72,6 +73,30 @@ TEST_F(OrphanThreads, AreNotTakenFromWhoHoldsThem) {
 }
 
 #ifdef AGUI_FAILPOINTS
+
+TEST_F(OrphanThreads, AreEndedSeveralAtOnce) {
+    for (const char* const id : {"a", "b", "c", "d"}) {
+        (void)begin(*open("several.db"), session::thread_key{"", id}, "r");
+    }
+    const auto several = open("several.db");
+    orphan_threads threads{{*several, tools_, ids_, time_, log()}};
+    int under_way = 0;
+    int most = 0;
+    int ended = 0;
+    {
+        const failpoint_hook counting([&](std::string_view place) {
+            if (place == "recovery.run") {
+                most = std::max(most, ++under_way);
+            } else if (place == "recovery.run_ended") {
+                --under_way;
+                ++ended;
+            }
+        });
+        EXPECT_TRUE(run(threads.recover_all()));
+    }
+    EXPECT_EQ(ended, 4);
+    EXPECT_GT(most, 1);
+}
 
 TEST_F(OrphanThreads, AreTriedAgainUntilTheyAreRecovered) {
     {
