@@ -41,7 +41,7 @@ constexpr giving_up unsure_leases = AGUI_PG_GIVING_UP(
     "l.principal = d.principal AND l.thread_id = d.thread_id AND l.gateway = d.gateway "
     "AND l.token <= $4"
 );
-constexpr const char* next_token = "SELECT nextval('agui.lease_tokens')";
+constexpr const char* next_token = "SELECT agui.next_lease_token()";
 
 template <class... Args>
 void give_up(pg_batch& to, const giving_up& what, const Args&... args) {

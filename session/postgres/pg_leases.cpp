@@ -37,20 +37,20 @@ constexpr const char* lock_left_leases =
     "WITH l AS MATERIALIZED (SELECT principal, thread_id FROM agui.leases "
     "WHERE gateway = ANY($1) ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED) "
     "SELECT l.principal, l.thread_id, " AGUI_PG_LEASE_HAS_RUN " FROM l";
-constexpr const char* next_tokens =
-    "SELECT nextval('agui.lease_tokens') FROM generate_series(1, $1)";
+constexpr const char* next_tokens = "SELECT agui.next_lease_token() FROM generate_series(1, $1)";
 constexpr const char* take_left_leases =
     "UPDATE agui.leases l SET gateway = $1, token = c.token, run_id = '', run_number = 0, "
     "first_own_message = -1 FROM unnest($2, $3, $4) AS c(principal, thread_id, token) "
     "WHERE l.principal = c.principal AND l.thread_id = c.thread_id";
 constexpr const char* drop_left_leases =
     "DELETE FROM agui.leases l USING unnest($1, $2) AS c(principal, thread_id) "
-    "WHERE l.principal = c.principal AND l.thread_id = c.thread_id";
+    "WHERE l.principal = c.principal AND l.thread_id = c.thread_id "
+    "AND NOT " AGUI_PG_LEASE_HAS_RUN;
 // Among all active runs, so once: what runs without a lease was left by a program that deletes
 // each lease that is given up, or by a repair of the tables.
 constexpr const char* note_strays =
     "INSERT INTO agui.leases (principal, thread_id, gateway, token, run_id) "
-    "SELECT t.principal, t.thread_id, 0, nextval('agui.lease_tokens'), '' FROM agui.threads t "
+    "SELECT t.principal, t.thread_id, 0, agui.next_lease_token(), '' FROM agui.threads t "
     "WHERE t.id IN (SELECT r.thread FROM agui.runs r WHERE r.status = 'active') "
     "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.principal = t.principal "
     "AND l.thread_id = t.thread_id) ON CONFLICT DO NOTHING";

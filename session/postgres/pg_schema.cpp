@@ -170,6 +170,8 @@ constexpr const char* version_4[] = {
     "$$ SELECT (agui.today() << 40) + ((agui.timeline() & 1023) << 30) + "
     "(nextval('agui.run_numbers') & 1073741823) $$",
 
+    "CREATE FUNCTION agui.next_lease_token() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT (agui.timeline() << 40) + nextval('agui.lease_tokens') $$",
     // The lease's token; null: another gateway has it. A row of the own gateway is one that was
     // released there and is not yet deleted: what is held there is known without the table. Whoever
     // else wants the lease waits before its statement takes its snapshot, which so holds the holder
@@ -180,7 +182,7 @@ constexpr const char* version_4[] = {
     "sha256(take_lease.principal) || take_lease.thread_id), 1, 6), 'hex'))::bit(48)::bigint); "
     "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
     "VALUES (take_lease.principal, take_lease.thread_id, take_lease.gateway, "
-    "(agui.timeline() << 40) + nextval('agui.lease_tokens'), take_lease.run_id) "
+    "agui.next_lease_token(), take_lease.run_id) "
     "ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE SET gateway = excluded.gateway, "
     "token = excluded.token, run_id = excluded.run_id, run_number = 0, first_own_message = -1 "
     "WHERE l.gateway = excluded.gateway OR NOT EXISTS "
