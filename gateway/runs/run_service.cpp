@@ -136,7 +136,8 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     // The events of a run elsewhere may be shown there a moment before they can be read here.
     const bool may_come = run->place == run_place::elsewhere && !found.log->ended();
     if (after > found.log->visible_sequence() && !may_come) {
-        co_return failure{errc::bad_cursor, "the run has no such event", "after", {}};
+        // Somebody may have seen it: a database that failed over may have lost the last events.
+        co_return failure{errc::cursor_expired, "the run has no such event", "after", {}};
     }
     found.projection = translator::projection_from_string(run->record.protocol)
                            .value_or(translator::projection::undeclared);

@@ -52,8 +52,8 @@ public:
         translator::projection projection; ///< Of the request that began the run.
     };
     /// The log of a known run, to be read from the event after `after` on (P8). errc::not_found:
-    /// the thread has no such run. errc::bad_cursor: the run has no event `after`.
-    /// errc::cursor_expired: its events are gone. Otherwise it fails as log_of() does.
+    /// the thread has no such run. errc::cursor_expired: its events are gone, or at least `after`
+    /// is. Otherwise it fails as log_of() does.
     [[nodiscard]] boost::asio::awaitable<result<attachment>>
     attach(session::thread_key key, std::string run_id, std::uint64_t after);
 

@@ -26,8 +26,8 @@ enum class errc {
     queue_full,           ///< The thread's queue is full (`session.queue_max`), or its messages.
     run_id_reused,        ///< The runId was used before with a different body.
     run_expired,          ///< The run is known, but its log is gone.
-    cursor_expired,       ///< No event after the cursor can be read: the run's log is gone.
-    bad_cursor,           ///< A cursor after the run's last event, or a text that is not a cursor.
+    cursor_expired,       ///< The run's log is gone, or it ends before the cursor.
+    bad_cursor,           ///< A text that is not a cursor.
     body_too_large,       ///< The thread would exceed `session.max_thread_bytes`.
     not_found,
     overloaded,        ///< A limit of the process is reached; try again later.

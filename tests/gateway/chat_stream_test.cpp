@@ -219,7 +219,9 @@ TEST_P(ChatStream, IsReadAgainFromAnyFrameOn) {
         error_of(ask(read_again("?form=chat-stream&responseMode=all"))),
         "422 invalid_input responseMode"
     );
-    EXPECT_THAT(error_of(ask(read_again("?form=chat-stream&after=99"))), HasSubstr("bad_cursor"));
+    EXPECT_THAT(
+        error_of(ask(read_again("?form=chat-stream&after=99"))), HasSubstr("cursor_expired")
+    );
     EXPECT_THAT(ask(read_again("?form=ag-ui")).body, HasSubstr("TEXT_MESSAGE_CONTENT"));
     EXPECT_THAT(ask(read_again("")).body, HasSubstr(R"("protocolVersion":"1.1")"))
         << "the run was begun by a client of the newest version";

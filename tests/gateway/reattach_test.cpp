@@ -143,7 +143,7 @@ TEST_P(Reattach, RefusesCursorsThatNoEventHas) {
     const std::size_t count = frames_of(ask(post("/agui", run_body("t", "r"))).body).size();
 
     EXPECT_EQ(read_again("?after=" + std::to_string(count)).status, 204);
-    EXPECT_EQ(code_of(read_again("?after=" + std::to_string(count + 1))), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=" + std::to_string(count + 1))), "cursor_expired");
     EXPECT_EQ(code_of(read_again("?after=x")), "bad_cursor");
     EXPECT_EQ(code_of(read_again("?after=-1")), "bad_cursor");
     EXPECT_EQ(code_of(read_again("?after=99999999999999999999")), "bad_cursor");
@@ -177,7 +177,7 @@ TEST_P(Reattach, FollowsARunUnderWay) {
     second.send(get(events_path("t", "r", "?after=1")));
     const std::string again = second.read_until("Hello");
     EXPECT_THAT(again, Not(HasSubstr("RUN_STARTED")));
-    EXPECT_EQ(code_of(read_again("?after=1000")), "bad_cursor");
+    EXPECT_EQ(code_of(read_again("?after=1000")), "cursor_expired");
     ask(post("/agui/cancel", R"({"threadId":"t"})"));
 
     EXPECT_THAT(second.read_until("RUN_FINISHED"), HasSubstr("RUN_FINISHED"));
