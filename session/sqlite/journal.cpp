@@ -107,6 +107,16 @@ std::vector<std::uint64_t> journal::files_of(const std::string& path) {
 }
 
 void journal::make_file(std::uint64_t number) {
+    try {
+        make_and_keep(number);
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        lacks_file_ = true;
+        throw;
+    }
+}
+
+void journal::make_and_keep(std::uint64_t number) {
     check_failpoint("journal.make");
     file made;
     made.number = number;
@@ -137,6 +147,7 @@ void journal::make_file(std::uint64_t number) {
 void journal::use_file() {
     const std::lock_guard lock(mutex_);
     usable_ = files_.size();
+    lacks_file_ = false;
     can_write_ = true;
     look_for_need();
 }
@@ -177,22 +188,23 @@ std::uint64_t journal::append(const encoded_slice& entries) noexcept {
     try {
         number = write_record(entries);
     } catch (const std::exception&) {
-        number = 0;
+        can_write_.store(false, std::memory_order_relaxed);
     }
-    can_write_.store(number != 0, std::memory_order_relaxed);
     return number;
 }
 
 // With the mutex held.
 std::uint64_t journal::write_record(const encoded_slice& entries) {
     file* to = file_for(entries.bytes.size() + 2 * journal_head_bytes);
-    if (to == nullptr) {
+    if (to == nullptr) { // The next file may be on its way.
+        can_write_ = !lacks_file_;
         return 0;
     }
     const journal_place at{settings_.identity, to->number, to->end};
     write_journal_record(record_, at, to->last, entries);
     check_failpoint("journal.write");
     const bool is_written = write(*to, record_);
+    can_write_.store(is_written, std::memory_order_relaxed);
     if (is_written) {
         to->last = {entries.run_number, record_.size()};
         to->end += record_.size();

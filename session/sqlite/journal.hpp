@@ -42,7 +42,8 @@ public:
     /// Writes a record. Returns the number of its file; 0: it could not be written, and nothing of
     /// it is in a file.
     [[nodiscard]] std::uint64_t append(const encoded_slice& entries) noexcept;
-    /// False: there is no file, or the last append() or try_write() failed. Any thread.
+    /// Whether the last append() or try_write() could write. If it lacked a file: whether one could
+    /// be made. Any thread.
     [[nodiscard]] bool can_write() const noexcept { return can_write_; }
     /// Finds out whether a record could be written now.
     void try_write() noexcept;
@@ -88,6 +89,7 @@ private:
         bool is_unsynced = false; ///< A sync of it has failed.
     };
 
+    void make_and_keep(std::uint64_t number);
     [[nodiscard]] std::uint64_t write_record(const encoded_slice& entries);
     [[nodiscard]] file* file_for(std::size_t bytes) noexcept;
     [[nodiscard]] bool write(file& to, std::string_view bytes) const noexcept;
@@ -103,6 +105,7 @@ private:
     std::deque<file> files_;  ///< All that exist, oldest first.
     std::size_t usable_ = 0;  ///< How many of them append() may write.
     std::size_t current_ = 0; ///< The index of the one that is being written, if it is usable.
+    bool lacks_file_ = false; ///< The last make_file() failed.
     std::string record_;
 };
 

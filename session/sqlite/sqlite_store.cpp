@@ -71,7 +71,7 @@ sqlite_store::sqlite_store(const sqlite_settings& settings)
       syncs_log_(settings.durability == durability::power),
       worker_(tables_, log_, {.group_window = settings.group_window}) {}
 
-// Whoever asks is no longer given requests whose writes would find out that there is room again.
+// An unready gateway gets no requests that would find out that there is room again, so look here.
 std::string sqlite_store::unavailable() const {
     if (worker_.can_write()) {
         return {};

@@ -3,12 +3,36 @@
 #include "session/base/failpoint.hpp"
 
 #include <pthread.h>
+#include <sqlite3.h>
 
 #include <exception>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace agui::session {
+
+namespace {
+
+// Not what is wrong with one job or with what it reads.
+bool is_of_disk(const std::exception& error) noexcept {
+    const auto* const of_database = dynamic_cast<const sqlite_error*>(&error);
+    if (of_database == nullptr) {
+        return dynamic_cast<const std::system_error*>(&error) != nullptr; // From the journal.
+    }
+    switch (of_database->code() & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace
 
 sqlite_worker::sqlite_worker(sqlite_tables& tables, agui::logger& logger, settings given)
     : tables_(tables), log_(tables.log), logger_(logger), settings_(given), thread_([this] {
@@ -70,7 +94,7 @@ void sqlite_worker::look_for_upkeep() {
     }
 }
 
-bool sqlite_worker::can_write() const noexcept { return !fails_ && tables_.files.can_write(); }
+bool sqlite_worker::can_write() const noexcept { return has_disk_ && tables_.files.can_write(); }
 
 void sqlite_worker::try_write() {
     const std::lock_guard lock(mutex_);
@@ -217,7 +241,8 @@ bool sqlite_worker::try_transaction(const std::unique_ptr<store_job>* first, std
 void sqlite_worker::committed() noexcept {
     log_.committed();
     tables_.cache.committed();
-    if (fails_.exchange(false)) {
+    has_disk_ = true;
+    if (std::exchange(fails_, false)) {
         logger_.log(log_level::info, "the store can be written again");
     }
 }
@@ -228,7 +253,10 @@ void sqlite_worker::rolled_back() noexcept {
 }
 
 void sqlite_worker::failed(const std::exception& error) noexcept {
-    if (!fails_.exchange(true)) {
+    if (is_of_disk(error)) {
+        has_disk_ = false;
+    }
+    if (!std::exchange(fails_, true)) {
         logger_.log(log_level::error, "cannot write the store", {{"reason", error.what()}});
     }
 }
@@ -242,6 +270,7 @@ void sqlite_worker::try_write_now() noexcept {
         tables_.db->execute("UPDATE journal SET oldest = oldest + 1");
         tables_.db->execute("UPDATE journal SET oldest = oldest - 1");
         trial.commit();
+        tables_.files.sync();
         committed();
     } catch (const std::exception& error) {
         rolled_back();

@@ -65,7 +65,7 @@ public:
     /// Asks the thread to look for upkeep of the log.
     void look_for_upkeep();
 
-    /// False: the last transaction failed, or the journal cannot be written.
+    /// Whether the disk took the last transaction and the last entries of the journal.
     [[nodiscard]] bool can_write() const noexcept;
     /// Asks the thread to find out whether that has changed.
     void try_write();
@@ -107,7 +107,8 @@ private:
     sqlite_log& log_; ///< Of the tables.
     agui::logger& logger_;
     const settings settings_;
-    std::atomic<bool> fails_{false}; ///< The last transaction failed; the log says so once.
+    bool fails_ = false;               ///< The last transaction failed; the log says so once.
+    std::atomic<bool> has_disk_{true}; ///< It took the last transaction.
 
     std::mutex mutex_;
     std::condition_variable wake_;
