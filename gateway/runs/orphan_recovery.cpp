@@ -279,7 +279,7 @@ boost::asio::awaitable<result<bool>> recover_orphans(
         pass_failpoint("recovery.run");
         result<void> ended = failure{errc::internal, {}, {}, {}};
         try {
-            // While one has not ended, the lease says where it is.
+            // Keep the lease until every orphan has ended.
             const bool is_last = all_ended && &orphan == &orphans->back();
             orphan_ending ending(services, store, {held, releases && is_last}, orphan);
             ended = co_await ending.end();

@@ -22,12 +22,12 @@ namespace {
 // Each keeps its thread from new runs until it has been looked at.
 constexpr std::size_t claimed_at_once = 64;
 // An end is mostly waiting for the store, which answers several at once. Not more, because requests
-// stand in the same line, and each has a whole thread in memory.
+// queue behind them, and each has a whole thread in memory.
 constexpr std::size_t ended_at_once = 8;
 
 } // namespace
 
-/// What has become of the threads with orphans. Used on one executor.
+/// One look for threads with orphans, shared by its workers on one executor.
 struct orphan_threads::look {
     std::vector<session::lease_ptr> claimed;
     std::size_t next = 0;                 ///< The first of `claimed` that nobody has taken.
@@ -137,17 +137,30 @@ boost::asio::awaitable<void> orphan_threads::recover_claimed(look& all) {
 boost::asio::awaitable<void> orphan_threads::recover_next(look& all) {
     session::store& store = services_.store;
     while (all.next < all.claimed.size()) {
-        const session::lease_ptr held = all.claimed[all.next++];
-        if (all.is_listed && !all.failed.contains(held->key())) {
-            const auto recovered = co_await recover_orphans(services_, store, held, true);
-            all.is_listed = all.is_listed && recovered.has_value();
-            all.goes_on = true;
-            if (!recovered || !*recovered) {
-                all.failed.insert(held->key());
-                add({held->key(), false});
-            }
+        struct claim {
+            session::store& of;
+            session::lease_ptr held;
+            ~claim() { of.release(held); }
+        } const claimed{store, all.claimed[all.next++]};
+        const session::thread_key& key = claimed.held->key();
+        if (!all.is_listed || all.failed.contains(key)) {
+            continue;
         }
-        store.release(held);
+        result<bool> recovered = false;
+        try {
+            recovered = co_await recover_orphans(services_, store, claimed.held, true);
+        } catch (const std::exception& error) {
+            services_.log.log(
+                log_level::error, "a run without an end could not be ended",
+                {{"thread", key.thread_id}, {"reason", error.what()}}
+            );
+        }
+        all.is_listed = all.is_listed && recovered.has_value();
+        all.goes_on = true;
+        if (!recovered || !*recovered) {
+            all.failed.insert(key);
+            add({key, false});
+        }
     }
 }
 

@@ -74,7 +74,7 @@ public:
     find_log(const conversation_key& place, const std::string& run_id) const;
 
     /// Lets later readers of the run use a log that was read from the store, as long as it exists.
-    /// Null: none any more.
+    /// A null `log` removes it.
     void share_log(std::int64_t run_number, const std::shared_ptr<event_log>& log);
     [[nodiscard]] std::shared_ptr<event_log> find_shared_log(std::int64_t run_number) const;
 

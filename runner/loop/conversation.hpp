@@ -105,7 +105,7 @@ private:
     void note_id(std::string_view call_id);
     void continue_from(const session::changes& change);
 
-    std::shared_ptr<const session::thread_record> thread_; ///< Null: it is not in memory.
+    std::shared_ptr<const session::thread_record> thread_; ///< Null while it is not in memory.
     std::string run_id_;
     run_sink& sink_;
     const clock& time_;

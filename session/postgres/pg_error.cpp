@@ -58,6 +58,8 @@ bool pg_error::is_stale_connection() const noexcept {
     return is_read_only() || sqlstate_ == "0A000" || is_of_another_connection(sqlstate_);
 }
 
+bool pg_error::is_damage() const noexcept { return sqlstate_ == "XX001" || sqlstate_ == "XX002"; }
+
 bool pg_error::is_fenced() const noexcept { return sqlstate_ == "AG001"; }
 
 std::string safe_message(std::string_view sqlstate, std::string_view primary) {

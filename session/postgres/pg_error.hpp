@@ -31,6 +31,8 @@ public:
     [[nodiscard]] bool needs_time() const noexcept;
     /// It may be carried out on another connection.
     [[nodiscard]] bool is_stale_connection() const noexcept;
+    /// A table or an index is damaged where it was read: the server can read its other pages.
+    [[nodiscard]] bool is_damage() const noexcept;
     /// agui.enter(): the gateway has lost its leases.
     [[nodiscard]] bool is_fenced() const noexcept;
 

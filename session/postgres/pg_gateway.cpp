@@ -211,6 +211,7 @@ asio::awaitable<bool> pg_gateway::fence(std::int64_t id) {
     });
     const bool is_fenced = results.at(0).boolean(0, 0);
     if (is_fenced) {
+        ++fences_;
         shared_.log.log(
             log_level::warning, "a gateway has not renewed its leases in time and was fenced",
             {{"gateway", std::to_string(id)}}
@@ -257,7 +258,7 @@ asio::awaitable<void> pg_gateway::leave() {
     }
     (void)co_await write_at_once(shared_, {}, [id = id_] {
         pg_batch batch;
-        // It has no write under way: the store closes it last.
+        batch.emplace_back(lock_former, id); // A commit may be under way on a lost connection.
         batch.emplace_back(lock_own_leases, id);
         batch.emplace_back(drop_own_leases, id);
         batch.emplace_back(leave_own_leases, id);

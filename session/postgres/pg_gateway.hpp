@@ -14,11 +14,10 @@
 
 namespace agui::session {
 
-/// Whether the thread of a row of `leases l` has an active run. A lease that is given up while it
-/// has one is not deleted but gets the gateway 0, which is nobody: as those of fenced gateways, it
-/// says where a run without an owner is, so that nobody looks for such runs among all that are
-/// active. To be asked in a statement after one that locks the row: a transaction in which the run
-/// begins may still be under way.
+/// Whether the thread of a row of `leases l` has an active run. A lease that is released while it
+/// has one stays, without a holder (gateway 0): like the leases of fenced gateways, it marks a lost
+/// run. Ask in a statement after the one that locks the row: a transaction in which the run begins
+/// may still be under way.
 #define AGUI_PG_LEASE_HAS_RUN                                                                      \
     "EXISTS (SELECT FROM agui.threads t JOIN agui.runs r ON r.thread = t.id "                      \
     "AND r.status = 'active' WHERE t.principal = l.principal AND t.thread_id = l.thread_id)"
@@ -63,6 +62,8 @@ public:
     /// leases. Returns the numbers that such leases may have. Costs one statement on the table of
     /// gateways if there are none.
     [[nodiscard]] boost::asio::awaitable<std::vector<std::int64_t>> fence_expired();
+    /// How many gateways this process has fenced.
+    [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
 
     void close() noexcept;
     /// Gives the number back, and all leases up: others need not wait for its end.
@@ -76,6 +77,7 @@ private:
     const std::chrono::milliseconds lease_;
     listener& told_;
     std::int64_t id_ = 0;
+    std::uint64_t fences_ = 0;
     std::shared_ptr<lease_term> term_;
     std::chrono::nanoseconds term_end_{0};
     std::vector<std::int64_t> former_; ///< Numbers that it has lost, and not yet fenced itself.

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Those that are given up, by the table of their numbers: a statement of each kind.
+// The three statements that release a batch of leases.
 struct giving_up {
     const char* lock;
     const char* drop;

@@ -32,7 +32,7 @@ constexpr const char* holder_of =
     "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
     "WHERE l.principal = $1 AND l.thread_id = $2 AND l.gateway <> $3";
-// In the order in which they were given up: threads whose runs cannot be ended come last.
+// Retried threads have newer tokens and come last.
 constexpr const char* lock_left_leases =
     "WITH l AS MATERIALIZED (SELECT principal, thread_id FROM agui.leases "
     "WHERE gateway = ANY($1) ORDER BY token LIMIT $2 FOR UPDATE SKIP LOCKED) "
@@ -46,14 +46,17 @@ constexpr const char* drop_left_leases =
     "DELETE FROM agui.leases l USING unnest($1, $2) AS c(principal, thread_id) "
     "WHERE l.principal = c.principal AND l.thread_id = c.thread_id "
     "AND NOT " AGUI_PG_LEASE_HAS_RUN;
-// Among all active runs, so once: what runs without a lease was left by a program that deletes
-// each lease that is given up, or by a repair of the tables.
+// Looks at all active runs, so not often. A run without a lease, or with that of a gateway that has
+// no row, was left by a program that deletes each lease that it releases, or by a repair.
 constexpr const char* note_strays =
-    "INSERT INTO agui.leases (principal, thread_id, gateway, token, run_id) "
-    "SELECT t.principal, t.thread_id, 0, agui.next_lease_token(), '' FROM agui.threads t "
+    "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
+    "SELECT t.principal, t.thread_id, 0, 0, '' FROM agui.threads t "
     "WHERE t.id IN (SELECT r.thread FROM agui.runs r WHERE r.status = 'active') "
     "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.principal = t.principal "
-    "AND l.thread_id = t.thread_id) ON CONFLICT DO NOTHING";
+    "AND l.thread_id = t.thread_id AND (l.gateway = 0 OR EXISTS "
+    "(SELECT FROM agui.gateways g WHERE g.id = l.gateway))) "
+    "ON CONFLICT (principal, thread_id) DO UPDATE SET gateway = 0 WHERE l.gateway <> 0 "
+    "AND NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = l.gateway)";
 constexpr const char* has_lease =
     "SELECT EXISTS (SELECT FROM agui.leases WHERE principal = $1 AND thread_id = $2 "
     "AND token = $3)";
@@ -112,7 +115,7 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
             if (!is_kept) {
                 const std::lock_guard lock(of.mutex_);
                 of.here_.erase(key);
-                // Rows of a number that is lost count no longer.
+                // Others take over the rows of a lost number.
                 if (const std::int64_t gateway = of.gateway_.id(); !has_answer && gateway != 0) {
                     of.unsure_.push_back({key, gateway});
                     of.wake_writer();
@@ -223,17 +226,13 @@ asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_k
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::size_t limit) {
-    if (std::exchange(looks_for_strays_, false)) {
-        try {
-            (void)co_await write_at_once(shared_, {}, [] {
-                pg_batch batch;
-                batch.emplace_back(note_strays);
-                return batch;
-            });
-        } catch (const std::exception&) {
-            looks_for_strays_ = true;
-            throw;
-        }
+    if (const std::uint64_t fences = gateway_.fences(); strays_seen_at_ != fences) {
+        (void)co_await write_at_once(shared_, {}, [] {
+            pg_batch batch;
+            batch.emplace_back(note_strays);
+            return batch;
+        });
+        strays_seen_at_ = fences;
     }
     const std::vector<std::int64_t> left_by = co_await gateway_.fence_expired();
     const std::int64_t gateway = gateway_.id();
@@ -400,7 +399,7 @@ void pg_leases::lose_all() {
                 ++each; // It is being acquired, under the next number then.
             }
         }
-        // Rows of a number that is fenced count no longer.
+        // Others take over the rows of a fenced number.
         released_.clear();
         unsure_.clear();
     }

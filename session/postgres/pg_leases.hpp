@@ -42,6 +42,8 @@ public:
     /// Gives released leases up, and what acquisitions that failed may have left, until close(). To
     /// be called once.
     [[nodiscard]] boost::asio::awaitable<void> write_releases();
+    /// Makes the next claim_orphans() look for active runs without a lease.
+    void expect_strays() noexcept { strays_seen_at_.reset(); }
     /// Those of so far.
     [[nodiscard]] boost::asio::awaitable<void> flush();
 
@@ -131,7 +133,8 @@ private:
     std::vector<unsure> unsure_;     ///< Under mutex_.
     bool writer_is_told_ = false;    ///< Under mutex_.
     boost::asio::steady_timer writer_timer_;
-    bool looks_for_strays_ = true; ///< Active runs without any lease.
+    /// pg_gateway::fences() at the last look for active runs without a lease. Nullopt: one is due.
+    std::optional<std::uint64_t> strays_seen_at_;
     bool is_closed_ = false;
 };
 

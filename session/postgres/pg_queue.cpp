@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr const char* next_number = "SELECT nextval('agui.queued_numbers')";
+constexpr const char* next_number = "SELECT agui.next_queued_number()";
 constexpr const char* size_of_queue =
     "SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM agui.queued_requests "
     "WHERE thread = " AGUI_PG_THREAD;

@@ -118,7 +118,7 @@ constexpr const char* version_1[] = {
 
 // For what upkeep looks for again and again among all runs that have a log.
 constexpr const char* version_2[] = {
-    "CREATE INDEX runs_to_join ON agui.runs (ended_at) "
+    "CREATE INDEX IF NOT EXISTS runs_to_join ON agui.runs (ended_at) "
     "WHERE status <> 'active' AND log <> 'dropped' AND log_bytes IS NULL",
     "DROP INDEX agui.runs_with_log",
     "CREATE INDEX runs_with_log ON agui.runs (ended_at) INCLUDE (log_bytes, number) "
@@ -139,22 +139,10 @@ constexpr const char* version_3[] = {
 };
 
 constexpr const char* version_4[] = {
-    // For rows of a day that has no partition, because a clock was wrong or a partition is lost. It
-    // is named as if it were the last of all days, so that it is never due.
-    "CREATE TABLE agui.log_rows_9223372036854775807 PARTITION OF agui.log_rows DEFAULT",
-    // A day some of whose rows are in the table above gets none of its own.
-    "CREATE OR REPLACE FUNCTION agui.make_log_partitions(first bigint, last bigint) RETURNS void "
-    "LANGUAGE plpgsql AS $$ BEGIN "
-    "PERFORM pg_advisory_xact_lock((16710::bigint << 48) + 2); "
-    "FOR day IN first .. last LOOP "
-    "IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relname = 'log_rows_' || day "
-    "AND c.relnamespace = 'agui'::regnamespace) THEN BEGIN "
-    "EXECUTE format('CREATE TABLE agui.log_rows_%s (LIKE agui.log_rows, "
-    "PRIMARY KEY (run, first_sequence))', day); "
-    "EXECUTE format('ALTER TABLE agui.log_rows ATTACH PARTITION agui.log_rows_%s "
-    "FOR VALUES FROM (%s) TO (%s)', day, day::bigint << 40, (day + 1)::bigint << 40); "
-    "EXCEPTION WHEN check_violation THEN NULL; END; "
-    "END IF; END LOOP; END $$",
+    // A database whose clock was set may be on a day for which no partition was made ahead.
+    "CREATE FUNCTION agui.need_day(day bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
+    "IF to_regclass('agui.log_rows_' || need_day.day) IS NULL THEN "
+    "PERFORM agui.make_log_partitions(need_day.day, need_day.day); END IF; END $$",
 
     "CREATE FUNCTION agui.now_ms() RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$",
@@ -165,21 +153,33 @@ constexpr const char* version_4[] = {
     "RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint; "
     "EXCEPTION WHEN feature_not_supported OR insufficient_privilege OR undefined_function "
     "THEN RETURN 0; END $$",
-    // The day, ten bits of the timeline, thirty of the sequence.
-    "CREATE OR REPLACE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE sql AS "
-    "$$ SELECT (agui.today() << 40) + ((agui.timeline() & 1023) << 30) + "
-    "(nextval('agui.run_numbers') & 1073741823) $$",
-
+    // Some bits of the timeline, before some of the sequence.
+    "CREATE FUNCTION agui.next_number(of regclass, timeline_bits integer, bits integer) "
+    "RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT ((agui.timeline() & ((1::bigint << timeline_bits) - 1)) << bits) + "
+    "(nextval(of) & ((1::bigint << bits) - 1)) $$",
+    // After the day, which has its partition.
+    "CREATE OR REPLACE FUNCTION agui.next_run_number() RETURNS bigint LANGUAGE plpgsql AS $$ "
+    "DECLARE day bigint := agui.today(); BEGIN PERFORM agui.need_day(day); "
+    "RETURN (day << 40) + agui.next_number('agui.run_numbers', 10, 30); END $$",
+    // With the version of a thread (first_version()), its number fills 64 bits.
+    "CREATE FUNCTION agui.next_thread_number() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT agui.next_number('agui.thread_numbers', 7, 32) $$",
+    "CREATE FUNCTION agui.next_queued_number() RETURNS bigint LANGUAGE sql AS "
+    "$$ SELECT agui.next_number('agui.queued_numbers', 20, 40) $$",
     "CREATE FUNCTION agui.next_lease_token() RETURNS bigint LANGUAGE sql AS "
-    "$$ SELECT (agui.timeline() << 40) + nextval('agui.lease_tokens') $$",
+    "$$ SELECT agui.next_number('agui.lease_tokens', 20, 40) $$",
+
     // The lease's token; null: another gateway has it. A row of the own gateway is one that was
     // released there and is not yet deleted: what is held there is known without the table. Whoever
-    // else wants the lease waits before its statement takes its snapshot, which so holds the holder
-    // and its gateway; and tokens are drawn in the order in which they are given out.
+    // else changes the lease is waited for before the INSERT takes its snapshot, which so has the
+    // holder and its gateway, and before the token is drawn, so that tokens never fall.
     "CREATE FUNCTION agui.take_lease(principal bytea, thread_id bytea, gateway bigint, "
     "run_id bytea) RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE taken bigint; BEGIN "
     "PERFORM pg_advisory_xact_lock((16712::bigint << 48) + ('x' || encode(substr(sha256("
     "sha256(take_lease.principal) || take_lease.thread_id), 1, 6), 'hex'))::bit(48)::bigint); "
+    "PERFORM 1 FROM agui.leases l WHERE l.principal = take_lease.principal "
+    "AND l.thread_id = take_lease.thread_id FOR UPDATE; "
     "INSERT INTO agui.leases AS l (principal, thread_id, gateway, token, run_id) "
     "VALUES (take_lease.principal, take_lease.thread_id, take_lease.gateway, "
     "agui.next_lease_token(), take_lease.run_id) "
@@ -251,13 +251,16 @@ void check(const known_versions& found, std::int64_t newest) {
 }
 
 [[noreturn]] void explain(const pg_error& error) {
-    if (error.sqlstate() != "55P03" && error.sqlstate() != "57014") {
+    const bool is_locked = error.sqlstate() == "55P03";
+    if (!is_locked && error.sqlstate() != "57014") {
         throw pg_error(error);
     }
     throw std::runtime_error(
-        "a change of the PostgreSQL store's schema took too long: other gateways would have to "
-        "wait for it. Start again when the database has less to do, or make the new indexes first "
-        "(CREATE INDEX CONCURRENTLY). " +
+        (is_locked
+             ? "the PostgreSQL store's schema cannot be changed while others hold its tables "
+               "(a backup, a long query): start again when they are done. "
+             : "a change of the PostgreSQL store's schema took too long: other gateways would "
+               "have to wait for it. Make the new indexes first (CREATE INDEX CONCURRENTLY). ") +
         std::string(error.what())
     );
 }

@@ -21,7 +21,7 @@ constexpr const char* next_run_numbers =
     "SELECT agui.next_run_number() FROM generate_series(1, $1)";
 constexpr const char* next_thread_number =
     "SELECT CASE WHEN EXISTS (SELECT FROM agui.threads WHERE principal = $1 AND thread_id = $2) "
-    "THEN 0 ELSE nextval('agui.thread_numbers') END";
+    "THEN 0 ELSE agui.next_thread_number() END";
 constexpr const char* take_queued =
     "DELETE FROM agui.queued_requests WHERE thread = $1 AND number = ANY($2)";
 constexpr const char* note_removed =
@@ -29,11 +29,15 @@ constexpr const char* note_removed =
 constexpr const char* drop_thread = "DELETE FROM agui.threads WHERE id = $1";
 constexpr const char* runs_of =
     "SELECT number FROM agui.runs WHERE thread = " AGUI_PG_THREAD " AND status = 'active'";
+#define AGUI_PG_ORPHANS(log_end)                                                                   \
+    "SELECT " AGUI_PG_RUN_COLUMNS ", " log_end                                                     \
+    " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD                                           \
+    " AND r.status = 'active' AND r.run_id <> $3 ORDER BY r.number"
 constexpr const char* orphans_of =
-    "SELECT " AGUI_PG_RUN_COLUMNS ", coalesce((SELECT l.last_sequence FROM agui.log_rows l "
-    "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM agui.runs r "
-    "WHERE r.thread = " AGUI_PG_THREAD " AND r.status = 'active' AND r.run_id <> $3 "
-    "ORDER BY r.number";
+    AGUI_PG_ORPHANS("coalesce((SELECT l.last_sequence FROM agui.log_rows l "
+                    "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0)");
+constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
+constexpr const char* need_days = "SELECT agui.need_day(run >> 40) FROM unnest($1) AS run";
 constexpr int log_end_column = 13; // After those of run_at().
 
 // The ids, or the keys, of the run and of those that it answers.
@@ -186,21 +190,43 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
         co_return lease_is_lost();
     }
     co_await parts_.logs.flush(0);
-    const auto results = co_await read_at_once(parts_.shared, [held] {
-        pg_batch batch;
-        batch.emplace_back(
-            orphans_of, held->key().principal, held->key().thread_id, held->run_id()
-        );
-        return batch;
-    });
+    const auto read = [&](const char* statement) {
+        return read_at_once(parts_.shared, [held, statement] {
+            pg_batch batch;
+            batch.emplace_back(
+                statement, held->key().principal, held->key().thread_id, held->run_id()
+            );
+            return batch;
+        });
+    };
+    std::vector<pg_rows> results;
+    try {
+        results = co_await read(orphans_of);
+    } catch (const pg_error& error) {
+        if (!error.is_damage()) {
+            throw;
+        }
+    }
+    if (results.empty()) { // The log is of no use, but the run can be ended.
+        results = co_await read(orphans_with_damaged_log);
+    }
     const pg_rows& rows = results.at(0);
+    std::vector<std::int64_t> numbers;
     std::vector<store::orphan> found;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         store::orphan& each = found.emplace_back();
         each.run = run_at(rows, i);
+        numbers.push_back(each.run.number);
         each.last_sequence = std::max(
             each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
         );
+    }
+    if (!found.empty()) { // Their ends are written to the logs, whose partitions may be lost.
+        (void)co_await write_at_once(parts_.shared, {}, [&numbers] {
+            pg_batch batch;
+            batch.emplace_back(need_days, numbers);
+            return batch;
+        });
     }
     co_return found;
 }

@@ -159,7 +159,9 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     pg_batch look;
     look.push_back(lock_thread(what.key));
     look.push_back(has_run(what.key, run));
-    look.push_back(select_log_end(log.waiting.run));
+    // A log that is gone has no end that the run's could be compared with.
+    const bool has_log = ended_run(change) == 0 || change.run->last_sequence != 0;
+    look.push_back(select_log_end(has_log ? log.waiting.run : 0));
     if (held) {
         look.push_back(parts_.leases.select_lease(*held));
     }

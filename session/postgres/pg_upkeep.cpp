@@ -35,13 +35,10 @@ constexpr std::int64_t entries_joined_at_once = 100'000;
 
 constexpr const char* make_days =
     "SELECT agui.make_log_partitions(agui.today() - 1, agui.today() + $1)";
-// Those that ended first. Locked, so that several gateways do not join the same ones, nor
-// drop_logs() drops what is being joined.
-#define AGUI_PG_RUNS_TO_JOIN                                                                       \
-    "SELECT number, last_sequence FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' "   \
-    "AND log_bytes IS NULL ORDER BY ended_at, number LIMIT $1 FOR UPDATE"
-constexpr const char* runs_to_join = AGUI_PG_RUNS_TO_JOIN;
-constexpr const char* unlocked_runs_to_join = AGUI_PG_RUNS_TO_JOIN " SKIP LOCKED";
+// Oldest first. The row locks exclude other joins and drop_logs().
+constexpr const char* runs_to_join =
+    "SELECT number, last_sequence FROM agui.runs WHERE status <> 'active' AND log <> 'dropped' "
+    "AND log_bytes IS NULL ORDER BY ended_at, number LIMIT $1 FOR UPDATE SKIP LOCKED";
 // Pieces of about 256 KB. Runs with a few rows stay as they are: rewriting them saves nothing.
 constexpr const char* join_log_rows =
     "WITH old AS (DELETE FROM agui.log_rows WHERE run = ANY($1) AND run IN "
@@ -58,6 +55,10 @@ constexpr const char* note_bytes =
     "UPDATE agui.runs r SET log_bytes = (SELECT coalesce(sum(octet_length(l.events) + "
     "octet_length(l.lengths) + octet_length(l.variants)), 0) FROM agui.log_rows l "
     "WHERE l.run = r.number) WHERE r.number = ANY($1)";
+
+// As if it had no rows: they may not be readable.
+constexpr const char* leave_unjoined =
+    "UPDATE agui.runs SET log_bytes = 0 WHERE number = $1 AND log_bytes IS NULL";
 
 // Nobody asks for a mark that is so old.
 constexpr const char* erase_marks =
@@ -128,7 +129,7 @@ asio::awaitable<void> pg_upkeep::work() {
             }
             if (joins) {
                 has_ended_runs_ = false;
-                co_await join_ended(others::are_skipped);
+                co_await join_ended();
             }
         } catch (const pg_unavailable& error) {
             reason = error.what();
@@ -152,65 +153,65 @@ void pg_upkeep::close() noexcept {
 }
 
 // A log that cannot be joined, because a row is damaged or the statement takes too long, must not
-// keep the others from it: it is looked for in ever smaller batches, and left as it is.
-asio::awaitable<void> pg_upkeep::join_ended(others how) {
-    auto step = joining::rows;
-    for (std::int64_t most = runs_joined_at_once; !is_closed_;) {
+// keep the others from it: the next tries take fewer runs, and one that fails alone stays as it is.
+asio::awaitable<void> pg_upkeep::join_ended() {
+    std::int64_t most = runs_joined_at_once;
+    for (bool goes_on = true; goes_on && !is_closed_;) {
+        std::string reason;
+        std::vector<std::int64_t> tried;
         try {
-            const std::size_t done = co_await join_some(most, how, step);
-            if (done == 0) {
-                co_return;
-            }
+            goes_on = co_await join_some(most, tried);
             most = std::min(2 * most, runs_joined_at_once);
-            step = joining::rows;
         } catch (const pg_error& error) {
             const bool may_pass = error.is_connection_lost() || error.may_succeed_later() ||
                                   error.needs_time() || error.is_stale_connection();
-            if (may_pass || step == joining::nothing) {
+            if (may_pass || tried.empty()) {
                 throw;
             }
+            reason = error.what();
+        }
+        if (!reason.empty()) {
             if (most == 1) {
-                step = joining::nothing;
                 shared_.log.log(
                     log_level::warning, "the rows of an ended run's log cannot be joined",
-                    {{"reason", error.what()}}
+                    {{"run", std::to_string(tried.front())}, {"reason", reason}}
                 );
+                (void)co_await write_one(shared_, leave_unjoined, tried.front());
             }
             most = 1;
         }
     }
 }
 
-// Returns how many; 0: there are none left.
-asio::awaitable<std::size_t> pg_upkeep::join_some(std::int64_t most, others how, joining what) {
-    return transact<std::size_t>(shared_.pool, shared_.patience, {}, [=, this](pg_transaction& in) {
-        return join_some_in(in, most, how, what);
+// Returns whether there may be more.
+asio::awaitable<bool> pg_upkeep::join_some(std::int64_t most, std::vector<std::int64_t>& tried) {
+    return transact<bool>(shared_.pool, shared_.patience, {}, [&, most, this](pg_transaction& in) {
+        return join_some_in(in, most, tried);
     });
 }
 
-asio::awaitable<std::size_t>
-pg_upkeep::join_some_in(pg_transaction& in, std::int64_t most, others how, joining what) {
+asio::awaitable<bool>
+pg_upkeep::join_some_in(pg_transaction& in, std::int64_t most, std::vector<std::int64_t>& tried) {
+    tried.clear();
     pg_batch look;
-    look.emplace_back(how == others::are_skipped ? unlocked_runs_to_join : runs_to_join, most);
+    look.emplace_back(runs_to_join, most);
     const auto found = co_await in.read(std::move(look));
-    std::vector<std::int64_t> runs;
+    const pg_rows& runs = found.at(0);
     std::int64_t entries = 0;
-    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
-        entries += found[0].integer(i, 1);
-        if (!runs.empty() && entries > entries_joined_at_once) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        entries += runs.integer(i, 1);
+        if (!tried.empty() && entries > entries_joined_at_once) {
             break;
         }
-        runs.push_back(found[0].integer(i, 0));
+        tried.push_back(runs.integer(i, 0));
     }
-    if (!runs.empty()) {
+    if (!tried.empty()) {
         pg_batch change;
-        if (what == joining::rows) {
-            change.emplace_back(join_log_rows, runs);
-        }
-        change.emplace_back(note_bytes, runs);
+        change.emplace_back(join_log_rows, tried);
+        change.emplace_back(note_bytes, tried);
         co_await in.commit(std::move(change));
     }
-    co_return runs.size();
+    co_return runs.size() == static_cast<std::size_t>(most);
 }
 
 asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
@@ -221,8 +222,7 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await drop_attempts(limits);
     std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);
     co_await drop_older(limits.ended_since, std::move(waiting));
-    // Those of a gateway that has ended before it could; the others will have theirs soon.
-    co_await join_ended(others::are_awaited);
+    co_await join_ended(); // Logs that stopped gateways have left.
     if (limits.max_bytes != 0) {
         co_await drop_beyond(limits.max_bytes);
     }
@@ -264,7 +264,8 @@ asio::awaitable<bool> pg_upkeep::erase_thread(std::int64_t thread) {
     if (!runs.empty()) {
         (void)co_await write_at_once(shared_, {}, [numbers = numbers_of(runs)] {
             pg_batch batch;
-            for (const char* const each : {erase_logs, erase_attempts, erase_runs}) {
+            // The runs first: whoever joins their rows has locked them before.
+            for (const char* const each : {erase_runs, erase_logs, erase_attempts}) {
                 batch.emplace_back(each, numbers);
             }
             return batch;

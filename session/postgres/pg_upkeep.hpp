@@ -36,13 +36,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> erase_removed();
 
 private:
-    /// Runs whose rows others are joining.
-    enum class others : std::uint8_t { are_skipped, are_awaited };
-    enum class joining : std::uint8_t { rows, nothing };
-    boost::asio::awaitable<void> join_ended(others how);
-    boost::asio::awaitable<std::size_t> join_some(std::int64_t most, others how, joining what);
-    boost::asio::awaitable<std::size_t>
-    join_some_in(pg_transaction& in, std::int64_t most, others how, joining what);
+    boost::asio::awaitable<void> join_ended();
+    boost::asio::awaitable<bool> join_some(std::int64_t most, std::vector<std::int64_t>& tried);
+    boost::asio::awaitable<bool>
+    join_some_in(pg_transaction& in, std::int64_t most, std::vector<std::int64_t>& tried);
     boost::asio::awaitable<std::vector<std::int64_t>> drop_days(unix_ms ended_since);
     boost::asio::awaitable<bool> drop_day(std::int64_t day, unix_ms ended_since);
     boost::asio::awaitable<void> drop_some(std::vector<std::int64_t> runs);

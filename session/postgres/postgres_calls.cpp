@@ -17,14 +17,7 @@ namespace agui::session {
 
 namespace asio = boost::asio;
 
-namespace {
-
-// data_corrupted and index_corrupted: the server can read its other pages.
-bool is_damage(const pg_error& error) {
-    return error.sqlstate() == "XX001" || error.sqlstate() == "XX002";
-}
-
-} // namespace
+namespace {} // namespace
 
 asio::awaitable<result<postgres_store::rows>>
 postgres_store::read(std::function<pg_batch()> statements) {
@@ -80,7 +73,7 @@ asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std
     }
     const pg_thread_rows rows_found = thread_rows(std::move(*found));
     view seen;
-    seen.run = first_run(rows_found.run);
+    seen.run = in_own_time(first_run(rows_found.run));
     if (!seen.run) {
         auto thread = co_await decode(std::move(key), rows_found);
         if (!thread) {
@@ -141,10 +134,18 @@ postgres_store::branches(thread_key key) {
     co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
 }
 
-// What decides when logs are dropped.
+// Converts the times by which logs expire.
 void postgres_store::to_shared_time(run_record& run) const {
     run.started_at = time_.shared(run.started_at);
     run.ended_at = time_.shared(run.ended_at);
+}
+
+std::optional<run_record> postgres_store::in_own_time(std::optional<run_record> run) const {
+    if (run) {
+        run->started_at = time_.own(run->started_at);
+        run->ended_at = time_.own(run->ended_at);
+    }
+    return run;
 }
 
 asio::awaitable<result<begun_run>> postgres_store::begin(
@@ -201,6 +202,7 @@ postgres_store::commit_and_release(std::shared_ptr<const pg_threads::committing>
 
 asio::awaitable<result<std::int64_t>>
 postgres_store::enqueue(thread_key key, queued_request request, queue_limits limits) {
+    request.queued_at = time_.shared(request.queued_at);
     auto next = std::make_shared<const pg_queued_request>(std::move(request));
     co_return co_await on_store<std::int64_t>([this, key = std::move(key), next, limits] {
         return threads_.enqueue(key, next, limits);
@@ -212,7 +214,11 @@ asio::awaitable<result<std::vector<queued_request>>> postgres_store::queued(thre
     if (!found) {
         co_return found.error();
     }
-    co_return read_queued(*found, log_);
+    std::vector<queued_request> requests = read_queued(*found, log_);
+    for (queued_request& each : requests) {
+        each.queued_at = time_.own(each.queued_at);
+    }
+    co_return requests;
 }
 
 asio::awaitable<result<bool>> postgres_store::withdraw(thread_key key, std::int64_t number) {
@@ -275,7 +281,7 @@ postgres_store::rows_of_log(std::int64_t run_number, std::uint64_t after, std::s
             return select_log(run_number, after, limit);
         });
     } catch (const pg_error& error) {
-        if (!is_damage(error)) {
+        if (!error.is_damage()) {
             throw;
         }
         log_.log(
@@ -301,9 +307,12 @@ postgres_store::failed_attempts(std::int64_t run_number) {
 asio::awaitable<result<std::vector<failed_attempt>>>
 postgres_store::attempts_of(std::int64_t run_number) {
     co_await attempts_.flush();
-    co_return read_attempts(co_await read_at_once(shared_, [=] {
-        return select_attempts(run_number);
-    }));
+    std::vector<failed_attempt> attempts =
+        read_attempts(co_await read_at_once(shared_, [=] { return select_attempts(run_number); }));
+    for (failed_attempt& each : attempts) {
+        each.at = time_.own(each.at);
+    }
+    co_return attempts;
 }
 
 asio::awaitable<result<std::optional<run_record>>>
@@ -316,7 +325,7 @@ postgres_store::read_run(std::function<pg_statement()> statement) {
     if (!found) {
         co_return found.error();
     }
-    co_return first_run(found->at(0));
+    co_return in_own_time(first_run(found->at(0)));
 }
 
 asio::awaitable<result<std::optional<run_record>>>
@@ -388,9 +397,14 @@ asio::awaitable<result<bool>> postgres_store::remove_and_erase(thread_key key) {
 }
 
 asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(lease_ptr held) {
-    return on_store<std::vector<orphan>>([this, held = std::move(held)] {
+    auto found = co_await on_store<std::vector<orphan>>([this, held = std::move(held)] {
         return threads_.orphans(held);
     });
+    for (std::size_t i = 0; found && i < found->size(); ++i) {
+        run_record& run = (*found)[i].run;
+        run = *in_own_time(std::move(run));
+    }
+    co_return found;
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_orphans(std::size_t limit) {
@@ -420,6 +434,7 @@ asio::awaitable<result<void>> postgres_store::drop_old_logs(log_limits limits) {
         return batch;
     });
     time_.note(now.at(0).integer(0, 0)); // This machine's clock may have changed a moment ago.
+    leases_.expect_strays();
     limits.ended_since = time_.shared(limits.ended_since);
     limits.attached_since = time_.shared(limits.attached_since);
     co_await upkeep_.drop_logs(limits);

@@ -418,7 +418,7 @@ struct postgres_settings {
     /// How long a call waits while the server is away.
     std::chrono::milliseconds store_wait{10'000};
     agui::logger* logger = nullptr;                 ///< As above.
-    const agui::clock* own_clock = &system_clock(); ///< What the times come from that it is given.
+    const agui::clock* own_clock = &system_clock(); ///< Clock of the caller's times.
 };
 
 /// A store in a PostgreSQL database (version 13 or later, UTF8), in its schema `agui`, with a

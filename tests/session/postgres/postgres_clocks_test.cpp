@@ -3,6 +3,7 @@
 #include "tests/session/postgres/postgres_stores.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 namespace agui::session {
@@ -29,7 +30,9 @@ TEST(PgClock, TakesOverTheDatabasesTimeIfTheClocksDiffer) {
     EXPECT_EQ(time.shared(5'000), 5'000) << "they are taken to be the same";
     time.note(1'000'000'000 - 10 * day);
     EXPECT_EQ(time.shared(1'000'000'000), 1'000'000'000 - 10 * day);
+    EXPECT_EQ(time.own(time.shared(1'000'000'000)), 1'000'000'000);
     EXPECT_EQ(time.shared(0), 0) << "no time";
+    EXPECT_EQ(time.own(0), 0) << "no time";
     time.note(1'000'000'001);
     EXPECT_EQ(time.shared(5'000), 5'000) << "the clock was set";
 }
@@ -40,6 +43,10 @@ protected:
         postgres_settings given = settings();
         given.own_clock = &own;
         return make_postgres_store(given);
+    }
+
+    void drop_today() {
+        sql("DO $$ BEGIN EXECUTE 'DROP TABLE agui.log_rows_' || agui.today(); END $$");
     }
 
     std::int64_t end_run(store& in, const thread_key& key, unix_ms at) {
@@ -95,54 +102,132 @@ TEST_F(PostgresClocks, PartitionsFromTodayOnAreNeverDropped) {
     EXPECT_EQ(sql("SELECT to_regclass('agui.log_rows_' || agui.today() + 1) IS NOT NULL"), "t");
 }
 
-TEST_F(PostgresClocks, ARunWhoseDayHasNoPartitionIsStored) {
+TEST_F(PostgresClocks, ARunOfADayWithoutAPartitionIsStored) {
     const auto store = open();
-    sql("DO $$ BEGIN EXECUTE 'DROP TABLE agui.log_rows_' || agui.today(); END $$");
+    drop_today();
 
     const std::int64_t number = end_run(*store, thread_1, system_clock().now());
 
     EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
-    const auto again = open(); // Makes what partitions it can.
-    EXPECT_EQ(frames_of(get(again->read_log(number, 0, 10))), std::vector<std::string>{"end"});
-    EXPECT_EQ(sql("SELECT to_regclass('agui.log_rows_' || agui.today()) IS NULL"), "t");
-    EXPECT_EQ(sql("SELECT to_regclass('agui.log_rows_' || agui.today() + 1) IS NOT NULL"), "t");
-    done(store->drop_logs({.ended_since = system_clock().now() + 2 * day, .max_bytes = 0}));
-    EXPECT_EQ(failure_of(store->read_log(number, 0, 10)), errc::run_expired);
-    EXPECT_EQ(sql("SELECT count(*) FROM agui.log_rows"), "0");
 }
 
-// Two gateways, one of which has just registered, want the same lease.
-TEST_F(PostgresClocks, ALeaseIsNotTakenFromAGatewayThatRegistersAtThisMoment) {
+TEST_F(PostgresClocks, ARunWhosePartitionIsLostCanBeEnded) {
     const auto store = open();
-    test::sql_session first(database_->url());
-    test::sql_session second(database_->url());
-    const auto take = [](test::sql_session& in, int gateway) {
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held);
+    store->release(held);
+    drop_today();
+
+    const auto claimed = get(store->claim_orphans(10));
+    ASSERT_EQ(claimed.size(), 1U);
+    ASSERT_EQ(get(store->orphans(claimed[0])).size(), 1U);
+    done(store->commit(
+        thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"}), {claimed[0], true}
+    ));
+
+    EXPECT_EQ(frames_of(get(store->read_log(number, 0, 10))), std::vector<std::string>{"end"});
+}
+
+TEST_F(PostgresClocks, TimesComeBackAsTheyWereGiven) {
+    for (const unix_ms lead : {-10 * day, 10 * day}) {
+        const manual_clock wrong(system_clock().now() + lead);
+        const auto store = open_with(wrong);
+        const thread_key key = key_of("thread_" + std::to_string(lead));
+        run_record run = run_of("run_1");
+        run.started_at = wrong.now();
+        const lease_ptr held = get(store->acquire(key, "run_1"));
+        const std::int64_t number =
+            get(store->begin(key, run, user_turn("m1", "Hi"), std::nullopt, held)).number;
+
+        const auto orphan =
+            get(store->orphans(std::make_shared<lease>(key, "", held->token(), nullptr, false)));
+        ASSERT_EQ(orphan.size(), 1U);
+        EXPECT_LT(std::abs(orphan[0].run.started_at - wrong.now()), 60'000);
+        changes end = end_of(number, "run_1", 1);
+        end.run->started_at = orphan[0].run.started_at;
+        end.run->ended_at = wrong.now();
+        done(store->commit(key, end, slice_of(number, 1, {"end"}), {held, true}));
+
+        const auto found = get(store->find_run(key, "run_1")).value();
+        EXPECT_LT(std::abs(found.started_at - wrong.now()), 60'000);
+        EXPECT_LT(std::abs(found.ended_at - wrong.now()), 60'000);
+        EXPECT_EQ(sql("SELECT max(abs(ended_at - agui.now_ms())) < 60000 FROM agui.runs"), "t")
+            << "the database has its own time";
+    }
+}
+
+// Others change the lease while it is asked for.
+class PostgresLeaseTaking : public PostgresClocks {
+protected:
+    void SetUp() override {
+        PostgresClocks::SetUp();
+        if (database_) {
+            store_ = open();
+            first_ = std::make_unique<test::sql_session>(database_->url());
+            second_ = std::make_unique<test::sql_session>(database_->url());
+        }
+    }
+    static std::string take(test::sql_session& in, int gateway) {
         return in("SELECT agui.take_lease('p', 't', " + std::to_string(gateway) + ", 'r')");
-    };
-    const auto register_gateway = [](test::sql_session& in, int gateway) {
+    }
+    static void register_gateway(test::sql_session& in, int gateway) {
         in("INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE VALUES (" +
            std::to_string(gateway) + ", now() + interval '1 hour')");
-    };
-    register_gateway(second, 12);
-    first("BEGIN");
-    register_gateway(first, 11);
-    const std::string token = take(first, 11);
-    std::string stolen = "?";
-    std::thread other([&] { stolen = take(second, 12); });
-    while (sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") ==
-               "0" &&
-           sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") {
-        std::this_thread::yield();
     }
-    first("COMMIT");
-    other.join();
+    /// Returns the answer of the second one's take_lease(). Once it waits, the first one carries
+    /// out `change` and commits.
+    std::string take_during(int gateway, const std::string& change) {
+        const std::string backend = (*second_)("SELECT pg_backend_pid()");
+        std::string taken = "?";
+        std::thread other([&] { taken = take(*second_, gateway); });
+        EXPECT_TRUE(happens([&] {
+            return sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = " + backend) !=
+                   "0";
+        }));
+        changed_ = (*first_)(change);
+        (*first_)("COMMIT");
+        other.join();
+        return taken;
+    }
 
-    EXPECT_EQ(stolen, "") << "it has a holder";
-    first("DELETE FROM agui.leases");
-    const std::string next = take(second, 12);
-    EXPECT_LT(std::stoll(token), std::stoll(next)) << "tokens never fall";
-    first("UPDATE agui.gateways SET fenced = true WHERE id = 12");
-    EXPECT_LT(std::stoll(next), std::stoll(take(first, 11)));
+    std::string changed_;
+    std::unique_ptr<store> store_;
+    std::unique_ptr<test::sql_session> first_;
+    std::unique_ptr<test::sql_session> second_;
+};
+
+TEST_F(PostgresLeaseTaking, AHolderThatRegistersAtThisMomentKeepsItsLease) {
+    register_gateway(*second_, 12);
+    (*first_)("BEGIN");
+    register_gateway(*first_, 11);
+    const std::string token = take(*first_, 11);
+
+    EXPECT_EQ(take_during(12, "SELECT"), "") << "it has a holder";
+
+    (*first_)("DELETE FROM agui.leases");
+    const std::string next = take(*second_, 12);
+    EXPECT_LT(std::stoll(token), std::stoll(next));
+    (*first_)("UPDATE agui.gateways SET fenced = true WHERE id = 12");
+    EXPECT_LT(std::stoll(next), std::stoll(take(*first_, 11)));
+}
+
+// A claim locks the row first, and draws its token then.
+TEST_F(PostgresLeaseTaking, ATokenDoesNotFallDuringAClaim) {
+    register_gateway(*second_, 11);
+    register_gateway(*second_, 12);
+    const auto take_during_claim = [&](int claiming) {
+        (*first_)("DELETE FROM agui.leases; INSERT INTO agui.leases (principal, thread_id, "
+                  "gateway, token, run_id) VALUES ('p', 't', 0, 1, '')");
+        (*first_)("BEGIN; SELECT FROM agui.leases FOR UPDATE");
+        return take_during(
+            11, "UPDATE agui.leases SET token = agui.next_lease_token(), gateway = " +
+                    std::to_string(claiming) + " RETURNING token"
+        );
+    };
+
+    const std::string taken = take_during_claim(11);
+    EXPECT_LT(std::stoll(changed_), std::stoll(taken)) << "its own claim";
+    EXPECT_EQ(take_during_claim(12), "") << "that of the other one";
 }
 
 TEST_F(PostgresClocks, NumbersTellTheServersTimeline) {

@@ -386,6 +386,25 @@ TEST_F(PostgresStore, ALogThatTheServerCannotReadIsGone) {
     EXPECT_TRUE(get(store->find_run(thread_1, "run_1"))) << "the store can be used";
 }
 
+TEST_F(PostgresStore, AnOrphanWhoseLogCannotBeReadCanBeEnded) {
+    const auto store = open();
+    const lease_ptr held = get(store->acquire(thread_1, ""));
+    const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
+    sql("CREATE FUNCTION agui.damaged() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE "
+        "EXCEPTION "
+        "'invalid page' USING ERRCODE = 'XX001'; END $$;"
+        "ALTER TABLE agui.log_rows RENAME TO all_rows;"
+        "CREATE VIEW agui.log_rows AS SELECT r.number AS run, 1::bigint AS first_sequence, "
+        "agui.damaged() AS last_sequence FROM agui.runs r");
+
+    const auto orphans = get(store->orphans(held));
+
+    ASSERT_EQ(orphans.size(), 1U);
+    EXPECT_EQ(orphans[0].last_sequence, 0U);
+    done(store->commit(thread_1, end_of(number, "run_1", 0), std::nullopt, {held, true}));
+    EXPECT_EQ(get(store->find_run(thread_1, "run_1"))->status, run_status::finished);
+}
+
 TEST_F(PostgresStore, DropsWholeDaysAndSingleRuns) {
     const auto store = open();
     const std::int64_t old = begin(*store, thread_1, "run_1", nullptr);

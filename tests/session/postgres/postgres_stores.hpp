@@ -82,6 +82,16 @@ protected:
             }
         }
     }
+    /// Waits for what comes by itself, 20 s at most.
+    template <class Condition>
+    static bool happens(Condition is_true) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!is_true() && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1)); // Nothing wakes a test.
+        }
+        return is_true();
+    }
+
     std::string sql(const std::string& statements) {
         sql_session session(database_->url());
         return session(statements);
