@@ -354,7 +354,7 @@ public:
 
     /// The password with which connections to a server are made from here on; those that there are
     /// stay. A store without a server ignores it. Any thread.
-    virtual void use_password(std::string /*password*/) {}
+    virtual void use_password(std::string /*password*/) {} // NOLINT(*-value-param): for overrides.
 
     /// Which logs of ended runs, failed attempts and attachments drop_logs() keeps.
     struct log_limits {
