@@ -13,6 +13,7 @@ public:
     /// `own` must outlive it.
     explicit pg_clock(const clock& own) noexcept : own_(own) {}
 
+    [[nodiscard]] unix_ms own_now() const noexcept { return own_.now(); }
     /// The database's time, read just now.
     void note(unix_ms database_now) noexcept;
     /// The database's time at a moment of this machine's clock. 0, which stands for none, stays 0.

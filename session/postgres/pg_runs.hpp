@@ -43,10 +43,13 @@ count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers);
 /// One row: whether the thread has the run with that number.
 [[nodiscard]] pg_statement has_run(const thread_key& key, std::int64_t number);
 
-/// A run that another one answers has no log: it counts as dropped.
-[[nodiscard]] pg_statement add_run(std::int64_t thread, std::int64_t number, const run_record& run);
+/// A run that another one answers has no log: it counts as dropped. `own_now`: what the clock of
+/// the run's times says at this moment (pg_clock::own_now()); the database stores them in its own
+/// time.
+[[nodiscard]] pg_statement
+add_run(std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now);
 /// As changes::run says. A dropped log of a run that becomes active again is kept from here on.
-[[nodiscard]] pg_statement update_run(const run_record& run);
+[[nodiscard]] pg_statement update_run(const run_record& run, unix_ms own_now);
 
 /// A queued request without its messages, and these as stored JSON. Made on the caller's thread.
 struct pg_queued_request {

@@ -147,6 +147,11 @@ constexpr const char* version_4[] = {
     "CREATE FUNCTION agui.now_ms() RETURNS bigint LANGUAGE sql AS "
     "$$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$",
 
+    // The time of a machine whose clock says own_now at this moment (pg_clock::shared()).
+    "CREATE FUNCTION agui.shared_time(given bigint, own_now bigint) RETURNS bigint LANGUAGE sql "
+    "AS $$ SELECT CASE WHEN given = 0 OR abs(agui.now_ms() - own_now) < 60000 THEN given "
+    "ELSE given + agui.now_ms() - own_now END $$",
+
     // A standby that is promoted begins a new timeline, and its sequences may be behind those of
     // the server that it replaces. Where servers do not tell it, it is 0.
     "CREATE FUNCTION agui.timeline() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN "

@@ -140,6 +140,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
     if (change.run && !found.at(5).boolean(0, 0)) {
         throw std::logic_error("a run must begin on the thread before its record changes");
     }
+    const unix_ms own_now = parts_.shared.time.own_now();
     pg_batch writes;
     const std::int64_t thread = at ? at->thread : found.at(4).integer(0, 0);
     if (at) {
@@ -148,7 +149,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
         what.change.create(writes, thread, key, what.run.agent_id, what.run.started_at);
     }
     if (change.run) {
-        writes.push_back(update_run(*change.run));
+        writes.push_back(update_run(*change.run, parts_.shared.time.own_now()));
     }
     if (!change.dequeued.empty()) {
         writes.emplace_back(take_queued, thread, change.dequeued);
@@ -156,10 +157,10 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
     // Before the run, so that it is the latest.
     std::size_t next = 0;
     for (const run_record& answered : change.answered) {
-        writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered));
+        writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered, own_now));
     }
     const std::int64_t number = found.at(3).integer(next, 0);
-    writes.push_back(add_run(thread, number, what.run));
+    writes.push_back(add_run(thread, number, what.run, own_now));
     const auto first_own =
         static_cast<node_index>((at ? at->size.messages : 0) + change.messages.size());
     if (what.held) {

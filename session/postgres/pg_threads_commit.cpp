@@ -185,7 +185,7 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     pg_batch writes;
     const pg_thread_position made_at = add_change(writes, what, *at);
     if (change.run) {
-        writes.push_back(update_run(*change.run));
+        writes.push_back(update_run(*change.run, parts_.shared.time.own_now()));
     }
     const std::vector<const pg_log_row*> rows = log.rows();
     if (!rows.empty()) {

@@ -134,12 +134,6 @@ postgres_store::branches(thread_key key) {
     co_return *whole ? std::optional(branches_of(**whole)) : std::nullopt;
 }
 
-// Converts the times by which logs expire.
-void postgres_store::to_shared_time(run_record& run) const {
-    run.started_at = time_.shared(run.started_at);
-    run.ended_at = time_.shared(run.ended_at);
-}
-
 std::optional<run_record> postgres_store::in_own_time(std::optional<run_record> run) const {
     if (run) {
         run->started_at = time_.own(run->started_at);
@@ -152,10 +146,6 @@ asio::awaitable<result<begun_run>> postgres_store::begin(
     thread_key key, run_record run, changes change, std::optional<std::uint64_t> seen_version,
     lease_ptr held
 ) {
-    to_shared_time(run);
-    for (run_record& answered : change.answered) {
-        to_shared_time(answered);
-    }
     auto what = std::make_shared<const pg_threads::beginning>(
         std::move(key), std::move(run), pg_change(std::move(change)), seen_version, std::move(held)
     );
@@ -164,9 +154,6 @@ asio::awaitable<result<begun_run>> postgres_store::begin(
 
 asio::awaitable<result<void>>
 postgres_store::commit(thread_key key, changes change, std::optional<log_slice> log, held_by by) {
-    if (change.run) {
-        to_shared_time(*change.run);
-    }
     auto what = std::make_shared<const pg_threads::committing>(
         std::move(key), pg_change(std::move(change)), std::move(log), std::move(by)
     );

@@ -128,7 +128,6 @@ private:
     boost::asio::awaitable<result<void>>
     keep_in_table(thread_key key, std::shared_ptr<const attachment> what, std::uint64_t bytes_max);
 
-    void to_shared_time(run_record& run) const;
     [[nodiscard]] std::optional<run_record> in_own_time(std::optional<run_record> run) const;
 
     void note_failure(const std::string& reason);

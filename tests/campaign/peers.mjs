@@ -203,8 +203,10 @@ async function restartServer(kind, signal) {
 const dateFile = (which) => path.join(folder, `date-${which}`);
 const dateLibrary = path.join(serverFolder, 'shifted_date.so');
 execFileSync(process.env.CC ?? 'clang-19', ['-shared', '-fPIC', '-o', dateLibrary, path.join(here, 'shifted_date.c')]);
-// Up to two days away, and up to a tenth too fast or too slow.
-const setDate = (which) => fs.writeFileSync(dateFile(which), `${random.below(345_600) - 172_800} ${random.below(21) - 10}\n`);
+// Up to twelve days away, which is longer than logs are kept, and up to a tenth too fast or too slow.
+const dateShiftMax = 12 * 86_400;
+const setDate = (which) =>
+    fs.writeFileSync(dateFile(which), `${random.below(2 * dateShiftMax) - dateShiftMax} ${random.below(21) - 10}\n`);
 
 const kinds = {
     kill: (which) => kill('kill', which),

@@ -156,6 +156,16 @@ TEST_F(PostgresClocks, TimesComeBackAsTheyWereGiven) {
     }
 }
 
+TEST_F(PostgresClocks, AClockMayJumpWithoutAnybodyNoticing) {
+    manual_clock jumping(system_clock().now());
+    const auto store = open_with(jumping);
+    jumping.advance(std::chrono::milliseconds(-10 * day));
+
+    end_run(*store, thread_1, jumping.now());
+
+    EXPECT_EQ(sql("SELECT abs(ended_at - agui.now_ms()) < 60000 FROM agui.runs"), "t");
+}
+
 // Others change the lease while it is asked for.
 class PostgresLeaseTaking : public PostgresClocks {
 protected:
