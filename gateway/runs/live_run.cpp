@@ -249,8 +249,8 @@ void live_run::emit(const runner::runner_event& event) {
     if (!in_batch_ || !is_delta(event)) {
         translator_.set_time(time_.now());
     }
-    check_failpoint("run.event");
     pass_failpoint(moment_of(event));
+    check_failpoint("run.event");
     translator_.translate(event);
     if (log_->outgrown(settings_.max_bytes) && !std::exchange(too_long_, true)) {
         stop(stop_reason::token_limit);

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 namespace {
 
 struct piece {
-    int after; ///< So many events of the run, this answer's and those before it.
+    int after; ///< So many events of the run, of this answer and what came before it.
     std::string_view data;
 };
 
@@ -39,8 +39,8 @@ const std::vector<piece> calls_tools = {
 
 const std::vector<piece> speaks = {
     {0, R"({"choices":[{"index":0,"delta":{"role":"assistant","content":"Two "}}]})"},
-    {14, R"({"choices":[{"index":0,"delta":{"content":"of them."}}]})"},
-    {15, R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"},
+    {15, R"({"choices":[{"index":0,"delta":{"content":"of them."}}]})"},
+    {16, R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"},
 };
 
 const std::vector<piece> goes_on = {
