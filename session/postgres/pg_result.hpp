@@ -4,25 +4,21 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 using PGresult = struct pg_result; // As in libpq-fe.h, which no header of the room includes.
 
 namespace agui::session {
 
-/// The rows that a statement has returned, in binary format. Copies share them; they are never
-/// changed, so that a large one can be read on another thread. Rows and columns count from 0.
-class pg_rows {
-public:
-    pg_rows() = default;
-    /// Takes over `result`, which holds rows or the end of a command.
-    explicit pg_rows(PGresult* result);
+class pg_records;
 
+/// Rows of values in binary format. Rows and columns count from 0. The members throw
+/// std::logic_error if there is no such row or column, or if it has another type.
+class pg_table {
+public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    /// How many rows an INSERT, UPDATE or DELETE has changed.
-    [[nodiscard]] std::uint64_t changed() const;
-
-    // Each throws std::logic_error if there is no such row or column, or if it has another type.
 
     [[nodiscard]] bool is_null(std::size_t row, int column) const;
     /// 0 for NULL.
@@ -31,14 +27,59 @@ public:
     [[nodiscard]] bool boolean(std::size_t row, int column) const;
     /// Of type text or bytea; valid as long as one of the copies. Empty for NULL.
     [[nodiscard]] std::string_view text(std::size_t row, int column) const;
+    /// Of type record (one row) or record[]. No rows for NULL.
+    [[nodiscard]] pg_records records(std::size_t row, int column) const;
+
+protected:
+    struct cell {
+        unsigned type = 0;
+        const char* bytes = nullptr; ///< Null pointer: NULL.
+        std::size_t size = 0;
+    };
+
+    pg_table() = default;
+    pg_table(std::shared_ptr<PGresult> result, std::size_t size)
+        : result_(std::move(result)), size_(size) {}
+    pg_table(const pg_table&) = default;
+    pg_table(pg_table&&) noexcept = default;
+    pg_table& operator=(const pg_table&) = default;
+    pg_table& operator=(pg_table&&) noexcept = default;
+    ~pg_table() = default;
+
+    std::shared_ptr<PGresult> result_; ///< Owns the bytes.
+    std::size_t size_ = 0;
 
 private:
-    /// Null pointer: NULL.
-    [[nodiscard]] const char* cell(std::size_t row, int column) const;
-    void check_type(int column, bool fits) const;
+    [[nodiscard]] virtual cell at(std::size_t row, int column) const = 0;
+};
 
-    std::shared_ptr<PGresult> result_;
-    std::size_t size_ = 0;
+/// The rows that a statement has returned. Copies share them; they are never changed, so that a
+/// large one can be read on another thread.
+class pg_rows final : public pg_table {
+public:
+    pg_rows() = default;
+    /// Takes over `result`, which holds rows or the end of a command.
+    explicit pg_rows(PGresult* result);
+
+    /// How many rows an INSERT, UPDATE or DELETE has changed.
+    [[nodiscard]] std::uint64_t changed() const;
+
+private:
+    [[nodiscard]] cell at(std::size_t row, int column) const override;
+};
+
+/// The value of a column that is a table itself: ROW(...) has one row, ARRAY(SELECT ROW(...)) any
+/// number. It keeps the rows that it comes from.
+class pg_records final : public pg_table {
+private:
+    friend class pg_table;
+    /// Throws std::runtime_error if `from` is not what the server makes of records.
+    pg_records(std::shared_ptr<PGresult> owner, const cell& from);
+
+    [[nodiscard]] cell at(std::size_t row, int column) const override;
+
+    std::vector<cell> cells_;
+    std::size_t columns_ = 0;
 };
 
 } // namespace agui::session

@@ -52,7 +52,7 @@ std::optional<std::string_view> text_or_null(const std::string& text) {
 
 } // namespace
 
-run_record run_at(const pg_rows& rows, std::size_t row) {
+run_record run_at(const pg_table& rows, std::size_t row) {
     run_record run;
     run.number = rows.integer(row, 0);
     run.run_id = rows.text(row, 1);

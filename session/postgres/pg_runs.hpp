@@ -23,7 +23,7 @@ namespace agui::session {
 #define AGUI_PG_THREAD                                                                             \
     "(SELECT t.id FROM agui.threads t WHERE t.principal = $1 AND t.thread_id = $2)"
 
-[[nodiscard]] run_record run_at(const pg_rows& rows, std::size_t row);
+[[nodiscard]] run_record run_at(const pg_table& rows, std::size_t row);
 [[nodiscard]] std::optional<run_record> first_run(const pg_rows& rows);
 
 [[nodiscard]] pg_statement find_run_by_id(const thread_key& key, const std::string& run_id);

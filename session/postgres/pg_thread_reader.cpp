@@ -21,31 +21,40 @@ namespace json = boost::json;
 
 namespace {
 
-// The number of the thread whose key is $1 and $2, unless it has the run $3.
-#define AGUI_PG_THREAD_WITHOUT_RUN                                                                 \
-    "(SELECT t.id FROM agui.threads t WHERE t.principal = $1 AND t.thread_id = $2 AND NOT EXISTS " \
-    "(SELECT FROM agui.runs r WHERE r.thread = t.id AND r.run_id = $3))"
-
-constexpr const char* the_run =
-    "SELECT " AGUI_PG_RUN_COLUMNS " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD
-    " AND r.run_id = $3";
+// One statement, because a look at a thread comes before each run. Its rows are the messages, each
+// with its number, and one for all else (number -1): a large value has a row of its own, so that
+// libpq's buffer, which never shrinks, need not hold a whole thread.
 constexpr const char* the_thread =
-    "SELECT id, agent_id, title, archived, metadata, created_at, updated_at, last_run_at, head, "
-    "last_request_had_history, message_count, bytes, state_bytes, offered_tools_bytes, "
-    "context_bytes, version FROM agui.threads WHERE id = " AGUI_PG_THREAD_WITHOUT_RUN;
-constexpr const char* its_documents = "SELECT state, offered_tools, context "
-                                      "FROM agui.thread_documents "
-                                      "WHERE thread = " AGUI_PG_THREAD_WITHOUT_RUN;
-constexpr const char* its_branches =
-    "SELECT tip, updated_at FROM agui.branches "
-    "WHERE thread = " AGUI_PG_THREAD_WITHOUT_RUN " ORDER BY number";
-constexpr const char* its_calls =
-    "SELECT call_id, name, run_id, owner, status, made_in "
-    "FROM agui.calls WHERE thread = " AGUI_PG_THREAD_WITHOUT_RUN " ORDER BY number";
-constexpr const char* its_messages =
-    "SELECT number, parent, run_id, created_at, message "
-    "FROM agui.messages "
-    "WHERE thread = " AGUI_PG_THREAD_WITHOUT_RUN " ORDER BY number";
+    "SELECT ROW(" AGUI_PG_RUN_COLUMNS ") AS run, "
+    "ROW(t.agent_id, t.title, t.archived, t.metadata, t.created_at, t.updated_at, t.last_run_at, "
+    "t.head, t.last_request_had_history, t.message_count, t.bytes, t.state_bytes, "
+    "t.offered_tools_bytes, t.context_bytes, t.version, d.state, d.offered_tools, d.context) "
+    "AS thread, "
+    "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(b.tip, b.updated_at) FROM agui.branches b "
+    "WHERE b.thread = t.id ORDER BY b.number) END AS branches, "
+    "CASE WHEN r.number IS NULL THEN ARRAY(SELECT ROW(c.call_id, c.name, c.run_id, c.owner, "
+    "c.status, c.made_in) FROM agui.calls c WHERE c.thread = t.id ORDER BY c.number) END AS calls, "
+    "-1::bigint AS number, NULL::bigint AS parent, NULL::bytea AS run_id, "
+    "NULL::bigint AS created_at, NULL::bytea AS message "
+    "FROM agui.threads t LEFT JOIN agui.runs r ON r.thread = t.id AND r.run_id = $3 "
+    "LEFT JOIN agui.thread_documents d ON d.thread = t.id AND r.number IS NULL "
+    "WHERE t.principal = $1 AND t.thread_id = $2 "
+    "UNION ALL "
+    "SELECT NULL, NULL, NULL, NULL, m.number, m.parent, m.run_id, m.created_at, m.message "
+    "FROM agui.messages m WHERE m.thread = (SELECT t.id FROM agui.threads t "
+    "WHERE t.principal = $1 AND t.thread_id = $2 AND NOT EXISTS (SELECT FROM agui.runs r "
+    "WHERE r.thread = t.id AND r.run_id = $3))";
+namespace column {
+constexpr int run = 0;
+constexpr int thread = 1;
+constexpr int branches = 2;
+constexpr int calls = 3;
+constexpr int number = 4;
+constexpr int parent = 5;
+constexpr int run_id = 6;
+constexpr int created_at = 7;
+constexpr int message = 8;
+} // namespace column
 
 // About a millisecond's worth of JSON.
 constexpr std::size_t read_bytes_at_once = 128U << 10U;
@@ -63,41 +72,73 @@ node_index kept(const reading& of, node_index node) {
     return node;
 }
 
-void read_row(reading& to, const pg_rows& messages, std::size_t row, agui::logger& log) {
-    const std::size_t number = to.record.nodes.size();
-    if (messages.integer(row, 0) != static_cast<std::int64_t>(number)) {
-        throw std::runtime_error("a message of the thread is missing");
+// The row of all that is not a message, and those of the messages by their numbers: the server
+// promises no order.
+struct thread_rows {
+    std::size_t head;
+    std::vector<std::size_t> messages;
+};
+thread_rows rows_in_order(const pg_rows& found) {
+    thread_rows rows{found.size(), std::vector<std::size_t>(found.size() - 1, found.size())};
+    for (std::size_t row = 0; row < found.size(); ++row) {
+        const std::int64_t number = found.integer(row, column::number);
+        const bool is_head = number < 0;
+        if (!is_head && static_cast<std::size_t>(number) >= rows.messages.size()) {
+            throw std::runtime_error("a message of the thread is missing");
+        }
+        (is_head ? rows.head : rows.messages[static_cast<std::size_t>(number)]) = row;
     }
+    return rows;
+}
+
+void read_message(reading& to, const pg_rows& found, std::size_t row, agui::logger& log) {
+    const std::size_t number = to.record.nodes.size();
     stored_message node;
-    node.parent = node_of(messages.integer(row, 1));
+    node.parent = node_of(found.integer(row, column::parent));
     if (node.parent != no_node && node.parent >= number) {
         throw std::runtime_error("the messages of the thread are not a tree");
     }
     node.parent = kept(to, node.parent);
-    node.run_id = messages.text(row, 2);
-    node.created_at = messages.integer(row, 3);
-    const bool is_read =
-        read_stored_message(messages.text(row, 4), to.record.key, number, node.message, log);
+    node.run_id = found.text(row, column::run_id);
+    node.created_at = found.integer(row, column::created_at);
+    const bool is_read = read_stored_message(
+        found.text(row, column::message), to.record.key, number, node.message, log
+    );
     to.left_out.push_back(!is_read);
     to.record.nodes.push_back(std::move(node));
 }
 
-void read_documents(thread_record& to, const pg_rows& rows) {
-    if (rows.empty()) {
-        return;
-    }
-    if (result<json_text> state = read_stored_text(rows.text(0, 0)); state) {
-        to.state = std::move(*state);
-    }
-    if (result<json::value> tools = parse_stored(rows.text(0, 1)); tools && tools->is_array()) {
-        to.offered_tools = std::move(tools->get_array());
-    }
-    if (result<json::value> given = parse_stored(rows.text(0, 2)); given && given->is_array()) {
-        to.context = std::move(given->get_array());
-    }
+json::array array_at(const pg_table& row, int column) {
+    result<json::value> read = parse_stored(row.text(0, column));
+    return read && read->is_array() ? std::move(read->get_array()) : json::array();
 }
 
-std::vector<branch> branches_at(const pg_rows& rows) {
+// All but the messages, and what refers to them; how many of them there are.
+std::uint64_t read_columns(thread_record& to, const pg_table& row) {
+    const auto count = [&](int column) {
+        return static_cast<std::uint64_t>(row.integer(0, column));
+    };
+    to.agent_id = row.text(0, 0);
+    to.title = row.text(0, 1);
+    to.archived = row.boolean(0, 2);
+    to.metadata = stored_object(row.text(0, 3));
+    to.created_at = row.integer(0, 4);
+    to.updated_at = row.integer(0, 5);
+    to.last_run_at = row.integer(0, 6);
+    to.head = static_cast<std::uint32_t>(row.integer(0, 7));
+    to.last_request_had_history = row.boolean(0, 8);
+    to.bytes = count(10);
+    to.documents = {.state = count(11), .offered_tools = count(12), .context = count(13)};
+    to.version = count(14);
+    if (result<json_text> state = read_stored_text(row.text(0, 15)); state) {
+        to.state = std::move(*state);
+    }
+    to.offered_tools = array_at(row, 16);
+    to.context = array_at(row, 17);
+    return count(9);
+}
+
+std::vector<branch> branches_at(const pg_table& rows) {
     std::vector<branch> branches;
     branches.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -106,7 +147,7 @@ std::vector<branch> branches_at(const pg_rows& rows) {
     return branches;
 }
 
-std::vector<call_record> calls_at(const pg_rows& rows) {
+std::vector<call_record> calls_at(const pg_table& rows) {
     std::vector<call_record> calls;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         call_record& call = calls.emplace_back();
@@ -125,57 +166,43 @@ std::vector<call_record> calls_at(const pg_rows& rows) {
 
 pg_batch select_thread(const thread_key& key, const std::optional<std::string>& run_id) {
     pg_batch batch;
-    for (const char* const each :
-         {the_run, the_thread, its_documents, its_branches, its_calls, its_messages}) {
-        batch.emplace_back(each, key.principal, key.thread_id, run_id);
-    }
+    batch.emplace_back(the_thread, key.principal, key.thread_id, run_id);
     return batch;
 }
 
-pg_thread_rows thread_rows(std::vector<pg_rows> results) {
-    return {results.at(0), results.at(1), results.at(2),
-            results.at(3), results.at(4), results.at(5)};
+std::optional<run_record> run_found(const pg_rows& found) {
+    if (found.empty()) {
+        return std::nullopt;
+    }
+    const pg_records run = found.records(rows_in_order(found).head, column::run);
+    return run.is_null(0, 0) ? std::nullopt : std::optional(run_at(run, 0));
 }
 
 asio::awaitable<std::optional<thread_record>>
-read_thread(thread_key key, pg_thread_rows rows, agui::logger& log) {
-    if (rows.thread.empty()) {
+read_thread(thread_key key, pg_rows found, agui::logger& log) {
+    if (found.empty()) {
         co_return std::nullopt;
     }
+    const thread_rows rows = rows_in_order(found);
     reading to;
     thread_record& record = to.record;
     record.key = std::move(key);
-    const pg_rows& row = rows.thread;
-    const auto count = [&](int column) {
-        return static_cast<std::uint64_t>(row.integer(0, column));
-    };
-    record.agent_id = row.text(0, 1);
-    record.title = row.text(0, 2);
-    record.archived = row.boolean(0, 3);
-    record.metadata = stored_object(row.text(0, 4));
-    record.created_at = row.integer(0, 5);
-    record.updated_at = row.integer(0, 6);
-    record.last_run_at = row.integer(0, 7);
-    record.head = static_cast<std::uint32_t>(row.integer(0, 8));
-    record.last_request_had_history = row.boolean(0, 9);
-    record.bytes = count(11);
-    record.documents = {.state = count(12), .offered_tools = count(13), .context = count(14)};
-    record.version = count(15);
-    read_documents(record, rows.documents);
-    record.branches = branches_at(rows.branches);
-    record.calls = calls_at(rows.calls);
+    const std::uint64_t message_count =
+        read_columns(record, found.records(rows.head, column::thread));
+    record.branches = branches_at(found.records(rows.head, column::branches));
+    record.calls = calls_at(found.records(rows.head, column::calls));
 
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < rows.messages.size(); ++i) {
-        bytes += rows.messages.text(i, 4).size();
+    for (const std::size_t row : rows.messages) {
+        bytes += found.text(row, column::message).size();
         if (bytes >= read_bytes_at_once) {
             bytes = 0;
             co_await asio::post(executor, asio::use_awaitable);
         }
-        read_row(to, rows.messages, i, log);
+        read_message(to, found, row, log);
     }
-    if (record.nodes.size() != count(10)) {
+    if (record.nodes.size() != message_count) {
         throw std::runtime_error("a message of the thread is missing");
     }
     for (branch& held : record.branches) {

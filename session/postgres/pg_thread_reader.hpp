@@ -17,26 +17,18 @@ namespace agui::session {
 // Reads of threads. Each is made of statements, which see one snapshot on the store's thread, and
 // of what their rows mean: that is found out on the caller's thread, because it takes long.
 
-/// The rows of a thread; `run` too if it was asked for.
-struct pg_thread_rows {
-    pg_rows run;
-    pg_rows thread;
-    pg_rows documents;
-    pg_rows branches;
-    pg_rows calls;
-    pg_rows messages;
-};
-/// If the thread has a run of that id, only the run is read.
+/// One statement. If the thread has a run of that id, only the run is read.
 [[nodiscard]] pg_batch
 select_thread(const thread_key& key, const std::optional<std::string>& run_id);
-[[nodiscard]] pg_thread_rows thread_rows(std::vector<pg_rows> results);
+/// Of what select_thread() has found.
+[[nodiscard]] std::optional<run_record> run_found(const pg_rows& found);
 /// Lets other coroutines of the executor run in between: a long thread takes many milliseconds.
-/// Throws std::runtime_error for rows that do not form a thread.
+/// Nullopt if there is no thread. Throws std::runtime_error for rows that do not form one.
 ///
 /// A message that cannot be read is left out of every branch: those after it follow the message
 /// before it. An empty activity message, which is in no branch, takes its number.
 [[nodiscard]] boost::asio::awaitable<std::optional<thread_record>>
-read_thread(thread_key key, pg_thread_rows rows, agui::logger& log);
+read_thread(thread_key key, pg_rows found, agui::logger& log);
 
 [[nodiscard]] pg_batch select_summary(const thread_key& key);
 /// active_run_id is not set.

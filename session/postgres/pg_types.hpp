@@ -10,5 +10,7 @@ inline constexpr unsigned text = 25;
 inline constexpr unsigned bytea_array = 1001;
 inline constexpr unsigned text_array = 1009;
 inline constexpr unsigned int8_array = 1016;
+inline constexpr unsigned record = 2249;
+inline constexpr unsigned record_array = 2287;
 
 } // namespace agui::session::pg_type

@@ -45,7 +45,7 @@ asio::awaitable<result<std::optional<thread_holder>>> postgres_store::holder(thr
 }
 
 asio::awaitable<result<std::optional<thread_record>>>
-postgres_store::decode(thread_key key, pg_thread_rows found) {
+postgres_store::decode(thread_key key, pg_rows found) {
     std::string reason;
     try {
         co_return co_await read_thread(std::move(key), std::move(found), log_);
@@ -63,7 +63,7 @@ asio::awaitable<result<std::optional<thread_record>>> postgres_store::load(threa
     if (!found) {
         co_return found.error();
     }
-    co_return co_await decode(std::move(key), thread_rows(std::move(*found)));
+    co_return co_await decode(std::move(key), std::move(found->at(0)));
 }
 
 asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std::string run_id) {
@@ -71,9 +71,9 @@ asio::awaitable<result<store::view>> postgres_store::look_up(thread_key key, std
     if (!found) {
         co_return found.error();
     }
-    const pg_thread_rows rows_found = thread_rows(std::move(*found));
+    const pg_rows& rows_found = found->at(0);
     view seen;
-    seen.run = in_own_time(first_run(rows_found.run));
+    seen.run = in_own_time(run_found(rows_found));
     if (!seen.run) {
         auto thread = co_await decode(std::move(key), rows_found);
         if (!thread) {

@@ -111,7 +111,7 @@ private:
     boost::asio::awaitable<result<std::optional<run_record>>>
     read_run(std::function<pg_statement()> statement);
     boost::asio::awaitable<result<std::optional<thread_record>>>
-    decode(thread_key key, pg_thread_rows found);
+    decode(thread_key key, pg_rows found);
 
     // What on_store() carries out on the store's thread.
     boost::asio::awaitable<result<rows>> rows_of(std::function<pg_batch()> statements);

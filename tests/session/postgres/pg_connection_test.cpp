@@ -83,6 +83,41 @@ TEST_F(PgConnection, ReadsBackEveryKindOfParameter) {
     EXPECT_THROW((void)row.integer(1, 0), std::logic_error);
 }
 
+TEST_F(PgConnection, ReadsTablesWithinARow) {
+    const auto connection = open();
+
+    const pg_rows row =
+        one(*connection,
+            "SELECT ROW($1::bigint, $2::bytea, NULL::bytea, ''::bytea, true) AS one, "
+            "ARRAY(SELECT ROW(n, 'x'::text) FROM generate_series(1::bigint, 3) n) AS several, "
+            "ARRAY(SELECT ROW(1) WHERE false) AS none, "
+            "CASE WHEN false THEN ARRAY(SELECT ROW(1)) END AS nothing, "
+            "ROW(ARRAY(SELECT ROW(9::bigint))) AS nested, 7::bigint AS number",
+            std::int64_t{-5}, "\xff\0"s);
+
+    pg_records read = row.records(0, 0);
+    EXPECT_EQ(read.size(), 1);
+    EXPECT_EQ(read.integer(0, 0), -5);
+    EXPECT_EQ(read.text(0, 1), "\xff\0"s);
+    EXPECT_TRUE(read.is_null(0, 2));
+    EXPECT_FALSE(read.is_null(0, 3));
+    EXPECT_EQ(read.text(0, 3), "");
+    EXPECT_TRUE(read.boolean(0, 4));
+    EXPECT_THROW((void)read.text(0, 0), std::logic_error) << "is a number";
+    EXPECT_THROW((void)read.text(0, 5), std::logic_error) << "is not there";
+    EXPECT_THROW((void)read.integer(1, 0), std::logic_error) << "is not there";
+
+    read = row.records(0, 1);
+    EXPECT_EQ(read.size(), 3);
+    EXPECT_EQ(read.integer(2, 0), 3);
+    EXPECT_EQ(read.text(2, 1), "x");
+
+    EXPECT_TRUE(row.records(0, 2).empty());
+    EXPECT_TRUE(row.records(0, 3).empty());
+    EXPECT_EQ(row.records(0, 4).records(0, 0).integer(0, 0), 9);
+    EXPECT_THROW((void)row.records(0, 5), std::logic_error) << "is a number";
+}
+
 TEST_F(PgConnection, WorksWithAndWithoutPreparedStatements) {
     for (const bool prepares : {true, false}) {
         SCOPED_TRACE(prepares);
