@@ -14,17 +14,6 @@ namespace agui::gateway {
 
 namespace {
 
-// Stores up to schema version 5 hold the forms of older projections as server-sent events.
-std::string_view json_of(std::string_view stored) {
-    constexpr std::string_view data = "\ndata: ";
-    constexpr std::string_view end = "\n\n";
-    if (!stored.starts_with("id: ") || !stored.ends_with(end)) {
-        return stored;
-    }
-    const std::size_t begin = stored.find(data) + data.size();
-    return stored.substr(begin, stored.size() - begin - end.size());
-}
-
 [[noreturn]] void fail() { throw std::runtime_error("an entry of a stored log is damaged"); }
 
 boost::json::object forms_of(std::string_view variants) {
@@ -43,7 +32,7 @@ std::optional<std::string> form_of(const boost::json::object& both, std::string_
     if (!form->is_string()) {
         fail();
     }
-    return std::string(json_of(form->get_string()));
+    return std::string(form->get_string());
 }
 
 } // namespace

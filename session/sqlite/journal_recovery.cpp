@@ -2,17 +2,58 @@
 
 #include "session/base/failpoint.hpp"
 #include "session/sqlite/journal.hpp"
+#include "session/sqlite/journal_format.hpp"
+#include "session/sqlite/log_chunk.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 namespace agui::session {
+
+namespace {
+
+/// Makes rows of the log entries that an earlier process has left outside of them.
+class log_takeover {
+public:
+    /// The arguments must outlive this.
+    log_takeover(sqlite_runs& runs, sqlite_log& log);
+
+    /// What was found, in the order in which each run wrote it. Entries that rows hold already are
+    /// passed over, and so are those of a run that has no log.
+    void read(const journal_item& item);
+    /// Any active run may have lost what it wrote last, up to here.
+    void suspect_active();
+    /// Writes the rows. A run that has lost entries is marked as damaged instead, with a warning;
+    /// it does not keep the others from being read. To be called in a transaction, whose outcome
+    /// `log` must be told.
+    void write(agui::logger& logger);
+
+private:
+    struct taken_run {
+        bool is_read = false;    ///< It may lack entries in rows.
+        std::uint64_t end = 0;   ///< Of its rows and of `entries`.
+        entry_chain chain;       ///< Of what was read.
+        bool has_chain = false;  ///< What comes next may continue it.
+        bool is_suspect = false; ///< Entries may be missing after `end`.
+        bool is_damaged = false;
+        chunk_list entries; ///< Those that rows do not hold.
+    };
+
+    taken_run& run_of(std::int64_t number);
+    static bool add(taken_run& run, const encoded_slice& entries);
+    static bool decode(taken_run& run, const encoded_slice& entries, log_slice* to);
+
+    sqlite_runs& runs_;
+    sqlite_log& log_;
+    std::map<std::int64_t, taken_run> taken_;
+};
 
 log_takeover::log_takeover(sqlite_runs& runs, sqlite_log& log) : runs_(runs), log_(log) {}
 
@@ -113,13 +154,12 @@ void log_takeover::write(agui::logger& logger) {
     }
 }
 
+// Nullopt: it is not there, or cannot be read.
 std::optional<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     return file.is_open() && !file.bad() ? std::optional(std::move(bytes)) : std::nullopt;
 }
-
-namespace {
 
 // The numbers of a journal's files as the tables have them.
 struct file_range {

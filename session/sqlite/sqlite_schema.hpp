@@ -12,19 +12,22 @@ namespace agui::session {
 /// The `PRAGMA application_id` of a store's file: "AGUI".
 inline constexpr std::int64_t sqlite_application_id = 0x41475549;
 
-/// Migrates a schema from one version to the next, inside a transaction.
+/// The `PRAGMA user_version` of the oldest schema that can be opened; 0 is an empty file.
+inline constexpr std::int64_t sqlite_first_version = 12;
+
+/// Changes a schema to the next version, inside a transaction.
 using sqlite_migration = void (*)(database&);
 
-/// Migration i leads from version i to i + 1; version 0 is an empty file. The last one leads to the
-/// version that this program reads and writes.
+/// The first makes sqlite_first_version from an empty file, each other one a version from that
+/// before it. The last one leads to the version that this program reads and writes.
 [[nodiscard]] std::span<const sqlite_migration> sqlite_migrations() noexcept;
 
 /// store::signing_key() of an open store.
 [[nodiscard]] std::string read_signing_key(database& db);
 
 /// Locks the file for this process, migrates it to the newest version and sets up the connection.
-/// Throws std::runtime_error, with a text for the operator, if the file is another program's, has a
-/// newer version or cannot have a write-ahead log, and sqlite_error (SQLITE_BUSY) if another
+/// Throws std::runtime_error, with a text for the operator, if the file is another program's, has
+/// another version or cannot have a write-ahead log, and sqlite_error (SQLITE_BUSY) if another
 /// process uses it; then its contents are not changed. A failed migration leaves it at its old
 /// version.
 void open_schema(

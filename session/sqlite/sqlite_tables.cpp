@@ -1,6 +1,5 @@
 #include "session/sqlite/sqlite_tables.hpp"
 
-#include "session/sqlite/earlier_log.hpp"
 #include "session/sqlite/journal_recovery.hpp"
 #include "session/sqlite/sqlite_schema.hpp"
 
@@ -56,7 +55,6 @@ sqlite_tables::sqlite_tables(const sqlite_settings& settings, agui::logger& logg
       removal(*db, log, attempts, queue),
       cache(cached_bytes_max) {
     const std::string path = files.path();
-    take_over_earlier_log(*this, path, logger);
     log.start_journal(recover_journal(*db, runs, log, path, logger));
 }
 

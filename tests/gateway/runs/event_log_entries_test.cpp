@@ -49,21 +49,6 @@ std::vector<session::log_entry> stored(const std::vector<std::string>& events) {
     return entries;
 }
 
-TEST_F(EventLog, ReadsTheOlderFormsThatStoresUpToSchema5Have) {
-    std::vector<session::log_entry> entries = stored({std::string(started), std::string(finished)});
-    entries[0].variants = boost::json::serialize(
-        boost::json::object{{"1.0", ""}, {"undeclared", frame(1, started_older)}}
-    );
-    const auto log = event_log::restored(context().get_executor(), entries);
-
-    event_log::cursor at;
-    at.projection = projection::undeclared;
-    EXPECT_EQ(read_all(*log, at), frame(1, started_older) + frame(2, finished));
-    event_log::cursor other;
-    other.projection = projection::v1_0;
-    EXPECT_EQ(read_all(*log, other), frame(2, finished));
-}
-
 TEST_F(EventLog, JoinsDeltasThatFollowEachOther) {
     const std::string other =
         R"({"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":\"\\\\"})";

@@ -53,24 +53,6 @@ TEST_F(SqliteStore, KeepsItsSigningKey) {
     EXPECT_EQ(open()->signing_key(), key);
 }
 
-TEST_F(SqliteStore, AFileOfTheSchemaBeforeSigningKeysGetsOne) {
-    {
-        const std::unique_ptr<store> subject = open();
-        begin(*subject, thread_1, "run_1");
-    }
-    {
-        database db(path());
-        db.execute("DROP TABLE signing_key");
-        db.execute("DROP TABLE attachments");
-        db.execute("PRAGMA user_version = 11");
-    }
-
-    const std::unique_ptr<store> subject = open();
-
-    EXPECT_EQ(subject->signing_key().size(), signing_key_bytes);
-    EXPECT_TRUE(get(subject->load(thread_1)));
-}
-
 TEST_F(SqliteStore, ARunThatDoesNotHoldItsThreadAnyMoreIsAnOrphan) {
     const std::unique_ptr<store> subject = open();
     const lease_ptr held = get(subject->acquire(thread_1, "run_1"));
@@ -202,18 +184,27 @@ TEST_F(SqliteStore, IsRefusedToASecondOpener) {
     EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1) << "the first one is not disturbed";
 }
 
-TEST_F(SqliteStore, RefusesANewerSchemaAndDoesNotTouchIt) {
+TEST_F(SqliteStore, RefusesOtherSchemasAndDoesNotTouchThem) {
     {
         const std::unique_ptr<store> subject = open();
+        EXPECT_EQ(begin(*subject, thread_1, "run_1"), 1);
     }
-    {
-        database db(path());
-        db.execute("PRAGMA user_version = 99");
-    }
+    for (const std::int64_t version : {sqlite_first_version - 1, sqlite_first_version + 1}) {
+        {
+            database db(path());
+            db.execute("PRAGMA user_version = " + std::to_string(version));
+        }
 
-    EXPECT_NE(refusal(path()).find("newer version"), std::string::npos);
-    database db(path());
-    EXPECT_EQ(db.integer("PRAGMA user_version"), 99);
+        const std::string said = refusal(path());
+
+        const bool is_newer = version > sqlite_first_version;
+        EXPECT_NE(said.find(is_newer ? "a newer version" : "an older version"), std::string::npos);
+        EXPECT_NE(said.find("move the file and those beside it away"), std::string::npos);
+        EXPECT_EQ(said.find('\n'), std::string::npos);
+        database db(path());
+        EXPECT_EQ(db.integer("PRAGMA user_version"), version);
+        EXPECT_EQ(db.integer("SELECT count(*) FROM runs"), 1);
+    }
 }
 
 TEST_F(SqliteStore, RefusesTheFilesOfOthers) {
@@ -244,7 +235,7 @@ TEST_F(SqliteStore, IsReadableByItsOwnerOnly) {
     }
 }
 
-TEST_F(SqliteStore, MigratesAFileOfVersionZero) {
+TEST_F(SqliteStore, MakesTheSchemaInAFileWithoutOne) {
     {
         database db(path());
         db.execute("PRAGMA application_id = " + std::to_string(sqlite_application_id));
@@ -272,59 +263,8 @@ TEST_F(SqliteStore, TheNextMigrationIsOneFunction) {
     database db(path());
     open_schema(db, durability::process, migrations);
 
-    const auto version = static_cast<std::int64_t>(migrations.size());
-    EXPECT_EQ(db.integer("PRAGMA user_version"), version);
+    EXPECT_EQ(db.integer("PRAGMA user_version"), sqlite_first_version + 1);
     EXPECT_EQ(db.integer("SELECT pinned FROM threads WHERE thread_id = 'thread_1'"), 5);
-}
-
-TEST_F(SqliteStore, MigratesAFileOfVersion1) {
-    {
-        database db(path());
-        open_schema(db, durability::process, sqlite_migrations().first(1));
-        db.execute(
-            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
-            "0, 0, 0)"
-        );
-        db.execute(
-            "INSERT INTO runs VALUES (7, 1, 'run_1', '', 'default', 'finished', 'completed', 1, 2, "
-            "3, 'dropped')"
-        );
-        db.execute("INSERT INTO run_inputs VALUES (7, '{}')");
-    }
-
-    const std::unique_ptr<store> subject = open();
-    const std::optional<run_record> found = get(subject->find_run(thread_1, "run_1"));
-
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->number, 7);
-    EXPECT_EQ(found->last_sequence, 3U);
-    EXPECT_EQ(found->input_digest, "");
-}
-
-TEST_F(SqliteStore, MigratesAFileOfVersion2) {
-    {
-        database db(path());
-        open_schema(db, durability::process, sqlite_migrations().first(2));
-        db.execute(
-            "INSERT INTO threads VALUES (1, '', 'thread_1', 'default', '', 0, '{}', 1, 1, 1, 0, 0, "
-            "0, 0, 0)"
-        );
-        const std::string run = "', '', 'default', '";
-        const std::string rest = "', '', 1, 2, 3, 'kept', '', NULL, '')";
-        db.execute("INSERT INTO runs VALUES (7, 1, 'ended" + run + "finished" + rest);
-        db.execute("INSERT INTO runs VALUES (8, 1, 'lost" + run + "active" + rest);
-        db.execute("INSERT INTO log_pages VALUES (1, x'00')");
-        db.execute("INSERT INTO run_logs VALUES (7, 1, 3, 0, x'00')");
-    }
-
-    const std::unique_ptr<store> subject = open();
-
-    EXPECT_EQ(log_failure(*subject, 7), errc::run_expired);
-    EXPECT_EQ(log_failure(*subject, 8), errc::run_expired);
-    EXPECT_EQ(log().lines().size(), 0U);
-    const std::int64_t later = begin(*subject, key_of("two"), "run_1");
-    done(subject->commit(key_of("two"), {}, slice_of(later, 1, {"sound"})));
-    EXPECT_EQ(get(subject->read_log(later, 0, 10)).size(), 1U);
 }
 
 TEST_F(SqliteStore, AMigrationThatFailsLeavesTheFileAsItWas) {
