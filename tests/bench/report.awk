@@ -17,11 +17,12 @@ BEGIN {
     limit_name["memory"] = "the gateway with memory"
     limit_name["sqlite"] = "the gateway with sqlite"
     fanout = workload == "fanout"
-    ratio_limit["memory"] = fanout ? 1 : 1.6
+    unit = workload == "one-token" ? "a run" : "a token"
+    ratio_limit["memory"] = fanout ? 1 : workload == "one-token" ? 0 : 1.6
     ratio_limit["sqlite"] = fanout ? 1 : workload == "tokens-1000" ? 1.65 : 0
     # What the durable store may cost over memory, a token of runs of 100 tokens and of 1000.
     cpu_limit = workload == "streams" || workload ~ /^runs-/ ? 8 : workload == "tokens-1000" ? 3 : 0
-    kb_limit = fanout || workload ~ /^(tokens|answers)-/ ? 0 : workload == "history" || workload == "long" ? 28 : 24
+    kb_limit = fanout || workload ~ /^((tokens|answers)-|one-token)/ ? 0 : workload == "history" || workload == "long" ? 28 : 24
 }
 
 # The number that a flat JSON object holds under a name; "" if it has none.
@@ -165,7 +166,7 @@ END {
     }
     n = collect(cpu, "sqlite", "over", "memory")
     if (n > 0) {
-        printf "sqlite over memory: CPU %s us a token%s", cell(n, 1), \
+        printf "sqlite over memory: CPU %s us %s%s", cell(n, 1), unit, \
             cpu_limit == 0 ? "" : ", limit " cpu_limit " (" verdict(n, cpu_limit) ")"
         n = collect(first_event, "sqlite", "over", "memory")
         printf "; first event p50 %s us, limit 2000 (%s)", cell(n, 0), verdict(n, 2000)
@@ -177,7 +178,10 @@ END {
     }
     n = collect(cpu, "postgres", "over", "memory")
     if (n > 0) {
-        printf "postgres over memory: CPU %s us a token, limit 8 (%s)", cell(n, 1), verdict(n, 8)
+        printf "postgres over memory: CPU %s us %s", cell(n, 1), unit
+        if (cpu_limit > 0) {
+            printf ", limit %d (%s)", cpu_limit, verdict(n, cpu_limit)
+        }
         printf "; first event p50 %s us\n", cell(collect(first_event, "postgres", "over", "memory"), 0)
     }
     n = collect(p50, "elsewhere", "over", "postgres")
@@ -196,8 +200,8 @@ END {
         name = names[i]
         n = collect(database, name, "itself")
         if (n > 0) {
-            printf "the database server itself (%s): CPU %s us a token", title[name], cell(n, 1)
-            printf ", write-ahead log %s bytes a token\n", cell(collect(wal, name, "itself"), 0)
+            printf "the database server itself (%s): CPU %s us %s", title[name], cell(n, 1), unit
+            printf ", write-ahead log %s bytes %s\n", cell(collect(wal, name, "itself"), 0), unit
         }
     }
     n = collect(cpu, "chat", "by", "memory")

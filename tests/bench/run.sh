@@ -19,7 +19,8 @@ usage: tests/bench/run.sh [options]
                     database (postgres, elsewhere);
                     answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full);
                     tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
-                    100 tokens at once, 10 000 tokens a second in all (these: nginx, memory, sqlite, postgres)
+                    100 tokens at once, 10 000 tokens a second in all; one-token: 3 000 runs of one token, 500 a second
+                    (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
   --targets LIST    of direct,nginx,memory,sqlite,postgres,two,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
                     core of load and model, its data on the disk of the temporary folder; two: the same with two
@@ -81,6 +82,7 @@ if [ -z "$targets" ]; then
     elsewhere) targets=postgres,elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
     streams) targets=direct,nginx,memory,sqlite,chat ;;
+    one-token) targets=memory,sqlite,postgres ;;
     tokens-1000 | runs-*) targets=direct,nginx,memory,sqlite ;;
     *) targets=direct,nginx,memory,sqlite ;;
     esac
@@ -94,11 +96,13 @@ long) streams=10 tokens=100 history=5000 history_bytes=128 ;;
 tokens-1000) streams=20 tokens=1000 interval_ms=5 ;;
 runs-1000) streams=1000 tokens=100 interval_ms=100 spread_ms=5000 ;;
 runs-5000) streams=5000 tokens=100 interval_ms=500 spread_ms=25000 ;;
+one-token) streams=3000 tokens=1 spread_ms=6000 ;;
 answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000" ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, one-token" ;;
 esac
 if [ -n "$quick" ]; then
-    rounds=2 streams=50 tokens=100 spread_ms=500
+    rounds=2 streams=50 spread_ms=500
+    [ "$tokens" = 1 ] || tokens=100
 fi
 [[ $rounds =~ ^[1-9][0-9]?$ ]] || stop_usage "--rounds must be a number from 1 to 99"
 IFS=, read -r -a target_list <<<"$targets"
