@@ -1,8 +1,8 @@
 #include "gateway/config/config.hpp"
 
 #include "gateway/config/config_access.hpp"
-#include "gateway/config/config_reader.hpp"
 #include "gateway/config/config_sections.hpp"
+#include "gateway/config/config_table.hpp"
 #include "gateway/config/machine_memory.hpp"
 #include "gateway/http/listener.hpp"
 
@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 namespace agui::gateway {
@@ -133,76 +134,66 @@ std::optional<toml::table> read_document(const config_sources& sources, problem_
     }
 }
 
-/// Reads a table of the document, if there is one.
-template <class Target, class Read>
-bool read_table(config_reader& root, std::string_view key, Target& target, Read read) {
-    const toml::table* found = root.table(key);
-    if (found == nullptr) {
-        return false;
-    }
-    config_reader table = root.sub(*found, key);
-    read(table, target);
-    table.report_unknown();
-    return true;
-}
-
-void read_models(config_reader& root, config& all) {
-    const toml::table* found = root.table("models");
-    if (found == nullptr || found->empty()) {
+void describe_models(config_table& root, std::vector<model_config>& models) {
+    root.table("models", models, [](config_table& table, std::vector<model_config>& all) {
+        for (const std::string& name : table.keys()) {
+            all.emplace_back().name = name;
+        }
+        for (model_config& model : all) {
+            table.table(model.name, model, describe_model);
+        }
+    });
+    if (models.empty()) {
         root.problem("models", "at least one model is needed, as in [models.main]");
-        return;
-    }
-    config_reader models = root.sub(*found, "models");
-    for (const std::string& name : models.keys()) {
-        model_config model;
-        model.name = name;
-        read_table(models, name, model, read_model);
-        all.models.push_back(std::move(model));
     }
 }
 
-void read_agents(config_reader& root, config& all) {
+void describe_agents(config_table& root, config& all) {
     std::set<std::string> ids;
-    for (const toml::table* entry : root.tables("agents")) {
-        config_reader table = root.sub(*entry, "agents");
-        agent_config agent;
-        read_agent(table, agent);
-        table.report_unknown();
+    root.tables("agents", all.agents, [&](config_table& table, agent_config& agent) {
+        describe_agent(table, agent);
         if (!ids.insert(agent.id).second) {
             table.problem("id", "is used twice");
         }
         for (const std::string& name : agent.models) {
-            if (std::ranges::find(all.models, name, &model_config::name) != all.models.end()) {
-                continue;
+            if (std::ranges::find(all.models, name, &model_config::name) == all.models.end()) {
+                table.problem("models", "there is no [models." + name + "]");
             }
-            table.problem("models", "there is no [models." + name + "]");
         }
-        all.agents.push_back(std::move(agent));
-    }
-    if (!root.has("agents") && all.models.size() == 1) {
-        agent_config agent;
-        agent.models = {all.models.front().name};
-        all.agents.push_back(std::move(agent));
+    });
+    if (!root.has("agents") && all.agents.empty() && all.models.size() == 1) {
+        all.agents.emplace_back().models = {all.models.front().name};
     } else if (all.agents.empty() && all.models.size() > 1) {
         root.problem("agents", "at least one [[agents]] is needed");
     }
 }
 
-void read_mcp_servers(config_reader& root, tools_config& tools) {
+void describe_mcp_servers(config_table& root, std::vector<mcp_server_config>& servers) {
     std::set<std::string> names;
-    for (const toml::table* entry : root.tables("mcp_servers")) {
-        config_reader table = root.sub(*entry, "mcp_servers");
-        mcp_server_config server;
-        read_mcp_server(table, server);
-        table.report_unknown();
+    root.tables("mcp_servers", servers, [&](config_table& table, mcp_server_config& server) {
+        describe_mcp_server(table, server);
         if (!names.insert(server.name).second) {
             table.problem("name", "is used twice");
         }
-        tools.mcp_servers.push_back(std::move(server));
-    }
+    });
 }
 
-void check_tool_names(config_reader& root, const tools_config& tools) {
+void describe(config_table& root, config& all) {
+    root.table("server", all.server, describe_server);
+    auth_config auth = all.auth.value_or(auth_config());
+    if (root.uses(all.auth.has_value()) && root.table("auth", auth, describe_auth)) {
+        all.auth = std::move(auth);
+    }
+    root.table("session", all.session, describe_session);
+    root.table("tools", all.tools, [&all](config_table& table, tools_config& tools) {
+        describe_tools(table, tools, all.session.history);
+    });
+    describe_models(root, all.models);
+    describe_agents(root, all);
+    describe_mcp_servers(root, all.tools.mcp_servers);
+}
+
+void check_tool_names(config_table& root, const tools_config& tools) {
     std::set<std::string> names;
     const auto check = [&](const runner::tool_definition& tool) {
         if (!names.insert(tool.name).second) {
@@ -237,19 +228,8 @@ config_result<config> load_config(const config_sources& sources) {
     }
 
     config all;
-    config_reader root(*document, {}, problems.lines);
-    read_table(root, "server", all.server, read_server);
-    auth_config auth;
-    if (read_table(root, "auth", auth, read_auth)) {
-        all.auth = std::move(auth);
-    }
-    read_table(root, "session", all.session, read_session);
-    read_table(root, "tools", all.tools, [&all](config_reader& table, tools_config& tools) {
-        read_tools(table, tools, all.session.history);
-    });
-    read_models(root, all);
-    read_agents(root, all);
-    read_mcp_servers(root, all.tools);
+    config_table root(*document, {}, problems.lines);
+    describe(root, all);
     root.report_unknown();
 
     check_tool_names(root, all.tools);
@@ -271,6 +251,21 @@ std::string listen_host(const server_config& server) {
 }
 
 } // namespace
+
+std::string print_config(const config& what) {
+    config all = what;
+    all.server.allowed_hosts = effective_hosts(what.server);
+    all.server.max_memory_bytes = effective_memory(what.server);
+    for (agent_config& agent : all.agents) {
+        agent.client_history = agent.client_history.value_or(what.session.history.client_history);
+    }
+    toml::table document;
+    config_table root(document);
+    describe(root, all);
+    std::ostringstream text;
+    text << document << '\n';
+    return text.str();
+}
 
 std::size_t effective_memory(const server_config& server) {
     return server.max_memory_bytes > 0 ? server.max_memory_bytes : usable_memory() / 2;

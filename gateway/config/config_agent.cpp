@@ -18,14 +18,17 @@ namespace agui::gateway {
 
 namespace {
 
-void read_limits(config_reader& table, agent_config& agent) {
+void describe_limits(config_table& table, agent_config& agent) {
     using runner::loop_action;
     runner::turn_limits& limits = agent.limits;
-    table.read_number("max_calls", limits.max_calls, 0, 1'000'000);
-    table.read_number("max_turn_rounds", limits.max_turn_rounds, 0, 1'000'000);
-    table.read_number("max_tokens", limits.max_tokens, 0, std::int64_t{1} << 53);
-    std::optional<loop_action> action = limits.on_loop;
-    table.read_choice(
+    table.number("max_calls", limits.max_calls, 0, 1'000'000);
+    table.number("max_turn_rounds", limits.max_turn_rounds, 0, 1'000'000);
+    table.number("max_tokens", limits.max_tokens, 0, std::int64_t{1} << 53);
+    std::optional<loop_action> action;
+    if (agent.detects_loops) {
+        action = limits.on_loop;
+    }
+    table.choice(
         "loop_detection", action,
         {{"off", std::optional<loop_action>()},
          {"continue", std::optional(loop_action::go_on)},
@@ -35,14 +38,14 @@ void read_limits(config_reader& table, agent_config& agent) {
     agent.detects_loops = action.has_value();
     limits.on_loop = action.value_or(limits.on_loop);
     // Limited, because loop_detector keeps as many rounds of up to three calls for each run.
-    table.read_number("loop_threshold", limits.loop_threshold, 2, 1000);
+    table.number("loop_threshold", limits.loop_threshold, 2, 1000);
 }
 
 // The members of forwardedProps that the instructions may name.
-void read_prompt_props(config_reader& table, std::vector<std::string>& names) {
+void describe_prompt_props(config_table& table, std::vector<std::string>& names) {
     constexpr std::size_t most = 32; // Each is at most session::prompt_value_max in each thread.
     constexpr std::size_t longest = 64;
-    table.read("prompt_props", names);
+    table.value("prompt_props", names);
     if (names.size() > most) {
         table.problem("prompt_props", "must hold at most " + std::to_string(most) + " names");
     }
@@ -55,11 +58,11 @@ void read_prompt_props(config_reader& table, std::vector<std::string>& names) {
     }
 }
 
-void read_instructions(config_reader& table, agent_config& agent) {
-    table.read("instructions", agent.instructions);
+void describe_instructions(config_table& table, agent_config& agent) {
+    table.value("instructions", agent.instructions);
     std::string_view key = "instructions";
     std::string file;
-    if (table.read("instructions_file", file)) {
+    if (!table.is_printed() && table.value("instructions_file", file)) {
         key = "instructions_file";
         std::ifstream stream(file, std::ios::binary);
         if (table.has("instructions")) {
@@ -69,15 +72,15 @@ void read_instructions(config_reader& table, agent_config& agent) {
         }
         agent.instructions.assign(std::istreambuf_iterator<char>(stream), {});
     }
-    read_prompt_props(table, agent.prompt_props);
+    describe_prompt_props(table, agent.prompt_props);
     const auto read = session::prompt_template::parse(agent.instructions, agent.prompt_props);
     if (!read) {
         table.problem(key, read.error().detail);
     }
 }
 
-void read_place(config_reader& table, std::string_view key, context_place& place) {
-    table.read_choice(
+void describe_place(config_table& table, std::string_view key, context_place& place) {
+    table.choice(
         key, place,
         {{"user", context_place::user},
          {"system", context_place::system},
@@ -87,42 +90,43 @@ void read_place(config_reader& table, std::string_view key, context_place& place
 
 } // namespace
 
-void read_agent(config_reader& table, agent_config& agent) {
-    if (!table.read("id", agent.id) || !is_word(agent.id, "_.-")) {
+void describe_agent(config_table& table, agent_config& agent) {
+    if (!table.value("id", agent.id) || !is_word(agent.id, "_.-")) {
         table.problem("id", "must be one or more of A-Z a-z 0-9 _ . -");
     }
-    table.read("models", agent.models);
+    table.value("models", agent.models);
     if (agent.models.empty()) {
         table.problem("models", "must name a model of this configuration");
     }
     if (std::set(agent.models.begin(), agent.models.end()).size() != agent.models.size()) {
         table.problem("models", "names a model twice");
     }
-    read_instructions(table, agent);
-    table.read("tools", agent.tools);
-    table.read_number("max_rounds", agent.max_rounds, 1, 10'000);
-    table.read_number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
-    table.read("overridable", agent.overridable);
-    if (table.has("client_history")) {
-        using session::client_history;
-        table.read_choice(
-            "client_history", agent.client_history.emplace(),
+    describe_instructions(table, agent);
+    table.value("tools", agent.tools);
+    table.number("max_rounds", agent.max_rounds, 1, 10'000);
+    table.number("max_parallel_tools", agent.max_parallel_tools, 1, 1000);
+    table.value("overridable", agent.overridable);
+    using session::client_history;
+    client_history sent = agent.client_history.value_or(client_history::automatic);
+    if (table.choice(
+            "client_history", sent,
             {{"auto", client_history::automatic},
              {"full", client_history::full},
              {"delta", client_history::delta}}
-        );
+        )) {
+        agent.client_history = sent;
     }
-    read_place(table, "context", agent.context);
-    read_place(table, "state", agent.state);
+    describe_place(table, "context", agent.context);
+    describe_place(table, "state", agent.state);
     using runner::reply_format;
-    table.read_choice(
+    table.choice(
         "reply_format", agent.reply, {{"text", reply_format::text}, {"items", reply_format::items}}
     );
-    table.read("reply_schema", agent.reply_schema);
+    table.value("reply_schema", agent.reply_schema);
     if (agent.reply_schema && agent.reply == reply_format::text) {
         table.problem("reply_schema", "needs reply_format = \"items\"");
     }
-    table.read_choice("title", agent.titles, {{"first_message", true}, {"off", false}});
+    table.choice("title", agent.titles, {{"first_message", true}, {"off", false}});
     static constexpr std::string_view settable[] = {
         "model", "temperature", "max_output_tokens", "tool_choice", "reasoning_effort"
     };
@@ -131,9 +135,9 @@ void read_agent(config_reader& table, agent_config& agent) {
             table.problem("overridable", "holds \"" + name + "\", which no request can set");
         }
     }
-    read_limits(table, agent);
-    table.read_number("max_history_messages", agent.window.max_messages, 0, 1'000'000);
-    table.read_number("max_history_tokens", agent.window.max_tokens, 0, std::int64_t{1} << 53);
+    describe_limits(table, agent);
+    table.number("max_history_messages", agent.window.max_messages, 0, 1'000'000);
+    table.number("max_history_tokens", agent.window.max_tokens, 0, std::int64_t{1} << 53);
 }
 
 } // namespace agui::gateway

@@ -4,12 +4,16 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace agui::gateway {
 namespace {
 
 void refuse(
-    config_reader& table, std::initializer_list<std::string_view> keys, std::string_view why
+    config_table& table, std::initializer_list<std::string_view> keys, std::string_view why
 ) {
     for (const std::string_view key : keys) {
         if (table.has(key)) {
@@ -22,18 +26,26 @@ bool is_variable_name(std::string_view name) {
     return is_word(name, "_") && (name.front() < '0' || name.front() > '9');
 }
 
-void read_process(config_reader& table, mcp_server_config& server) {
-    table.read("command", server.command);
+void describe_process(config_table& table, mcp_server_config& server) {
+    table.value("command", server.command);
     if (server.command.empty()) {
         table.problem("command", "must not be empty");
     }
-    table.read("args", server.args);
-    table.read("cwd", server.cwd);
-    table.read("env_allow", server.env_allow);
+    // Masked: people pass tokens as arguments.
+    std::vector<std::string> args(server.args.size(), std::string(masked));
+    if (table.value("args", args)) {
+        server.args = std::move(args);
+    }
     for (const std::string& text : server.args) {
         if (text.find('\0') != std::string::npos) {
             table.problem("args", "holds a character that no argument can have");
         }
+    }
+    if (table.uses(!server.cwd.empty())) {
+        table.value("cwd", server.cwd);
+    }
+    if (!table.value("env_allow", server.env_allow)) {
+        return;
     }
     for (const std::string& name : server.env_allow) {
         if (!is_variable_name(name)) {
@@ -44,18 +56,34 @@ void read_process(config_reader& table, mcp_server_config& server) {
     }
 }
 
+void describe_remote(config_table& table, mcp_server_config& server) {
+    // With its trailing slash: without it, some servers redirect.
+    exact_url(table, "url", server.url);
+    headers_value(table, server.headers);
+    secret_headers_value(table, server.secret_headers);
+    if (table.uses(!server.ca_file.empty())) {
+        table.value("ca_file", server.ca_file);
+    }
+    passed_headers_value(table, server.pass_headers);
+    for (const std::string& name : server.pass_headers) {
+        if (name == "accept" || name.starts_with("mcp-")) { // Of the protocol itself.
+            table.problem("pass_headers", "holds a name that cannot be passed on");
+        }
+    }
+}
+
 } // namespace
 
-void read_mcp_server(config_reader& table, mcp_server_config& server) {
-    if (!table.read("name", server.name)) {
+void describe_mcp_server(config_table& table, mcp_server_config& server) {
+    if (!table.value("name", server.name)) {
         table.problem("name", "is missing");
     } else if (!runner::is_mcp_server_name(server.name)) {
         table.problem(
             "name", "must be 1 to 32 of A-Z a-z 0-9 _ -, without __ and without _ at its ends"
         );
     }
-    table.read_seconds("timeout_seconds", server.timeout, 1, 3600);
-    if (table.has("url") == table.has("command")) {
+    table.time("timeout_seconds", server.timeout, 1, 3600);
+    if (!table.is_printed() && table.has("url") == table.has("command")) {
         table.problem("url", "either this or command is needed");
         for (const std::string_view key :
              {"headers", "header_env", "ca_file", "pass_headers", "args", "cwd", "env_allow"}) {
@@ -63,21 +91,11 @@ void read_mcp_server(config_reader& table, mcp_server_config& server) {
         }
         return;
     }
-    if (table.has("url")) {
-        // With its trailing slash: without it, some servers redirect.
-        read_exact_url(table, "url", server.url);
-        read_headers(table, server.headers);
-        read_secret_headers(table, server.secret_headers);
-        table.read("ca_file", server.ca_file);
-        read_passed_headers(table, server.pass_headers);
-        for (const std::string& name : server.pass_headers) {
-            if (name == "accept" || name.starts_with("mcp-")) { // Of the protocol itself.
-                table.problem("pass_headers", "holds a name that cannot be passed on");
-            }
-        }
+    if (table.has("url") || !server.url.empty()) {
+        describe_remote(table, server);
         refuse(table, {"args", "cwd", "env_allow"}, "needs a command");
     } else {
-        read_process(table, server);
+        describe_process(table, server);
         refuse(table, {"headers", "header_env", "ca_file", "pass_headers"}, "needs a url");
     }
 }

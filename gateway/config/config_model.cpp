@@ -3,12 +3,33 @@
 #include "gateway/config/config_values.hpp"
 #include "runner/openai/tagged_thoughts.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace agui::gateway {
 
-void read_model(config_reader& table, model_config& model) {
-    using kind = model_config::provider_kind;
-    std::string provider;
-    if (!table.read("provider", provider)) {
+namespace {
+
+using kind = model_config::provider_kind;
+
+std::string_view name_of(kind provider) {
+    switch (provider) {
+    case kind::openai:
+        return "openai";
+    case kind::scripted:
+        return "scripted";
+    case kind::custom:
+        return "custom";
+    }
+    return "openai";
+}
+
+void describe_provider(config_table& table, model_config& model) {
+    std::string provider(name_of(model.provider));
+    if (!table.value("provider", provider)) {
         table.problem("provider", "is missing");
     } else if (provider == "scripted") {
         model.provider = kind::scripted;
@@ -19,8 +40,13 @@ void read_model(config_reader& table, model_config& model) {
     } else if (provider != "openai") {
         table.problem("provider", "must be one of \"openai\", \"scripted\", \"custom\"");
     }
-    read_url(table, "base_url", model.base_url);
-    table.read("script", model.script);
+    const bool is_scripted = model.provider == kind::scripted;
+    if (table.uses(!is_scripted)) {
+        url_value(table, "base_url", model.base_url);
+    }
+    if (table.uses(is_scripted)) {
+        table.value("script", model.script);
+    }
     if (provider == "openai" && model.base_url.empty() && !table.has("base_url")) {
         table.problem("base_url", "is missing");
     }
@@ -30,49 +56,79 @@ void read_model(config_reader& table, model_config& model) {
     if ((provider == "openai" || provider == "custom") && table.has("script")) {
         table.problem("script", "is for provider = \"scripted\"");
     }
-    if (table.has("model")) {
-        table.read("model", model.parameters.model);
-    } else if (provider == "openai") {
+    if (!table.value("model", model.parameters.model) && provider == "openai" &&
+        !table.has("model")) {
         table.problem("model", "is missing");
     }
-    read_secret(table, "api_key", model.api_key);
-    read_headers(table, model.headers);
-    table.read("ca_file", model.ca_file);
+}
 
-    double temperature = 0;
-    if (table.read("temperature", temperature, 0, 2)) {
-        model.parameters.temperature = temperature;
+std::string text_of(const runner::tool_choice& choice) {
+    switch (choice.kind) {
+    case runner::tool_choice::mode::automatic:
+        return "auto";
+    case runner::tool_choice::mode::none:
+        return "none";
+    case runner::tool_choice::mode::required:
+        return "required";
+    case runner::tool_choice::mode::named:
+        return choice.name;
     }
-    std::int64_t tokens = 0;
-    if (table.read_number("max_output_tokens", tokens, 1, 1'000'000'000)) {
-        model.parameters.max_output_tokens = tokens;
+    return "auto";
+}
+
+// Parameters that are not set are not printed, and not sent.
+template <class T, class Member>
+void optional_value(config_table& table, std::optional<T>& value, Member member) {
+    T held = value.value_or(T());
+    if (table.uses(value.has_value()) && member(held)) {
+        value = std::move(held);
     }
-    std::string text;
-    if (table.read("tool_choice", text)) {
-        model.parameters.tool_choice = runner::tool_choice_from_string(text);
+}
+
+void describe_parameters(config_table& table, runner::model_parameters& parameters) {
+    optional_value(table, parameters.temperature, [&](double& value) {
+        return table.value("temperature", value, 0, 2);
+    });
+    optional_value(table, parameters.max_output_tokens, [&](std::int64_t& value) {
+        return table.number("max_output_tokens", value, 1, 1'000'000'000);
+    });
+    optional_value(table, parameters.tool_choice, [&](runner::tool_choice& value) {
+        std::string text = text_of(value);
+        const bool is_read = table.value("tool_choice", text);
+        value = is_read ? runner::tool_choice_from_string(text) : value;
+        return is_read;
+    });
+    optional_value(table, parameters.parallel_tool_calls, [&](bool& value) {
+        return table.value("parallel_tool_calls", value);
+    });
+    optional_value(table, parameters.reasoning_effort, [&](std::string& value) {
+        return table.value("reasoning_effort", value);
+    });
+}
+
+} // namespace
+
+void describe_model(config_table& table, model_config& model) {
+    describe_provider(table, model);
+    secret_value(table, "api_key", model.api_key);
+    headers_value(table, model.headers);
+    if (table.uses(!model.ca_file.empty())) {
+        table.value("ca_file", model.ca_file);
     }
-    bool flag = false;
-    if (table.read("parallel_tool_calls", flag)) {
-        model.parameters.parallel_tool_calls = flag;
-    }
-    if (table.read("reasoning_effort", text)) {
-        model.parameters.reasoning_effort = text;
-    }
-    if (const auto extra = table.json("extra_body")) {
-        model.extra_body = extra->as_object();
-    }
-    table.read("media_urls", model.media_urls);
-    table.read("file_sources", model.file_sources);
-    table.read("merge_roles", model.merge_roles);
+    describe_parameters(table, model.parameters);
+    table.value("extra_body", model.extra_body);
+    table.value("media_urls", model.media_urls);
+    table.value("file_sources", model.file_sources);
+    table.value("merge_roles", model.merge_roles);
     using variant = runner::openai_variant;
-    table.read_choice(
+    table.choice(
         "variant", model.variant,
         {{"openai", variant::openai},
          {"deepseek", variant::deepseek},
          {"gemini", variant::gemini},
          {"mistral", variant::mistral}}
     );
-    if (table.read("reasoning_tags", model.reasoning_tags) && !model.reasoning_tags.empty() &&
+    if (table.value("reasoning_tags", model.reasoning_tags) && !model.reasoning_tags.empty() &&
         !runner::is_reasoning_tag(model.reasoning_tags)) {
         table.problem(
             "reasoning_tags",
@@ -80,10 +136,10 @@ void read_model(config_reader& table, model_config& model) {
             "the opening one"
         );
     }
-    table.read_seconds("connect_seconds", model.connect, 1, 3600);
-    table.read_seconds("first_byte_seconds", model.first_byte, 1, day);
-    table.read_seconds("first_content_seconds", model.first_content, 1, day);
-    table.read_seconds("idle_seconds", model.idle, 1, day);
+    table.time("connect_seconds", model.connect, 1, 3600);
+    table.time("first_byte_seconds", model.first_byte, 1, day);
+    table.time("first_content_seconds", model.first_content, 1, day);
+    table.time("idle_seconds", model.idle, 1, day);
 }
 
 } // namespace agui::gateway

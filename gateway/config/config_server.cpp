@@ -3,6 +3,7 @@
 #include "gateway/config/config_values.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/listener.hpp"
+#include "gateway/http/static_files.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -28,63 +29,36 @@ bool is_http_url(std::string_view text) {
     return false;
 }
 
-void read_limits(config_reader& table, server_config& server) {
-    table.read_number("max_body_bytes", server.max_body_bytes, 1024, gib);
-    table.read_number("max_memory_bytes", server.max_memory_bytes, 1 << 20, std::int64_t{1} << 50);
-    table.read_number("max_header_bytes", server.max_header_bytes, 1024, 1 << 20);
-    table.read_number("max_connections", server.max_connections, 1, 1'000'000);
-    table.read_number(
-        "max_connections_per_address", server.max_connections_per_address, 0, 1'000'000
-    );
-    table.read_number("max_runs", server.max_runs, 1, 1'000'000);
-    table.read_number("max_run_bytes", server.max_run_bytes, 65'536, gib);
-    table.read_number("max_detached_runs", server.max_detached_runs, 0, 1'000'000);
-    table.read_number("reader_buffer_bytes", server.reader_buffer_bytes, 1024, gib);
-    table.read_number("max_json_depth", server.input.max_json_depth, 4, 1024);
-    table.read_number("max_messages", server.input.max_messages, 1, 10'000'000);
-    table.read_number("max_parts_per_message", server.input.max_parts_per_message, 1, 10'000'000);
-    table.read_number("max_calls_per_message", server.input.max_calls_per_message, 1, 10'000'000);
-    table.read_number("max_client_tools", server.input.max_client_tools, 0, 100'000);
-    table.read_number("max_tool_schema_bytes", server.input.max_tool_schema_bytes, 2, gib);
-    table.read_seconds("header_seconds", server.header, 1, day);
-    table.read_seconds("body_seconds", server.body, 1, day);
-    table.read_seconds("heartbeat_seconds", server.heartbeat, 1, day);
-    table.read_seconds("run_timeout_seconds", server.run_timeout, 1, 365 * day);
-    table.read_seconds("drain_seconds", server.drain, 0, day);
-    table.read_seconds("detached_seconds", server.detached, 0, 365 * day);
+void describe_limits(config_table& table, server_config& server) {
+    table.number("max_body_bytes", server.max_body_bytes, 1024, gib);
+    table.number("max_memory_bytes", server.max_memory_bytes, 1 << 20, std::int64_t{1} << 50);
+    table.number("max_header_bytes", server.max_header_bytes, 1024, 1 << 20);
+    table.number("max_connections", server.max_connections, 1, 1'000'000);
+    table.number("max_connections_per_address", server.max_connections_per_address, 0, 1'000'000);
+    table.number("max_runs", server.max_runs, 1, 1'000'000);
+    table.number("max_run_bytes", server.max_run_bytes, 65'536, gib);
+    table.number("max_detached_runs", server.max_detached_runs, 0, 1'000'000);
+    table.number("reader_buffer_bytes", server.reader_buffer_bytes, 1024, gib);
+    table.number("max_json_depth", server.input.max_json_depth, 4, 1024);
+    table.number("max_messages", server.input.max_messages, 1, 10'000'000);
+    table.number("max_parts_per_message", server.input.max_parts_per_message, 1, 10'000'000);
+    table.number("max_calls_per_message", server.input.max_calls_per_message, 1, 10'000'000);
+    table.number("max_client_tools", server.input.max_client_tools, 0, 100'000);
+    table.number("max_tool_schema_bytes", server.input.max_tool_schema_bytes, 2, gib);
+    table.time("header_seconds", server.header, 1, day);
+    table.time("body_seconds", server.body, 1, day);
+    table.time("heartbeat_seconds", server.heartbeat, 1, day);
+    table.time("run_timeout_seconds", server.run_timeout, 1, 365 * day);
+    table.time("drain_seconds", server.drain, 0, day);
+    table.time("detached_seconds", server.detached, 0, 365 * day);
 }
 
-} // namespace
-
-void read_server(config_reader& table, server_config& server) {
-    if (table.read("listen", server.listen)) {
-        try {
-            (void)parse_endpoint(server.listen);
-        } catch (const std::invalid_argument& error) {
-            table.problem("listen", error.what());
-        }
-    }
-    table.read_number("threads", server.threads, 0, 256);
-    if (table.read("base_path", server.base_path) && !server.base_path.empty() &&
-        (server.base_path.front() != '/' || server.base_path.ends_with('/') ||
-         !is_word(server.base_path, "/-._~"))) {
-        table.problem("base_path", "must be empty or a path like \"/chat\", without a final '/'");
-    }
-    if (table.read("public_url", server.public_url) && !server.public_url.empty() &&
-        !is_http_url(server.public_url)) {
-        table.problem(
-            "public_url", "must be like \"https://app.example/chat\", without a final '/'"
-        );
-    }
-    if (table.read("static_dir", server.static_dir) && !server.static_dir.empty() &&
-        !std::filesystem::is_directory(server.static_dir)) {
-        table.problem("static_dir", "must be an existing folder");
-    }
-    table.read("spa", server.spa);
-    std::string policy_text;
-    if (table.read("csp", policy_text)) {
-        server.csp = policy_text;
-        if (!is_printable(policy_text)) {
+void describe_static_files(config_table& table, server_config& server) {
+    table.value("spa", server.spa);
+    std::string csp = server.csp.value_or(std::string(default_csp));
+    if (table.value("csp", csp)) {
+        server.csp = csp;
+        if (!is_printable(csp)) {
             table.problem("csp", "must be one line");
         }
     }
@@ -93,28 +67,59 @@ void read_server(config_reader& table, server_config& server) {
             table.problem(key, "is for the files of static_dir, which is not set");
         }
     }
-    table.read("cors_origins", server.cors_origins);
-    if (table.read("cors_credentials", server.cors_credentials) && server.cors_credentials &&
+}
+
+} // namespace
+
+void describe_server(config_table& table, server_config& server) {
+    if (table.value("listen", server.listen)) {
+        try {
+            (void)parse_endpoint(server.listen);
+        } catch (const std::invalid_argument& error) {
+            table.problem("listen", error.what());
+        }
+    }
+    table.number("threads", server.threads, 0, 256);
+    if (table.value("base_path", server.base_path) && !server.base_path.empty() &&
+        (server.base_path.front() != '/' || server.base_path.ends_with('/') ||
+         !is_word(server.base_path, "/-._~"))) {
+        table.problem("base_path", "must be empty or a path like \"/chat\", without a final '/'");
+    }
+    if (table.value("public_url", server.public_url) && !server.public_url.empty() &&
+        !is_http_url(server.public_url)) {
+        table.problem(
+            "public_url", "must be like \"https://app.example/chat\", without a final '/'"
+        );
+    }
+    if (table.value("static_dir", server.static_dir) && !server.static_dir.empty() &&
+        !std::filesystem::is_directory(server.static_dir)) {
+        table.problem("static_dir", "must be an existing folder");
+    }
+    if (table.uses(!server.static_dir.empty())) {
+        describe_static_files(table, server);
+    }
+    table.value("cors_origins", server.cors_origins);
+    if (table.value("cors_credentials", server.cors_credentials) && server.cors_credentials &&
         server.cors_origins.empty()) {
         table.problem("cors_credentials", "is for the origins of cors_origins, which holds none");
     }
     if (!std::ranges::all_of(server.cors_origins, is_origin)) {
         table.problem("cors_origins", "must hold exact origins like \"https://app.example\"");
     }
-    table.read("allowed_hosts", server.allowed_hosts);
+    table.value("allowed_hosts", server.allowed_hosts);
     if (!std::ranges::all_of(server.allowed_hosts, [](const std::string& host) {
             return is_word(host, "-._~:[]");
         })) {
         table.problem("allowed_hosts", "must hold host names like \"app.example\"");
     }
-    table.read("trusted_proxies", server.trusted_proxies);
+    table.value("trusted_proxies", server.trusted_proxies);
     if (!std::ranges::all_of(server.trusted_proxies, [](const std::string& proxy) {
             return network::parse(proxy).has_value();
         })) {
         table.problem("trusted_proxies", "must hold addresses or networks like \"10.0.0.0/8\"");
     }
-    std::string policy;
-    if (table.read("on_disconnect", policy)) {
+    std::string policy = to_string(server.on_disconnect);
+    if (table.value("on_disconnect", policy)) {
         const auto parsed = disconnect_policy_from_string(policy);
         if (parsed) {
             server.on_disconnect = *parsed;
@@ -122,13 +127,13 @@ void read_server(config_reader& table, server_config& server) {
             table.problem("on_disconnect", "must be \"continue\", \"cancel\" or \"grace:SECONDS\"");
         }
     }
-    read_limits(table, server);
+    describe_limits(table, server);
     using usage = translator::translator_settings::usage_detail;
-    table.read_choice(
+    table.choice(
         "usage", server.usage,
         {{"full", usage::full}, {"totals", usage::totals}, {"off", usage::off}}
     );
-    table.read_choice(
+    table.choice(
         "log_level", server.log_level,
         {{"debug", log_level::debug},
          {"info", log_level::info},
@@ -137,13 +142,13 @@ void read_server(config_reader& table, server_config& server) {
     );
 }
 
-void read_auth(config_reader& table, auth_config& auth) {
+void describe_auth(config_table& table, auth_config& auth) {
     using mode = auth_config::mode;
     if (!table.has("mode")) {
         table.problem("mode", "is missing: \"bearer\" or \"none\"");
     }
-    table.read_choice("mode", auth.kind, {{"bearer", mode::bearer}, {"none", mode::none}});
-    read_secret(table, "token", auth.token);
+    table.choice("mode", auth.kind, {{"bearer", mode::bearer}, {"none", mode::none}});
+    secret_value(table, "token", auth.token);
     const bool named = table.has("token_env") || table.has("token_file");
     if (auth.kind == mode::bearer && !named) {
         table.problem("token_env", "is missing: the variable that holds the token");

@@ -3,8 +3,9 @@
 #include "gateway/config/config_values.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <optional>
+#include <string>
 #include <string_view>
 
 namespace agui::gateway {
@@ -16,7 +17,7 @@ bool is_postgres_url(std::string_view url) {
 }
 
 // Secrets come from the environment or from files of their own: a URL is printed and logged.
-void refuse_password(config_reader& table, std::string_view key, std::string_view url) {
+void refuse_password(config_table& table, std::string_view key, std::string_view url) {
     const std::string_view rest = url.substr(std::min(url.find("://") + 3, url.size()));
     const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
     const std::size_t user_end = authority.rfind('@');
@@ -32,11 +33,40 @@ void refuse_password(config_reader& table, std::string_view key, std::string_vie
     }
 }
 
+std::string name_of_store(const session_config& session) {
+    switch (session.store) {
+    case session_config::store_kind::memory:
+        return "memory:";
+    case session_config::store_kind::sqlite:
+        return "sqlite:" + session.sqlite_path;
+    case session_config::store_kind::postgres:
+        return masked_url(session.postgres_url);
+    }
+    return {};
+}
+
+void describe_postgres(config_table& table, session_config& session) {
+    std::string listen = masked_url(session.postgres_listen_url);
+    if (table.uses(!listen.empty()) && table.value("listen", listen)) {
+        session.postgres_listen_url = listen;
+        if (!is_postgres_url(listen)) {
+            table.problem("listen", "must be a postgres:// URL");
+        }
+        refuse_password(table, "listen", listen);
+    }
+    secret_value(table, "store_password", session.store_password);
+    table.value("prepared", session.prepared);
+    table.number("store_connections", session.store_connections, 2, 1'000);
+    // Three renewals must fit, each with time for a server that is slow.
+    table.time("lease_seconds", session.lease, 6, 3'600);
+    table.time("store_wait_seconds", session.store_wait, 1, 600);
+}
+
 } // namespace
 
-void read_session(config_reader& table, session_config& session) {
-    std::string store;
-    if (table.read("store", store)) {
+void describe_session(config_table& table, session_config& session) {
+    std::string store = name_of_store(session);
+    if (table.value("store", store)) {
         if (store == "memory:") {
             session.store = session_config::store_kind::memory;
         } else if (store.starts_with("sqlite:") && store.size() > 7) {
@@ -49,64 +79,48 @@ void read_session(config_reader& table, session_config& session) {
             table.problem("store", "must be \"memory:\", \"sqlite:PATH\" or \"postgres://...\"");
         }
     }
-    if (table.read("listen", session.postgres_listen_url)) {
-        if (!is_postgres_url(session.postgres_listen_url)) {
-            table.problem("listen", "must be a postgres:// URL");
-        }
-        refuse_password(table, "listen", session.postgres_listen_url);
+    if (table.uses(session.store == session_config::store_kind::postgres)) {
+        describe_postgres(table, session);
     }
-    read_secret(table, "store_password", session.store_password);
-    table.read("prepared", session.prepared);
-    table.read_number("store_connections", session.store_connections, 2, 1'000);
-    // Three renewals must fit, each with time for a server that is slow.
-    table.read_seconds("lease_seconds", session.lease, 6, 3'600);
-    table.read_seconds("store_wait_seconds", session.store_wait, 1, 600);
     using session::client_history;
     using session::durability;
     using session::history_mode;
-    table.read_choice(
+    table.choice(
         "history", session.history.mode,
         {{"server", history_mode::server}, {"client", history_mode::client}}
     );
-    table.read_choice(
+    table.choice(
         "durability", session.durability,
         {{"process", durability::process},
          {"power", durability::power},
          {"relaxed", durability::relaxed}}
     );
-    table.read_choice(
+    table.choice(
         "client_history", session.history.client_history,
         {{"auto", client_history::automatic},
          {"full", client_history::full},
          {"delta", client_history::delta}}
     );
-    table.read("accept_client_system", session.history.accept_client_system);
-    table.read_choice(
+    table.value("accept_client_system", session.history.accept_client_system);
+    table.choice(
         "on_busy", session.on_busy,
         {{"reject", busy_policy::reject},
          {"enqueue", busy_policy::enqueue},
          {"supersede", busy_policy::supersede}}
     );
-    table.read_number("queue_max", session.queue_max, 1, 10'000);
-    table.read_seconds("queue_hold_seconds", session.queue_hold, 0, day);
-    table.read_choice(
+    table.number("queue_max", session.queue_max, 1, 10'000);
+    table.time("queue_hold_seconds", session.queue_hold, 0, day);
+    table.choice(
         "on_busy_detached", session.supersede_detached, {{"supersede", true}, {"reject", false}}
     );
-    std::int64_t wait = 0;
-    if (table.read_number("busy_wait_ms", wait, 0, 60'000)) {
-        session.busy_wait = std::chrono::milliseconds(wait);
-    }
-    table.read_seconds("replay_seconds", session.replay, 0, 365 * day);
-    std::int64_t days = 0;
-    if (table.read_number("log_days", days, 1, 36'500)) {
-        session.log_age = std::chrono::hours(24 * days);
+    table.time<std::chrono::milliseconds>("busy_wait_ms", session.busy_wait, 0, 60'000);
+    table.time("replay_seconds", session.replay, 0, 365 * day);
+    if (table.time<std::chrono::days>("log_days", session.log_age, 1, 36'500)) {
         session.link_age = session.log_age;
     }
-    if (table.read_number("link_days", days, 1, 36'500)) {
-        session.link_age = std::chrono::hours(24 * days);
-    }
-    table.read_number("max_thread_bytes", session.max_thread_bytes, 65'536, std::int64_t{1} << 40);
-    table.read_number("log_max_bytes", session.log_max_bytes, 0, std::int64_t{1} << 50);
+    table.time<std::chrono::days>("link_days", session.link_age, 1, 36'500);
+    table.number("max_thread_bytes", session.max_thread_bytes, 65'536, std::int64_t{1} << 40);
+    table.number("log_max_bytes", session.log_max_bytes, 0, std::int64_t{1} << 50);
 }
 
 } // namespace agui::gateway

@@ -36,6 +36,35 @@ bool may_be_passed(std::string_view name) {
     return is_word(name, "-_") && std::ranges::find(own, name) == own.end();
 }
 
+// The value of the environment variable `name`; problems are recorded for `key`.
+secret from_environment(config_table& table, std::string_view key, const std::string& name) {
+    secret found;
+    found.environment = name;
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0' || !is_printable(value)) {
+        table.problem(key, "the environment variable " + name + " must be set to one line of text");
+    } else if (has_spaces_around(value)) {
+        table.problem(key, "the environment variable " + name + " has spaces around its value");
+    } else {
+        found.value = value;
+    }
+    return found;
+}
+
+void read_file(config_table& table, const std::string& key, const std::string& path, secret& to) {
+    std::ifstream stream(path, std::ios::binary);
+    to.file = path;
+    to.value.assign(std::istreambuf_iterator<char>(stream), {});
+    while (!to.value.empty() && (to.value.back() == '\n' || to.value.back() == '\r')) {
+        to.value.pop_back();
+    }
+    if (to.value.empty() || !is_printable(to.value)) {
+        table.problem(key, "must be a readable file that holds one line");
+    } else if (has_spaces_around(to.value)) {
+        table.problem(key, "the file has spaces around its value");
+    }
+}
+
 } // namespace
 
 bool is_word(std::string_view text, std::string_view besides) {
@@ -51,10 +80,24 @@ bool is_printable(std::string_view text) {
     });
 }
 
-bool read_exact_url(config_reader& table, std::string_view key, std::string& url) {
-    if (!table.read(key, url)) {
+std::string masked_url(const std::string& url) {
+    std::string result = url.substr(0, url.find('?'));
+    for (std::size_t at = result.size(); at < url.size();) {
+        const std::size_t end = std::min(url.find('&', at + 1), url.size());
+        const std::size_t value = url.find('=', at);
+        result += value < end ? url.substr(at, value + 1 - at) + std::string(masked)
+                              : url.substr(at, end - at);
+        at = end;
+    }
+    return result;
+}
+
+bool exact_url(config_table& table, std::string_view key, std::string& url) {
+    std::string text = masked_url(url);
+    if (!table.value(key, text)) {
         return false;
     }
+    url = std::move(text);
     const std::size_t begin = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
     const std::string_view authority =
         std::string_view(url).substr(begin, url.find_first_of("/?", begin) - begin);
@@ -66,8 +109,8 @@ bool read_exact_url(config_reader& table, std::string_view key, std::string& url
     return true;
 }
 
-void read_url(config_reader& table, std::string_view key, std::string& url) {
-    if (!read_exact_url(table, key, url)) {
+void url_value(config_table& table, std::string_view key, std::string& url) {
+    if (!exact_url(table, key, url)) {
         return;
     }
     std::string rest;
@@ -81,10 +124,15 @@ void read_url(config_reader& table, std::string_view key, std::string& url) {
     url += rest;
 }
 
-void read_headers(config_reader& table, header_list& headers) {
-    std::map<std::string, std::string> found;
-    table.read("headers", found);
-    for (auto& [name, value] : found) {
+void headers_value(config_table& table, header_list& headers) {
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, value] : headers) {
+        texts[name] = masked;
+    }
+    if (!table.value("headers", texts)) {
+        return;
+    }
+    for (auto& [name, value] : texts) {
         if (!is_word(name, "-_") || !is_printable(value)) {
             table.problem("headers", "holds a name or value that no HTTP header can have");
         }
@@ -92,10 +140,15 @@ void read_headers(config_reader& table, header_list& headers) {
     }
 }
 
-void read_secret_headers(config_reader& table, std::map<std::string, secret>& headers) {
-    std::map<std::string, std::string> names;
-    table.read("header_env", names);
-    for (const auto& [header, variable] : names) {
+void secret_headers_value(config_table& table, std::map<std::string, secret>& headers) {
+    std::map<std::string, std::string> variables;
+    for (const auto& [header, value] : headers) {
+        variables[header] = value.environment;
+    }
+    if (!table.value("header_env", variables)) {
+        return;
+    }
+    for (const auto& [header, variable] : variables) {
         if (!is_word(header, "-_")) {
             table.problem("header_env", "holds a name that no HTTP header can have");
         }
@@ -103,50 +156,27 @@ void read_secret_headers(config_reader& table, std::map<std::string, secret>& he
     }
 }
 
-secret from_environment(config_reader& table, std::string_view key, const std::string& name) {
-    secret found;
-    found.environment = name;
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr || *value == '\0' || !is_printable(value)) {
-        table.problem(key, "the environment variable " + name + " must be set to one line of text");
-    } else if (has_spaces_around(value)) {
-        table.problem(key, "the environment variable " + name + " has spaces around its value");
-    } else {
-        found.value = value;
-    }
-    return found;
-}
-
-void read_secret(config_reader& table, const std::string& prefix, secret& value) {
+void secret_value(config_table& table, const std::string& prefix, secret& value) {
     const std::string env_key = prefix + "_env";
     const std::string file_key = prefix + "_file";
-    std::string name;
-    if (table.read(env_key, name)) {
+    std::string name = value.environment;
+    const bool is_named = table.uses(!name.empty()) && table.value(env_key, name);
+    if (is_named) {
         value = from_environment(table, env_key, name);
     }
-    std::string path;
-    if (!table.read(file_key, path)) {
+    std::string path = value.file;
+    if (!table.uses(!path.empty()) || !table.value(file_key, path)) {
         return;
     }
-    if (!name.empty()) {
+    if (is_named) {
         table.problem(file_key, "excludes " + env_key);
         return;
     }
-    std::ifstream stream(path, std::ios::binary);
-    value.file = path;
-    value.value.assign(std::istreambuf_iterator<char>(stream), {});
-    while (!value.value.empty() && (value.value.back() == '\n' || value.value.back() == '\r')) {
-        value.value.pop_back();
-    }
-    if (value.value.empty() || !is_printable(value.value)) {
-        table.problem(file_key, "must be a readable file that holds one line");
-    } else if (has_spaces_around(value.value)) {
-        table.problem(file_key, "the file has spaces around its value");
-    }
+    read_file(table, file_key, path, value);
 }
 
-void read_passed_headers(config_reader& table, std::vector<std::string>& names) {
-    table.read("pass_headers", names);
+void passed_headers_value(config_table& table, std::vector<std::string>& names) {
+    table.value("pass_headers", names);
     for (std::string& name : names) {
         name = to_lower(name);
         if (!may_be_passed(name)) {

@@ -1,17 +1,18 @@
 #pragma once
 
 #include "gateway/config/config.hpp"
-#include "gateway/config/config_reader.hpp"
+#include "gateway/config/config_table.hpp"
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agui::gateway {
 
 // What several tables of the configuration share: limits, checks of texts, and values that several
-// of them hold. The read functions record problems with the table.
+// of them hold, which these functions read or print.
 
 constexpr std::int64_t day = 86'400; ///< A day in seconds.
 constexpr std::int64_t gib = 1LL << 30;
@@ -21,24 +22,22 @@ bool is_word(std::string_view text, std::string_view besides);
 /// True if the text holds no control character.
 bool is_printable(std::string_view text);
 
-/// Reads an http(s) URL without userinfo and fragment, as it is written. False: it is absent or
-/// wrong.
-bool read_exact_url(config_reader& table, std::string_view key, std::string& url);
+/// The URL with the values of its query masked: they may be secrets.
+std::string masked_url(const std::string& url);
+/// An http(s) URL without userinfo and fragment, as it is written. False: it was not read.
+bool exact_url(config_table& table, std::string_view key, std::string& url);
 /// The same, without slashes at the end of its path.
-void read_url(config_reader& table, std::string_view key, std::string& url);
-/// Adds the headers in the key `headers`.
-void read_headers(config_reader& table, header_list& headers);
+void url_value(config_table& table, std::string_view key, std::string& url);
+/// The headers in the key `headers`, whose values are masked.
+void headers_value(config_table& table, header_list& headers);
+/// The headers in the key `header_env`, whose values come from the environment.
+void secret_headers_value(config_table& table, std::map<std::string, secret>& headers);
 
-/// Adds the headers in the key `header_env`, whose values come from the environment.
-void read_secret_headers(config_reader& table, std::map<std::string, secret>& headers);
-
-/// The value of the environment variable `name`; problems are recorded for `key`.
-secret from_environment(config_reader& table, std::string_view key, const std::string& name);
-/// Reads a secret from the environment variable or the file that the key `PREFIX_env` or
-/// `PREFIX_file` names.
-void read_secret(config_reader& table, const std::string& prefix, secret& value);
+/// A secret from the environment variable or the file that the key `PREFIX_env` or `PREFIX_file`
+/// names.
+void secret_value(config_table& table, const std::string& prefix, secret& value);
 
 /// `pass_headers`: names of headers of a run's request that a tool's server gets; in lower case.
-void read_passed_headers(config_reader& table, std::vector<std::string>& names);
+void passed_headers_value(config_table& table, std::vector<std::string>& names);
 
 } // namespace agui::gateway

@@ -25,4 +25,16 @@ std::optional<disconnect_policy> disconnect_policy_from_string(std::string_view 
     return disconnect_policy{disconnect_policy::kind::grace, std::chrono::seconds(seconds)};
 }
 
+std::string to_string(const disconnect_policy& policy) {
+    switch (policy.what) {
+    case disconnect_policy::kind::go_on:
+        return "continue";
+    case disconnect_policy::kind::cancel:
+        return "cancel";
+    case disconnect_policy::kind::grace:
+        return "grace:" + std::to_string(policy.grace.count());
+    }
+    return "continue";
+}
+
 } // namespace agui::gateway

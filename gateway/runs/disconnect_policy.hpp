@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace agui::gateway {
@@ -17,5 +18,6 @@ struct disconnect_policy {
 
 /// "continue", "cancel", "grace:SECONDS" (at most a day); nullopt for anything else.
 [[nodiscard]] std::optional<disconnect_policy> disconnect_policy_from_string(std::string_view text);
+[[nodiscard]] std::string to_string(const disconnect_policy& policy);
 
 } // namespace agui::gateway

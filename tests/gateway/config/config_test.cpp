@@ -6,6 +6,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -743,6 +746,77 @@ TEST(Config, PrintsWhatLoadsAgainAsTheSame) {
     ASSERT_TRUE(again) << again.error().lines.front() << printed;
     EXPECT_EQ(print_config(*again), printed);
     EXPECT_EQ(again->session.on_busy, busy_policy::supersede);
+}
+
+// The part of this room's README that describes a table.
+std::string described(const std::string& table) {
+    std::ifstream stream(AGUI_CONFIG_README);
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    const std::size_t begin = text.find("\n| `" + table + "` |");
+    return begin == std::string::npos ? std::string()
+                                      : text.substr(begin, text.find("\n\n", begin) - begin);
+}
+
+// "tools.webhook" is described with "[tools]", "models.main" with "[models.NAME]".
+std::string table_of(const std::string& section) {
+    const std::string root = section.substr(0, section.find('.'));
+    if (root == "agents" || root == "mcp_servers") {
+        return "[[" + root + "]]";
+    }
+    return root == "models" ? "[models.NAME]" : "[" + root + "]";
+}
+
+TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
+    const config_result<config> all = load(
+        minimal, {"server.static_dir=/tmp",
+                  "auth.mode=bearer",
+                  "auth.token_env=AGUI_TEST_KEY",
+                  "session.store=postgres://agui@db/agui",
+                  "session.listen=postgres://agui@db/agui",
+                  "session.store_password_env=AGUI_TEST_KEY",
+                  "models.main.api_key_env=AGUI_TEST_KEY",
+                  "models.main.ca_file=ca.pem",
+                  "models.main.temperature=1",
+                  "models.main.max_output_tokens=1",
+                  "models.main.tool_choice=auto",
+                  "models.main.parallel_tool_calls=true",
+                  "models.main.reasoning_effort=low",
+                  "models.main.extra_body.top_k=3",
+                  "tools.external.0.name=t",
+                  "tools.webhook.0.name=w",
+                  "tools.webhook.0.url=http://h/",
+                  "tools.webhook.0.parameters={\"type\":\"object\"}",
+                  "mcp_servers.0.name=a",
+                  "mcp_servers.0.url=http://h/",
+                  "mcp_servers.0.ca_file=ca.pem",
+                  "mcp_servers.1.name=b",
+                  "mcp_servers.1.command=run",
+                  "mcp_servers.1.cwd=/tmp"}
+    );
+    ASSERT_TRUE(all) << all.error().lines.front();
+
+    std::istringstream printed(print_config(*all));
+    std::string section;
+    std::set<std::string> tables;
+    int keys = 0;
+    for (std::string line; std::getline(printed, line);) {
+        line.erase(0, line.find_first_not_of(" ["));
+        const std::size_t equals = line.find(" = ");
+        if (equals == std::string::npos) {
+            section = line.substr(0, line.find(']'));
+            continue;
+        }
+        if (section.empty() || section == "models.main.extra_body") {
+            continue;
+        }
+        const std::string key = line.substr(0, equals);
+        EXPECT_NE(described(table_of(section)).find("`" + key + "`"), std::string::npos)
+            << section << "." << key;
+        tables.insert(table_of(section));
+        ++keys;
+    }
+    EXPECT_EQ(tables.size(), 7U);
+    EXPECT_GT(keys, 100);
 }
 
 TEST(Config, ChecksToolNamesAndSchemas) {

@@ -1,4 +1,4 @@
-#include "gateway/config/config_reader.hpp"
+#include "gateway/config/config_table.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -45,6 +45,18 @@ boost::json::value to_json(const toml::node& node) {
     return boost::json::value(text.str());
 }
 
+toml::table member_names(const boost::json::object& object) {
+    toml::table table;
+    for (const auto& member : object) {
+        if (const boost::json::object* inner = member.value().if_object()) {
+            table.insert(std::string_view(member.key()), member_names(*inner));
+        } else {
+            table.insert(std::string_view(member.key()), masked);
+        }
+    }
+    return table;
+}
+
 } // namespace
 
 std::string position_of(const toml::source_region& source) {
@@ -57,14 +69,20 @@ std::string position_of(const toml::source_region& source) {
            std::to_string(source.begin.column) + ": ";
 }
 
-const toml::node* config_reader::find(std::string_view key) {
+const toml::node* config_table::find(std::string_view key) {
+    if (is_printed()) {
+        return nullptr;
+    }
     known_.emplace(key);
-    return table_.get(key);
+    return from_->get(key);
 }
 
-bool config_reader::has(std::string_view key) { return find(key) != nullptr; }
+bool config_table::has(std::string_view key) { return find(key) != nullptr; }
 
-bool config_reader::read(std::string_view key, std::string& value) {
+bool config_table::value(std::string_view key, std::string& value) {
+    if (is_printed()) {
+        to_->insert(key, value);
+    }
     const toml::node* node = find(key);
     if (node == nullptr) {
         return false;
@@ -77,7 +95,10 @@ bool config_reader::read(std::string_view key, std::string& value) {
     return true;
 }
 
-bool config_reader::read(std::string_view key, bool& value) {
+bool config_table::value(std::string_view key, bool& value) {
+    if (is_printed()) {
+        to_->insert(key, value);
+    }
     const toml::node* node = find(key);
     if (node == nullptr) {
         return false;
@@ -90,7 +111,10 @@ bool config_reader::read(std::string_view key, bool& value) {
     return true;
 }
 
-bool config_reader::read(std::string_view key, double& value, double lowest, double highest) {
+bool config_table::value(std::string_view key, double& value, double lowest, double highest) {
+    if (is_printed()) {
+        to_->insert(key, value);
+    }
     const toml::node* node = find(key);
     if (node == nullptr) {
         return false;
@@ -106,7 +130,14 @@ bool config_reader::read(std::string_view key, double& value, double lowest, dou
     return true;
 }
 
-bool config_reader::read(std::string_view key, std::vector<std::string>& value) {
+bool config_table::value(std::string_view key, std::vector<std::string>& value) {
+    if (is_printed()) {
+        toml::array array;
+        for (const std::string& text : value) {
+            array.push_back(text);
+        }
+        to_->insert(key, std::move(array));
+    }
     const toml::node* node = find(key);
     if (node == nullptr) {
         return false;
@@ -128,27 +159,32 @@ bool config_reader::read(std::string_view key, std::vector<std::string>& value) 
     return true;
 }
 
-bool config_reader::read(std::string_view key, std::map<std::string, std::string>& value) {
-    const toml::table* found = table(key);
-    if (found == nullptr) {
-        return false;
+bool config_table::value(std::string_view key, std::map<std::string, std::string>& value) {
+    if (!is_printed()) {
+        value.clear();
     }
-    config_reader inner = sub(*found, key);
-    for (const std::string& name : inner.keys()) {
-        std::string text;
-        if (inner.read(name, text)) {
-            value[name] = std::move(text);
+    return table(key, value, [](config_table& inner, auto& texts) {
+        for (const std::string& name : inner.keys()) {
+            texts[name];
         }
+        for (auto& [name, text] : texts) {
+            inner.value(name, text);
+        }
+    });
+}
+
+bool config_table::value(std::string_view key, boost::json::object& value) {
+    if (is_printed() && !value.empty()) {
+        to_->insert(key, member_names(value));
     }
-    return true;
+    const toml::table* const found = inner(key);
+    if (found != nullptr) {
+        value = to_json(*found).as_object();
+    }
+    return found != nullptr;
 }
 
-std::optional<boost::json::value> config_reader::json(std::string_view key) {
-    const toml::table* found = table(key);
-    return found == nullptr ? std::nullopt : std::optional(to_json(*found));
-}
-
-const toml::table* config_reader::table(std::string_view key) {
+const toml::table* config_table::inner(std::string_view key) {
     const toml::node* node = find(key);
     if (node == nullptr) {
         return nullptr;
@@ -159,7 +195,7 @@ const toml::table* config_reader::table(std::string_view key) {
     return node->as_table();
 }
 
-std::vector<const toml::table*> config_reader::tables(std::string_view key) {
+std::vector<const toml::table*> config_table::array_of_tables(std::string_view key) {
     const toml::node* node = find(key);
     std::vector<const toml::table*> found;
     if (node == nullptr) {
@@ -180,48 +216,46 @@ std::vector<const toml::table*> config_reader::tables(std::string_view key) {
     return found;
 }
 
-std::vector<std::string> config_reader::keys() const {
+std::vector<std::string> config_table::keys() const {
     std::vector<std::string> names;
-    for (const auto& [key, value] : table_) {
-        names.emplace_back(key.str());
+    if (!is_printed()) {
+        for (const auto& [key, value] : *from_) {
+            names.emplace_back(key.str());
+        }
     }
     return names;
 }
 
-config_reader config_reader::sub(const toml::table& table, std::string_view name) const {
-    std::string path = path_.empty() ? std::string(name) : path_ + "." + std::string(name);
-    return {table, std::move(path), problems_};
-}
-
-void config_reader::problem(std::string_view key, std::string_view text) {
-    const toml::node* node = table_.get(key);
-    std::string line = position_of(node != nullptr ? node->source() : table_.source());
+void config_table::problem(std::string_view key, std::string_view text) {
+    if (is_printed()) {
+        return;
+    }
+    const toml::node* node = from_->get(key);
+    std::string line = position_of(node != nullptr ? node->source() : from_->source());
     if (!path_.empty()) {
         line.append(path_).append(key.empty() ? "" : ".");
     }
     line.append(key).append(": ").append(text);
-    problems_.push_back(std::move(line));
+    problems_->push_back(std::move(line));
 }
 
-void config_reader::unsupported(std::string_view key) {
-    if (has(key)) {
-        problem(key, "not supported by this version");
-    }
-}
-
-void config_reader::report_unknown() {
-    for (const auto& [key, value] : table_) {
+void config_table::report_unknown() {
+    for (const auto& [key, value] : *from_) {
         if (!known_.contains(key.str())) {
             problem(key.str(), "unknown key");
         }
     }
 }
 
-std::optional<std::int64_t>
-config_reader::integer(std::string_view key, std::int64_t lowest, std::int64_t highest) {
+bool config_table::integer(
+    std::string_view key, std::int64_t& value, std::int64_t lowest, std::int64_t highest
+) {
+    if (is_printed()) {
+        to_->insert(key, value);
+    }
     const toml::node* node = find(key);
     if (node == nullptr) {
-        return std::nullopt;
+        return false;
     }
     const auto* number = node->as_integer();
     if (number == nullptr || number->get() < lowest || number->get() > highest) {
@@ -229,9 +263,10 @@ config_reader::integer(std::string_view key, std::int64_t lowest, std::int64_t h
             key, "must be a whole number from " + std::to_string(lowest) + " to " +
                      std::to_string(highest)
         );
-        return std::nullopt;
+        return false;
     }
-    return number->get();
+    value = number->get();
+    return true;
 }
 
 } // namespace agui::gateway
