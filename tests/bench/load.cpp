@@ -85,9 +85,10 @@ std::vector<int> parse_cores(std::string_view list) {
 options parse_options(int argc, char** argv) {
     const arguments given(
         argc, argv,
-        {"--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms", "--settle-ms",
-         "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid", "--mock-pid",
-         "--database-pid", "--reader-port", "--second-port", "--second-pid", "--cores"}
+        {"--lockstep", "--url", "--kind", "--streams", "--tokens", "--interval-ms", "--spread-ms",
+         "--settle-ms", "--delay-ms", "--mark", "--history", "--history-bytes", "--server-pid",
+         "--mock-pid", "--database-pid", "--reader-port", "--second-port", "--second-pid",
+         "--cores"}
     );
     options parsed;
     parse_url(given.text("--url", ""), parsed.plan);
@@ -97,6 +98,7 @@ options parse_options(int argc, char** argv) {
     parsed.plan.tokens = given.number("--tokens", 100, {1, 1'000'000});
     parsed.plan.interval_ms = given.number("--interval-ms", 20, {1, 60'000});
     parsed.plan.spread_ns = given.number("--spread-ms", 2'000, {0, 600'000}) * ns_per_ms;
+    parsed.plan.lockstep = given.number("--lockstep", 0, {0, 1}) == 1;
     parsed.plan.delay_ns = given.number("--delay-ms", 0, {0, 600'000}) * ns_per_ms;
     parsed.plan.reader_port =
         static_cast<std::uint16_t>(given.number("--reader-port", 0, {0, 65'535}));
@@ -275,7 +277,7 @@ void measure(const options& opt) {
 constexpr const char* usage =
     "usage: bench-load --url http://127.0.0.1:PORT/PATH --kind openai|agui|fanout|chat|chat-full\n"
     "  [--streams 200] [--tokens 100] [--interval-ms 20] [--spread-ms 2000] [--delay-ms 0]\n"
-    "  [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
+    "  [--lockstep 0|1] [--mark TEXT] [--history 0] [--history-bytes 1024]\n"
     "  [--settle-ms 300] [--server-pid PID] [--mock-pid PID] [--database-pid PID]\n"
     "  [--reader-port PORT] [--second-port PORT --second-pid PID] [--cores 0,1]\n";
 

@@ -295,7 +295,9 @@ private:
 
     void start_stream(connection& peer, std::string_view body) {
         // A request may ask for another length and pace inside its prompt, which gateways pass on:
-        // "[tokens=20 interval_ms=20 delay_ms=500]". The last mention counts.
+        // "[tokens=20 interval_ms=20 delay_ms=500]". The last mention counts. With " lockstep=1"
+        // its tokens come at multiples of the interval, as from a server that batches: all streams
+        // at once.
         peer.stream_pace.tokens =
             number_after(body, "[tokens=", tokens_max).value_or(default_pace_.tokens);
         const auto interval_ms = number_after(body, " interval_ms=", interval_ms_max);
@@ -318,6 +320,11 @@ private:
             )
         );
         peer.stream_start_ns = now_ns() + peer.stream_pace.delay_ns;
+        if (number_after(body, " lockstep=", 1).value_or(0) == 1 &&
+            peer.stream_pace.interval_ns > 0) {
+            const std::int64_t beat = peer.stream_pace.interval_ns;
+            peer.stream_start_ns = (peer.stream_start_ns + beat - 1) / beat * beat;
+        }
         schedule_.push({peer.stream_start_ns, peer.fd, peer.serial});
         send_now(peer);
     }

@@ -126,7 +126,8 @@ stream make_stream(const round_plan& plan, std::int64_t number, token_times& tim
     };
     const std::string prompt = "Count, please. [tokens=" + std::to_string(plan.tokens) +
                                " interval_ms=" + std::to_string(plan.interval_ms) +
-                               " delay_ms=" + std::to_string(plan.delay_ns / ns_per_ms) + "]";
+                               " delay_ms=" + std::to_string(plan.delay_ns / ns_per_ms) +
+                               (plan.lockstep ? " lockstep=1]" : "]");
     stream made;
     if (plan.kind == stream_kind::openai) {
         made.unsent = http_post(plan, openai_body(prompt));

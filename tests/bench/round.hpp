@@ -41,6 +41,7 @@ struct round_plan {
     // messages that each request of an AG-UI run brings before its own,
     std::int64_t history = 0;
     std::int64_t history_bytes = 0; // of so many bytes each
+    bool lockstep = false;          // tokens of all streams at the same moments
     std::int64_t delay_ns = 0;      // from a request to its first token; over the spread for fanout
 };
 

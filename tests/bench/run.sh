@@ -19,7 +19,8 @@ usage: tests/bench/run.sh [options]
                     database (postgres, elsewhere);
                     answers-1000, answers-4000: 10 streams of so many tokens, one every 5 ms (memory, chat, chat-full);
                     tokens-1000: 20 streams of 1000 tokens, one every 5 ms; runs-1000, runs-5000: so many streams of
-                    100 tokens at once, 10 000 tokens a second in all; one-token: 3 000 runs of one token, 500 a second
+                    100 tokens at once, 10 000 tokens a second in all; lockstep: as streams, but the tokens of all
+                    streams come within the same millisecond, as from a server that batches; one-token: 3 000 runs of one token, 500 a second
                     (these: nginx, memory, sqlite, postgres)
   --rounds N        rounds, each with every target once in random order (7)
   --targets LIST    of direct,nginx,memory,sqlite,postgres,two,chat,chat-full; postgres: a PostgreSQL 15 of its own, on the
@@ -45,6 +46,7 @@ rounds=7
 quick=
 interval_ms=20
 spread_ms=2000
+lockstep=0
 targets=
 build=$repository/build/release
 json_file=
@@ -81,7 +83,7 @@ if [ -z "$targets" ]; then
     history | long) targets=memory,sqlite ;;
     elsewhere) targets=postgres,elsewhere ;;
     answers-*) targets=memory,chat,chat-full ;;
-    streams) targets=direct,nginx,memory,sqlite,chat ;;
+    streams | lockstep) targets=direct,nginx,memory,sqlite,chat ;;
     one-token) targets=memory,sqlite,postgres ;;
     tokens-1000 | runs-*) targets=direct,nginx,memory,sqlite ;;
     *) targets=direct,nginx,memory,sqlite ;;
@@ -89,6 +91,7 @@ if [ -z "$targets" ]; then
 fi
 case $workload in
 streams) streams=200 tokens=100 ;;
+lockstep) streams=200 tokens=100 lockstep=1 ;;
 fanout) streams=500 tokens=500 ;;
 elsewhere) streams=21 tokens=500 ;;
 history) streams=200 tokens=100 history=100 history_bytes=1024 ;;
@@ -98,7 +101,7 @@ runs-1000) streams=1000 tokens=100 interval_ms=100 spread_ms=5000 ;;
 runs-5000) streams=5000 tokens=100 interval_ms=500 spread_ms=25000 ;;
 one-token) streams=3000 tokens=1 spread_ms=6000 ;;
 answers-1000 | answers-4000) streams=10 tokens=${workload#answers-} interval_ms=5 ;;
-*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, one-token" ;;
+*) stop_usage "unknown workload '$workload': streams, fanout, history, long, answers-1000, answers-4000, tokens-1000, runs-1000, runs-5000, lockstep, one-token" ;;
 esac
 if [ -n "$quick" ]; then
     rounds=2 streams=50 spread_ms=500
@@ -366,7 +369,7 @@ run_load() {
     # The readers of one run must all be there before its first token.
     [ "$kind" != fanout ] || delay_ms=$((spread_ms + 1000))
     taskset -c $harness_core "$load" --url "$url" --kind "$kind" --streams "$streams" --tokens "$tokens" \
-        --interval-ms "$interval_ms" --spread-ms "$spread_ms" --delay-ms "$delay_ms" \
+        --interval-ms "$interval_ms" --spread-ms "$spread_ms" --delay-ms "$delay_ms" --lockstep "$lockstep" \
         --server-pid "$measured_pid" "$@"
 }
 
