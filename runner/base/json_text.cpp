@@ -1,22 +1,56 @@
 #include "runner/base/json_text.hpp"
 
+#include "runner/base/utf8_sequence.hpp"
+
+#include <array>
 #include <cstddef>
 
 namespace agui::runner {
 
+namespace {
+
+enum class byte_class : unsigned char { plain, escaped, multibyte };
+
+constexpr std::array<byte_class, 256> make_classes() {
+    std::array<byte_class, 256> classes{};
+    for (std::size_t byte = 0; byte < classes.size(); ++byte) {
+        if (byte >= 0x80) {
+            classes[byte] = byte_class::multibyte;
+        } else if (byte < 0x20 || byte == '"' || byte == '\\') {
+            classes[byte] = byte_class::escaped;
+        }
+    }
+    return classes;
+}
+
+constexpr auto classes = make_classes();
+} // namespace
+
 void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
-    std::size_t plain = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if (byte >= 0x20 && byte != '"' && byte != '\\') {
+    std::size_t run = 0; // Where that begins which is not copied yet.
+    std::size_t at = 0;
+    while (at < text.size()) {
+        const byte_class what = classes[static_cast<unsigned char>(text[at])];
+        if (what == byte_class::plain) {
+            ++at;
             continue;
         }
-        out.append(text.substr(plain, i - plain));
-        plain = i + 1;
-        append_json_escape(out, text[i]);
+        if (what == byte_class::escaped) {
+            out.append(text.data() + run, at - run);
+            append_json_escape(out, text[at]);
+            run = ++at;
+            continue;
+        }
+        const utf8_sequence found = first_character(text.substr(at));
+        if (found.what != utf8_sequence::kind::whole) {
+            out.append(text.data() + run, at - run);
+            out.append(utf8_replacement);
+            run = at + found.length;
+        }
+        at += found.length;
     }
-    out.append(text.substr(plain));
+    out.append(text.data() + run, at - run);
     out.push_back('"');
 }
 

@@ -5,8 +5,9 @@
 
 namespace agui::runner {
 
-/// Appends `text` (UTF-8) as a JSON string with its quotes. Escapes only what RFC 8259 demands, so
-/// that the same text always gives the same bytes.
+/// Appends `text` as a JSON string with its quotes. Escapes only what RFC 8259 demands, so that the
+/// same text always gives the same bytes. Bytes that are not UTF-8 become U+FFFD, so that nothing
+/// that a server sends can make invalid JSON.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends one character that a JSON string cannot hold as it is (a quote, a backslash, a control

@@ -1,5 +1,6 @@
 #include "runner/base/utf8.hpp"
 
+#include "runner/base/utf8_sequence.hpp"
 #include "session/base/parse_json.hpp"
 
 #include <boost/json/array.hpp>
@@ -14,48 +15,10 @@ namespace agui::runner {
 
 namespace {
 
-constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
 constexpr std::size_t surrogate_bytes = 3;
-
-struct sequence {
-    enum class kind {
-        whole,
-        cut, ///< The text ends within the sequence.
-        bad,
-    };
-    kind what = kind::whole;
-    std::size_t length = 1; ///< Of an invalid one: that of its valid prefix, but at least one.
-};
 
 unsigned char byte_at(std::string_view text, std::size_t at) noexcept {
     return static_cast<unsigned char>(text[at]);
-}
-
-/// The first sequence of a text that is not empty; surrogates count as characters.
-sequence first_of(std::string_view text) noexcept {
-    const unsigned char lead = byte_at(text, 0);
-    if (lead < 0x80) {
-        return {};
-    }
-    if (lead < 0xC2 || lead > 0xF4) {
-        return {sequence::kind::bad, 1};
-    }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    for (std::size_t at = 1; at < length; ++at) {
-        if (at == text.size()) {
-            return {sequence::kind::cut, at};
-        }
-        // The second byte rules out overlong forms and values beyond U+10FFFF.
-        const bool second = at == 1;
-        const unsigned char low = second && lead == 0xE0   ? 0xA0
-                                  : second && lead == 0xF0 ? 0x90
-                                                           : 0x80;
-        const unsigned char high = second && lead == 0xF4 ? 0x8F : 0xBF;
-        if (byte_at(text, at) < low || byte_at(text, at) > high) {
-            return {sequence::kind::bad, at};
-        }
-    }
-    return {sequence::kind::whole, length};
 }
 
 bool is_surrogate(std::string_view whole) noexcept {
@@ -86,14 +49,14 @@ void append_pair(std::string& out, std::string_view high, std::string_view low) 
 /// more input.
 std::size_t append_whole(std::string_view text, std::string& out) {
     while (!text.empty()) {
-        const sequence first = first_of(text);
-        if (first.what == sequence::kind::cut) {
+        const utf8_sequence first = first_character(text, surrogates::taken);
+        if (first.what == utf8_sequence::kind::cut) {
             return text.size();
         }
         std::size_t used = first.length;
         const std::string_view bytes = text.substr(0, used);
-        if (first.what == sequence::kind::bad) {
-            out.append(replacement);
+        if (first.what == utf8_sequence::kind::bad) {
+            out.append(utf8_replacement);
         } else if (used != surrogate_bytes || !is_surrogate(bytes)) {
             out.append(bytes);
         } else {
@@ -102,11 +65,12 @@ std::size_t append_whole(std::string_view text, std::string& out) {
             if (paired && next.size() < surrogate_bytes) {
                 return text.size();
             }
-            if (paired && first_of(next).what == sequence::kind::whole) {
+            if (paired &&
+                first_character(next, surrogates::taken).what == utf8_sequence::kind::whole) {
                 append_pair(out, bytes, next);
                 used += surrogate_bytes;
             } else {
-                out.append(replacement);
+                out.append(utf8_replacement);
             }
         }
         text.remove_prefix(used);
@@ -118,9 +82,8 @@ std::size_t append_whole(std::string_view text, std::string& out) {
 
 bool is_utf8(std::string_view text) noexcept {
     while (!text.empty()) {
-        const sequence first = first_of(text);
-        const bool surrogate = first.length == surrogate_bytes && is_surrogate(text);
-        if (first.what != sequence::kind::whole || surrogate) {
+        const utf8_sequence first = first_character(text);
+        if (first.what != utf8_sequence::kind::whole) {
             return false;
         }
         text.remove_prefix(first.length);
@@ -183,7 +146,7 @@ void utf8_joiner::join(std::string_view delta, std::string& out) {
 
 void utf8_joiner::finish(std::string& out) {
     if (size_ > 0) {
-        out.append(replacement);
+        out.append(utf8_replacement);
         size_ = 0;
     }
 }

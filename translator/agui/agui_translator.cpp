@@ -1,5 +1,6 @@
 #include "translator/agui/agui_translator.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "translator/agui/custom_names.hpp"
 #include "translator/agui/snapshot_limit.hpp"
 #include "translator/agui/usage_json.hpp"
@@ -47,7 +48,7 @@ std::string object(std::initializer_list<text_member> members) {
     std::string out;
     for (const auto& [key, text] : members) {
         out.append(out.empty() ? "{\"" : ",\"").append(key).append("\":");
-        append_json_string(out, text);
+        runner::append_json_string(out, text);
     }
     out.push_back('}');
     return out;
@@ -316,7 +317,7 @@ void agui_translator::on(const runner::reply_segment& event) {
         return;
     }
     std::string value = "{\"messageId\":";
-    append_json_string(value, event.message_id);
+    runner::append_json_string(value, event.message_id);
     value.append(",\"segment\":");
     append_json(value, boost::json::value(*event.segment));
     value.push_back('}');
@@ -398,7 +399,7 @@ void agui_translator::finish_success(const runner::run_end& end, std::string_vie
         outcome.append(",\"pendingToolCallIds\":");
         for (const std::string& id : end.pending_call_ids) {
             outcome.push_back(separator);
-            append_json_string(outcome, id);
+            runner::append_json_string(outcome, id);
             separator = ',';
         }
         outcome.push_back(']');

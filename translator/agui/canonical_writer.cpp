@@ -1,5 +1,6 @@
 #include "translator/agui/canonical_writer.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "session/base/parse_json.hpp"
 #include "session/base/work_count.hpp"
 #include "translator/agui/event_writer.hpp"
@@ -34,12 +35,12 @@ bool canonical_writer::key(std::string_view name) {
     frame& object = frames_.back();
     object.key.assign(name);
     if (!object.dropped.empty() && object.dropped.contains(object.key)) {
-        append_json_string(duplicate_, name);
+        runner::append_json_string(duplicate_, name);
         return false;
     }
     close_member();
     const std::uint32_t begin = here();
-    append_json_string(text_, name);
+    runner::append_json_string(text_, name);
     members_.push_back({begin, here(), 0});
     text_.push_back(':');
     return true;
@@ -113,7 +114,7 @@ void canonical_writer::end_array() {
 
 void canonical_writer::string(std::string_view text) {
     begin_value();
-    append_json_string(text_, text);
+    runner::append_json_string(text_, text);
 }
 
 void canonical_writer::integer(std::int64_t number) {

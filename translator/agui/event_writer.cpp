@@ -10,64 +10,9 @@
 namespace agui::translator {
 namespace {
 
-enum class byte_class : unsigned char { plain, escaped, multibyte };
-
-constexpr std::array<byte_class, 256> make_classes() {
-    std::array<byte_class, 256> classes{};
-    for (std::size_t byte = 0; byte < classes.size(); ++byte) {
-        if (byte >= 0x80) {
-            classes[byte] = byte_class::multibyte;
-        } else if (byte < 0x20 || byte == '"' || byte == '\\') {
-            classes[byte] = byte_class::escaped;
-        }
-    }
-    return classes;
-}
-
-constexpr auto classes = make_classes();
 // In a delta event: what is between its id and its text, and where its type begins.
 constexpr std::string_view after_id = R"(","delta":)";
 constexpr std::size_t type_begin = std::string_view(R"({"type":")").size();
-
-constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
-
-struct sequence {
-    /// How many bytes to skip: of an invalid sequence the longest valid prefix, but at least one.
-    std::size_t length;
-    bool valid;
-};
-
-/// The UTF-8 sequence at the start of `text` (Unicode 15, table 3-7).
-sequence read_sequence(std::string_view text) {
-    const auto at = [text](std::size_t index) {
-        return static_cast<unsigned char>(text[index]);
-    };
-    const unsigned lead = at(0);
-    unsigned lower = 0x80;
-    unsigned upper = 0xBF;
-    std::size_t length = 0;
-    if (lead >= 0xC2 && lead <= 0xDF) {
-        length = 2;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-        length = 3;
-        lower = lead == 0xE0 ? 0xA0 : 0x80;
-        upper = lead == 0xED ? 0x9F : 0xBF;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-        length = 4;
-        lower = lead == 0xF0 ? 0x90 : 0x80;
-        upper = lead == 0xF4 ? 0x8F : 0xBF;
-    } else {
-        return {1, false};
-    }
-    for (std::size_t index = 1; index < length; ++index) {
-        if (index == text.size() || at(index) < lower || at(index) > upper) {
-            return {index, false};
-        }
-        lower = 0x80;
-        upper = 0xBF;
-    }
-    return {length, true};
-}
 
 template <class Number>
 void append_number(std::string& out, Number number) {
@@ -77,34 +22,6 @@ void append_number(std::string& out, Number number) {
 }
 
 } // namespace
-
-void append_json_string(std::string& out, std::string_view text) {
-    out.push_back('"');
-    std::size_t run = 0; // Where that begins which is not copied yet.
-    std::size_t at = 0;
-    while (at < text.size()) {
-        const byte_class what = classes[static_cast<unsigned char>(text[at])];
-        if (what == byte_class::plain) {
-            ++at;
-            continue;
-        }
-        if (what == byte_class::escaped) {
-            out.append(text.data() + run, at - run);
-            runner::append_json_escape(out, text[at]);
-            run = ++at;
-            continue;
-        }
-        const sequence found = read_sequence(text.substr(at));
-        if (!found.valid) {
-            out.append(text.data() + run, at - run);
-            out.append(replacement);
-            run = at + found.length;
-        }
-        at += found.length;
-    }
-    out.append(text.data() + run, at - run);
-    out.push_back('"');
-}
 
 void append_json(std::string& out, const boost::json::value& value) {
     switch (value.kind()) {
@@ -129,7 +46,7 @@ void append_json(std::string& out, const boost::json::value& value) {
         }
         return;
     case boost::json::kind::string:
-        append_json_string(out, value.get_string());
+        runner::append_json_string(out, value.get_string());
         return;
     case boost::json::kind::array: {
         char separator = '[';
@@ -145,7 +62,7 @@ void append_json(std::string& out, const boost::json::value& value) {
         char separator = '{';
         for (const auto& member : value.get_object()) {
             out.push_back(separator);
-            append_json_string(out, member.key());
+            runner::append_json_string(out, member.key());
             out.push_back(':');
             append_json(out, member.value());
             separator = ',';
@@ -176,7 +93,7 @@ std::string_view event_writer::delta(
     } else {
         begin_delta(type, id_key, id);
     }
-    append_json_string(buffer_, text);
+    runner::append_json_string(buffer_, text);
     buffer_.push_back('}');
     return buffer_;
 }
@@ -187,7 +104,7 @@ void event_writer::begin_delta(
     begin(type);
     append_key(id_key);
     delta_id_ = buffer_.size() + 1;
-    append_json_string(buffer_, id);
+    runner::append_json_string(buffer_, id);
     const bool as_it_is = buffer_.size() == delta_id_ + id.size() + 1;
     append_key("delta");
     // Of an id with escapes the written form would be compared with the plain one.
@@ -201,7 +118,7 @@ void event_writer::raw_member(std::string_view key, std::string_view json) {
 
 void event_writer::member(std::string_view key, std::string_view text) {
     append_key(key);
-    append_json_string(buffer_, text);
+    runner::append_json_string(buffer_, text);
 }
 
 void event_writer::member(std::string_view key, std::int64_t number) {

@@ -9,10 +9,6 @@
 
 namespace agui::translator {
 
-/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so that
-/// no bytes from a model server can make an invalid event.
-void append_json_string(std::string& out, std::string_view text);
-
 /// Appends a JSON value in one line. Integers stay integers. Infinity and NaN, for which JSON has
 /// no form, become null.
 void append_json(std::string& out, const boost::json::value& value);

@@ -1,5 +1,6 @@
 #include "translator/agui/snapshot_limit.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "session/history/part_reference.hpp"
 #include "translator/agui/event_writer.hpp"
 
@@ -148,7 +149,7 @@ private:
                 continue;
             }
             std::string arguments = R"({"shortened":)";
-            append_json_string(arguments, session::shortened_text(whole, 0));
+            runner::append_json_string(arguments, session::shortened_text(whole, 0));
             arguments.push_back('}');
             (*function)["arguments"] = json::string(arguments);
             changed = true;

@@ -1,5 +1,6 @@
 #include "translator/agui/text_writer.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "translator/agui/event_writer.hpp"
 
 #include <utility>
@@ -24,7 +25,7 @@ void text_writer::begin_object() {
 
 void text_writer::key(std::string_view name) {
     separate();
-    append_json_string(text_, name);
+    runner::append_json_string(text_, name);
     text_.push_back(':');
 }
 
@@ -39,7 +40,7 @@ void text_writer::end_array() { text_.push_back(']'); }
 
 void text_writer::string(std::string_view text) {
     separate();
-    append_json_string(text_, text);
+    runner::append_json_string(text_, text);
 }
 
 void text_writer::number(const boost::json::value& value) {

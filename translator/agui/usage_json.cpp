@@ -1,5 +1,6 @@
 #include "translator/agui/usage_json.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "translator/agui/event_writer.hpp"
 
 #include <algorithm>
@@ -58,16 +59,16 @@ void append_entry(std::string& out, const entry& value) {
     const auto key = [&](std::string_view name) {
         out.push_back(separator);
         separator = ',';
-        append_json_string(out, name);
+        runner::append_json_string(out, name);
         out.push_back(':');
     };
     if (!value.provider.empty()) {
         key("provider");
-        append_json_string(out, value.provider);
+        runner::append_json_string(out, value.provider);
     }
     if (!value.model.empty()) {
         key("model");
-        append_json_string(out, value.model);
+        runner::append_json_string(out, value.model);
     }
     const std::array<std::pair<std::string_view, count>, 6> counts{{
         {"inputTokens", value.input},

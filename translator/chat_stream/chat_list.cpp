@@ -1,5 +1,6 @@
 #include "translator/chat_stream/chat_list.hpp"
 
+#include "runner/base/json_text.hpp"
 #include "translator/agui/event_writer.hpp"
 
 #include <algorithm>
@@ -38,14 +39,14 @@ bool is_text(const chat_list::message& one) noexcept {
 
 std::string escaped(std::string_view text) {
     std::string out;
-    append_json_string(out, text);
+    runner::append_json_string(out, text);
     return out.substr(1, out.size() - 2);
 }
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
     out.push_back(out.empty() ? '{' : ',');
     out.append("\"").append(name).append("\":");
-    append_json_string(out, text);
+    runner::append_json_string(out, text);
 }
 
 chat_list::chat_list(std::string_view session_id, std::string_view message_id, chat_mode mode)
