@@ -1,0 +1,98 @@
+#pragma once
+
+#include "runner/loop/agent_loop.hpp"
+#include "runner/loop/conversation.hpp"
+#include "runner/loop/loop_detector.hpp"
+#include "runner/loop/model_round.hpp"
+#include "runner/loop/run_hooks.hpp"
+#include "runner/loop/run_parts.hpp"
+#include "runner/loop/said_answer.hpp"
+#include "runner/loop/tool_round.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::runner {
+
+/// The loop of a run: it asks the model, and executes the calls of its answers, until there is a
+/// reason to end. For one run, on its executor. The arguments but the first must outlive it.
+class agent_run {
+public:
+    agent_run(
+        run_request request, loop_services services, run_sink& sink, stop_source& stop,
+        memory_share memory
+    );
+    agent_run(const agent_run&) = delete;
+    agent_run& operator=(const agent_run&) = delete;
+    virtual ~agent_run() = default;
+
+    /// The reason of the end. What is not committed yet is left for finish().
+    virtual boost::asio::awaitable<stop_reason> run() { return run_steps(); }
+    boost::asio::awaitable<void> finish(stop_reason reason);
+
+    /// What has happened, for end_details. The first one counts.
+    void note(std::string_view detail);
+
+protected:
+    boost::asio::awaitable<stop_reason> run_steps();
+
+    /// One answer of the model. Nullopt: it has calls. In no coroutine of its own, whose frame each
+    /// stream would hold.
+    virtual boost::asio::awaitable<std::optional<stop_reason>> ask() {
+        return model_round_.ask(answers_ == 0);
+    }
+    /// Checks and stores an answer with calls.
+    virtual boost::asio::awaitable<std::optional<stop_reason>> keep_answer();
+    virtual void add_details(end_details& /*about*/) {}
+    /// Before the end, with what is committed at the end.
+    virtual boost::asio::awaitable<void> show_changed(const session::changes& /*last*/) {
+        co_return;
+    }
+
+    void hold(said_answer said);
+    /// Commits what hold() has kept.
+    boost::asio::awaitable<std::optional<stop_reason>> commit_unstored();
+    /// Of an answer with calls: a reason if nothing of it may be executed or handed over.
+    std::optional<stop_reason> check_limits();
+    std::optional<stop_reason> count_round();
+    void emit_snapshot(const session::thread_record& thread, session::node_index tip);
+    [[nodiscard]] run_parts parts() noexcept {
+        return {request_, services_, sink_, stop_, conversation_, tools_, hooks_};
+    }
+
+    run_request request_;
+    loop_services services_;
+    run_sink& sink_;
+    stop_source& stop_;
+    const run_tools tools_;
+    conversation conversation_;
+    std::unique_ptr<run_hooks> hooks_; ///< Null: no plugins.
+    model_round model_round_{parts()};
+    tool_round tool_round_{parts()};
+    std::uint32_t answers_ = 0;                  ///< That held calls.
+    std::unique_ptr<session::changes> unstored_; ///< A turn whose commit has failed.
+
+private:
+    boost::asio::awaitable<std::optional<stop_reason>> store_answer(std::optional<stop_reason> ended
+    );
+    end_details take_details();
+    turn_use take_use();
+    std::optional<stop_reason> check_tokens();
+    std::optional<stop_reason> check_loops(const std::vector<model_turn::call>& calls);
+    stop_reason exceeded(std::string_view limit);
+    loop_action on_loop(const model_turn::call& call, const found_loop& found);
+    void note_failure(session::changes& change, stop_reason reason) const;
+    void emit_lost_result(const session::call_record& call);
+
+    turn_use used_;                         ///< By this user turn; tokens: by earlier runs.
+    std::string detail_;                    ///< See note().
+    std::optional<loop_detector> detector_; ///< Empty: no detection.
+};
+
+} // namespace agui::runner
