@@ -1,74 +1,22 @@
-// The code in README.md for people who write a page, executed unchanged with each official client.
+// The page of examples/clients, executed unchanged with each official client.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Agent, background, clients, outline, user } from './support/client.mjs';
-import { Gateway, binFolder, stopAll, toToml } from './support/gateway.mjs';
+import { Gateway, stopAll } from './support/gateway.mjs';
 import { ModelServer, gate } from './support/model.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const readme = fs.readFileSync(path.join(here, '../../README.md'), 'utf8');
+const clientCode = fs.readFileSync(path.join(here, '../../examples/clients/page.js'), 'utf8');
 const packages = { '0.0.57': 'ag-ui-client-0057', '0.0.59': 'ag-ui-client-0059', '1.0.0': 'ag-ui-client-1' };
 const plainFetch = globalThis.fetch;
-const green = { name: 'change_background', arguments: '{"color":"green"}', id: 'call_readme' };
+const green = { name: 'change_background', arguments: '{"color":"green"}', id: 'call_page' };
 
-/// The keys of the table under "Configuration" and, where the table names one, its default.
-function documentedKeys() {
-    const table = readme.match(/## Configuration\n[^#]*?\n((?:\|[^\n]*\n)+)/)[1];
-    const keys = [];
-    for (const row of table.split('\n').slice(2, -1)) {
-        const [, names, defaults] = row.split('|').map((cell) => cell.trim());
-        const values = [...defaults.matchAll(/`([^`]*)`|\b(\d+)\b/g)].map((match) => match[1] ?? match[2]);
-        let table = '';
-        for (const [index, [, name]] of [...names.matchAll(/`([^`]*)`/g)].entries()) {
-            const full = name.startsWith('.') ? table + name : name;
-            table = full.slice(0, full.lastIndexOf('.'));
-            keys.push({ name: full, value: values[index] });
-        }
-    }
-    return keys;
-}
-
-/// What --print-config says of the tables [server], [session] and [tools]: "table.key" to value.
-function printedConfig(configFile) {
-    const text = execFileSync(path.join(binFolder, 'agui-gateway'), ['--config', configFile, '--print-config'], { encoding: 'utf8' });
-    const printed = new Map();
-    let table = '';
-    for (const line of text.split('\n')) {
-        table = /^\s*\[+(.*?)\]+$/.exec(line)?.[1] ?? table;
-        const [, key, value] = /^\s*(\w+) = (.*)$/.exec(line) ?? [];
-        if (key) printed.set(`${table}.${key}`, value.replace(/^'(.*)'$|^"(.*)"$/, '$1$2'));
-    }
-    return printed;
-}
-
-describe('the table of README.md, "Configuration"', () => {
-    it('names keys that there are, with their defaults', () => {
-        const configFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'agui-readme-')), 'gateway.toml');
-        fs.writeFileSync(configFile, toToml({
-            server: { static_dir: path.dirname(configFile) },
-            models: { main: { provider: 'openai', base_url: 'http://127.0.0.1:1/v1', model: 'mock' } },
-            agents: [{ id: 'default', models: ['main'] }],
-        }));
-        const printed = printedConfig(configFile);
-        fs.rmSync(path.dirname(configFile), { recursive: true });
-        const keys = documentedKeys().map(({ name, value }) => ({ name: name.replace('[]', ''), value }))
-            .filter(({ name, value }) => /^(server|session|tools)\.\w+$/.test(name) || (name.startsWith('agents.') && value !== undefined));
-        assert.ok(keys.length > 15, 'the table is not where it was');
-        for (const { name, value } of keys) {
-            assert.ok(printed.has(name), `${name} is no key`);
-            if (value !== undefined) assert.equal(printed.get(name).replaceAll(' ', ''), value, `the default of ${name}`);
-        }
-    });
-});
-
-describe('the code of README.md, "From your app"', () => {
+describe('the client of examples/clients', () => {
     let model;
     let gateway;
     let folder;
@@ -78,7 +26,7 @@ describe('the code of README.md, "From your app"', () => {
     before(async () => {
         model = await ModelServer.start();
         gateway = await Gateway.start({ model });
-        folder = fs.mkdtempSync(path.join(here, 'node_modules', '.readme-'));
+        folder = fs.mkdtempSync(path.join(here, 'node_modules', '.clients-'));
     });
     after(async () => {
         globalThis.fetch = plainFetch;
@@ -93,11 +41,12 @@ describe('the code of README.md, "From your app"', () => {
     /// The page as it is after a (re)load: the module anew, with the browser's objects that it uses. leave() drops
     /// the connections that were made before the next page was opened.
     async function page({ name }, search = `?thread=${threadId}`) {
-        const code = readme.match(/## From your app\n[^#]*?```js\n(.*?)```/s)[1];
-        const replaced = code
+        const id = randomUUID();
+        const replaced = clientCode
             .replace('"@ag-ui/client"', JSON.stringify(packages[name]))
+            .replace('"./render.js"', JSON.stringify(`./${id}-render.mjs`))
             .replace('"http://127.0.0.1:8080/agui"', JSON.stringify(gateway.url));
-        assert.ok(replaced.includes(packages[name]) && replaced.includes(gateway.url), 'README.md names another package or address');
+        for (const part of [packages[name], `${id}-render`, gateway.url]) assert.ok(replaced.includes(part), `page.js has another ${part}`);
         const shown = { messages: [], onMessages: () => {} };
         const address = { search };
         const leave = new AbortController();
@@ -108,11 +57,12 @@ describe('the code of README.md, "From your app"', () => {
         globalThis.location = address;
         globalThis.history = { replaceState: (state, title, url) => { address.search = url; } };
         globalThis.document = { body: { style: {} } };
-        globalThis.render = (messages) => {
+        globalThis.renderHere = (messages) => {
             shown.messages = structuredClone(messages);
             shown.onMessages();
         };
-        const file = path.join(folder, `${randomUUID()}.mjs`);
+        fs.writeFileSync(path.join(folder, `${id}-render.mjs`), 'export const render = globalThis.renderHere;\n');
+        const file = path.join(folder, `${id}.mjs`);
         // Each page keeps its own fetch, so that a page that was left sends no more requests.
         fs.writeFileSync(file, `const fetch = globalThis.fetch;\n${replaced}`);
         const module = await import(pathToFileURL(file));
@@ -147,8 +97,8 @@ describe('the code of README.md, "From your app"', () => {
             assert.equal(second.shown.messages.at(-1).content, 'You said so.');
             assert.deepEqual(outline((await model.request(key, 3)).conversation), [
                 `user: ${key}`,
-                'assistant: | change_background({"color":"green"})#call_readme',
-                'tool call_readme: {"status":"ok"}',
+                'assistant: | change_background({"color":"green"})#call_page',
+                'tool call_page: {"status":"ok"}',
                 'assistant: It is green.',
                 'user: why?',
             ]);
