@@ -1,4 +1,4 @@
-// The tools of README.md and examples/tools, with the example's own model, webhook and MCP servers.
+// The tools of examples/tools, with the example's own model, webhook and MCP servers.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -75,8 +75,8 @@ describe('the tools of examples/tools', () => {
     }
 
     it('are those that the README shows', () => {
-        const readme = fs.readFileSync(path.join(repository, 'README.md'), 'utf8');
-        const shown = tablesOf(/\n## Tools\n.*?```toml\n(.*?)```/s.exec(readme)[1]);
+        const readme = fs.readFileSync(path.join(repository, 'examples/tools/README.md'), 'utf8');
+        const shown = tablesOf(/\n## The configuration\n.*?```toml\n(.*?)```/s.exec(readme)[1]);
         const tables = tablesOf(toml);
         assert.ok(shown.length >= 5);
         for (const table of shown) {
