@@ -238,6 +238,7 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
         settings.password = session.store_password.value;
         settings.pool = session.store_connections;
         settings.prepared = session.prepared;
+        settings.batch = session.batch;
         settings.durability = session.durability;
         settings.lease = session.lease;
         settings.store_wait = session.store_wait;

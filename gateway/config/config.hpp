@@ -107,6 +107,7 @@ struct session_config {
     std::string postgres_listen_url;
     secret store_password; ///< `store_password_env` or `store_password_file`.
     bool prepared = true;  ///< False: a pooler is in between that has no prepared statements.
+    std::chrono::milliseconds batch{25}; ///< How long a delta may wait for others (PostgreSQL).
     std::size_t store_connections = 8;
     std::chrono::seconds lease{30};
     std::chrono::seconds store_wait{10}; ///< How long a call waits for a server that is away.

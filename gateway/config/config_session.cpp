@@ -56,6 +56,7 @@ void describe_postgres(config_table& table, session_config& session) {
     }
     secret_value(table, "store_password", session.store_password);
     table.value("prepared", session.prepared);
+    table.time<std::chrono::milliseconds>("batch_ms", session.batch, 0, 1'000);
     table.number("store_connections", session.store_connections, 2, 1'000);
     // Three renewals must fit, each with time for a server that is slow.
     table.time("lease_seconds", session.lease, 6, 3'600);

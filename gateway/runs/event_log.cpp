@@ -202,9 +202,12 @@ std::string event_log::write_variants(
 void event_log::write_staged(session::log_slice& slice) {
     slice.run_number = settings_.run_number;
     slice.first_sequence = staged_from_;
+    // The first delta of a message does not wait: the time to the first token must not grow.
+    slice.may_wait = staged_from_ > 1 && events_.is_delta(staged_from_ - 1);
     for (std::uint64_t sequence = staged_from_; sequence <= events_.size(); ++sequence) {
         events_.write(sequence, slice.events);
         slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
+        slice.may_wait = slice.may_wait && events_.is_delta(sequence);
     }
     for (const variant_entry& variant : variants_) {
         if (variant.sequence >= staged_from_) {

@@ -35,6 +35,10 @@ public:
     /// Lets the last event, if it is a delta, be joined with deltas of the same message before and
     /// after it.
     void let_last_join();
+    /// The event has a `delta` that is a text.
+    [[nodiscard]] bool is_delta(std::uint64_t sequence) const noexcept {
+        return entries_[sequence - 1].prefix != 0;
+    }
     [[nodiscard]] bool joins(std::uint64_t sequence) const noexcept {
         return entries_[sequence - 1].joins != 0;
     }

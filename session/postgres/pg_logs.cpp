@@ -14,6 +14,10 @@ namespace asio = boost::asio;
 
 namespace {
 
+// A run that has said nothing for so many batches is at the first token of an answer. With fewer,
+// the tokens of a slow model would never wait, and each would be a transaction of its own.
+constexpr int silent_batches = 10;
+
 void add_observer(
     std::vector<pg_logs::waiting>& to, std::uint64_t sequence,
     const std::shared_ptr<log_observer>& observer
@@ -30,10 +34,10 @@ void add_observer(
 
 } // namespace
 
-pg_logs::pg_logs(pg_shared& shared, pg_gateway& gateway, bool relaxed, add_notifications notify)
+pg_logs::pg_logs(pg_shared& shared, pg_gateway& gateway, settings given, add_notifications notify)
     : shared_(shared),
       gateway_(gateway),
-      relaxed_(relaxed),
+      settings_(given),
       notify_(std::move(notify)),
       writer_timer_(shared.context) {}
 
@@ -53,6 +57,7 @@ void pg_logs::append(
                 log.has_failed = false; // It goes on where nothing is missing.
             }
             if (!log.has_failed && slice.first_sequence == log.end + 1) {
+                log.may_wait = slice.may_wait && (log.may_wait || log.pending.empty());
                 if (log.pending.empty()) {
                     log.pending.run = slice.run_number;
                     log.pending.first_sequence = slice.first_sequence;
@@ -70,18 +75,52 @@ void pg_logs::append(
     }
 }
 
+bool pg_logs::is_silent(const run_log& log) const {
+    return !log.last_write || clock::now() - *log.last_write >= silent_batches * settings_.batch;
+}
+
 // With mutex_ locked, as the next one.
 void pg_logs::make_due(std::int64_t run, run_log& log) {
-    if (!log.is_due && !log.is_busy) {
-        log.is_due = true;
-        due_.push_back(run);
-        wake_writer();
+    const bool waits = log.may_wait && settings_.batch.count() > 0 && !is_silent(log);
+    const list wanted = waits ? list::waiting : list::due;
+    if (log.is_busy || log.in >= wanted) {
+        return;
+    }
+    log.in = wanted;
+    (waits ? waiting_ : due_).push_back(run);
+    wake_writer(waits ? urgency::may_wait : urgency::at_once);
+}
+
+void pg_logs::wake_writer(urgency how) {
+    if (writer_knows_ < how) {
+        writer_knows_ = how;
+        asio::post(shared_.context, [this] { writer_timer_.cancel(); });
     }
 }
 
-void pg_logs::wake_writer() {
-    if (!std::exchange(writer_is_told_, true)) {
-        asio::post(shared_.context, [this] { writer_timer_.cancel(); });
+// A run that has become due before its time is in both lists. With mutex_ locked.
+void pg_logs::make_waiting_due(clock::time_point now) {
+    if (waiting_.empty() || (now < next_batch_ && !is_finished_)) {
+        return;
+    }
+    for (const std::int64_t run : waiting_) {
+        const auto found = runs_.find(run);
+        if (found != runs_.end() && found->second.in == list::waiting) {
+            found->second.in = list::due;
+            due_.push_back(run);
+        }
+    }
+    waiting_.clear();
+    next_batch_ = now + settings_.batch;
+}
+
+// With mutex_ locked.
+void pg_logs::hurry(std::int64_t run) {
+    if (const auto found = runs_.find(run); found != runs_.end()) {
+        found->second.may_wait = false;
+        if (!found->second.pending.empty()) {
+            make_due(run, found->second);
+        }
     }
 }
 
@@ -166,6 +205,7 @@ asio::awaitable<pg_logs::taken> pg_logs::take(std::int64_t run, std::uint64_t la
                 got.end = log.end;
                 got.row = std::exchange(log.pending, {});
                 got.observers = std::exchange(log.observers, {});
+                log.last_write.reset();
                 log.end = std::max(log.end, last);
                 co_return got;
             }
@@ -232,6 +272,7 @@ std::vector<pg_logs::waiting> pg_logs::put_back(run_log& log, taken& entries) {
         lost = std::exchange(log.observers, {});
         log.pending = {};
     }
+    log.may_wait = false;
     if (!log.pending.empty() && !entries.row.empty()) {
         entries.row.append(log.pending);
         log.pending = std::move(entries.row);
@@ -252,6 +293,9 @@ asio::awaitable<void> pg_logs::flush(std::int64_t run) {
             if ((run == 0 || number == run) && log.durable < log.end) {
                 wanted.emplace(number, log.end);
             }
+        }
+        for (const auto& [number, end] : wanted) {
+            hurry(number);
         }
     }
     while (!wanted.empty()) {
@@ -285,7 +329,7 @@ void pg_logs::wake_waiters() {
 void pg_logs::finish() {
     const std::lock_guard lock(mutex_);
     is_finished_ = true;
-    wake_writer();
+    wake_writer(urgency::at_once);
 }
 
 } // namespace agui::session

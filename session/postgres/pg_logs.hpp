@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -23,8 +24,8 @@ namespace agui::session {
 
 /// What the active runs of this process have said and no row holds yet. append() only puts it in
 /// memory; the store's thread writes what has come for all runs in one transaction, and the next as
-/// soon as that is committed. A run's entries are with one of the two that write at a time:
-/// write(), or the commit that has taken them.
+/// soon as that is committed. Slices that may wait are collected for a while. A run's entries are
+/// with one of the two that write at a time: write(), or the commit that has taken them.
 ///
 /// Everything but append() belongs to the store's thread.
 class pg_logs {
@@ -32,8 +33,12 @@ public:
     /// Adds the notifications of those who watch one of the runs.
     using add_notifications = std::function<void(const std::vector<std::int64_t>&, pg_batch&)>;
 
-    /// The arguments must outlive this. `relaxed`: entries are durable without the disk.
-    pg_logs(pg_shared& shared, pg_gateway& gateway, bool relaxed, add_notifications notify);
+    struct settings {
+        bool relaxed = false;               ///< Entries are durable without the disk.
+        std::chrono::milliseconds batch{0}; ///< As postgres_settings::batch.
+    };
+    /// The references must outlive this.
+    pg_logs(pg_shared& shared, pg_gateway& gateway, settings given, add_notifications notify);
 
     /// As store::append_log(). Any thread.
     void append(
@@ -73,7 +78,8 @@ public:
     /// `durable`: up to where they were committed, with the slice that the commit wrote besides.
     void give_back(taken entries, outcome of_commit, std::uint64_t durable);
 
-    /// Waits until what was appended before, of one run or of all (0), is durable or lost.
+    /// Waits until what was appended before, of one run or of all (0), is durable or lost. Nothing
+    /// of it waits for other entries any more.
     [[nodiscard]] boost::asio::awaitable<void> flush(std::int64_t run);
     /// Writes until finish(), and then what is left. To be called once.
     [[nodiscard]] boost::asio::awaitable<void> write();
@@ -83,20 +89,29 @@ public:
     [[nodiscard]] std::size_t size() const;
 
 private:
+    using clock = std::chrono::steady_clock;
+    /// Where a run is whose entries are to be written.
+    enum class list : std::uint8_t { none, waiting, due };
     struct run_log {
         std::uint64_t end = 0;     ///< Of what was accepted,
         std::uint64_t durable = 0; ///< and of what is durable.
         bool has_failed = false;
         bool may_be_there = false; ///< What has failed may nevertheless have been written.
         bool is_busy = false;      ///< Somebody writes its entries.
-        bool is_due = false;       ///< It is in `due_`.
-        lease_ptr held;            ///< May be null.
+        bool may_wait = false;     ///< All that is pending may wait for other entries.
+        list in = list::none;
+        /// When the writer last took its entries; nullopt: not since a commit.
+        std::optional<clock::time_point> last_write;
+        lease_ptr held; ///< May be null.
         pg_log_row pending;
         std::vector<waiting> observers;
     };
     using batch = std::vector<taken>;
 
-    [[nodiscard]] batch collect();
+    [[nodiscard]] batch collect(clock::time_point now);
+    [[nodiscard]] bool is_silent(const run_log& log) const;
+    void make_waiting_due(clock::time_point now);
+    void hurry(std::int64_t run);
     boost::asio::awaitable<void> write_batch(batch entries);
     boost::asio::awaitable<std::exception_ptr> try_write(batch& entries, std::int64_t gateway);
     boost::asio::awaitable<std::string> write_rows(const batch& entries, std::int64_t gateway);
@@ -109,19 +124,22 @@ private:
     void fail(taken& entries, bool may_be_there);
     void make_due(std::int64_t run, run_log& log);
     void forget_lost();
-    void wake_writer();
+    enum class urgency : std::uint8_t { none, may_wait, at_once };
+    void wake_writer(urgency how);
     void wake_waiters();
     boost::asio::awaitable<void> wait_for_change();
 
     pg_shared& shared_;
     pg_gateway& gateway_;
-    const bool relaxed_;
+    const settings settings_;
     const add_notifications notify_;
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
     std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.
-    std::size_t forget_at_ = 64;                     ///< So many runs that some may be lost.
-    bool writer_is_told_ = false;
+    std::vector<std::int64_t> waiting_; ///< Runs that have some to write at next_batch_.
+    clock::time_point next_batch_{};
+    std::size_t forget_at_ = 64;           ///< So many runs that some may be lost.
+    urgency writer_knows_ = urgency::none; ///< What it looks for by itself.
     bool is_finished_ = false;
     boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.
     std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().

@@ -18,7 +18,6 @@ namespace asio = boost::asio;
 namespace {
 
 using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
 
 // Entries of many runs gather for a transaction: with a fast disk there would be one for each token
 // otherwise. A reader does not notice it.
@@ -65,7 +64,7 @@ batch_failure reason_of(const std::exception_ptr& failed) {
 asio::awaitable<void> pg_logs::write() {
     for (;;) {
         const auto begun = clock::now();
-        batch next = collect();
+        batch next = collect(begun);
         if (!next.empty()) {
             co_await write_batch(std::move(next));
             writer_timer_.expires_at(begun + between_batches);
@@ -77,29 +76,35 @@ asio::awaitable<void> pg_logs::write() {
             if (is_finished_) {
                 co_return;
             }
-            writer_is_told_ = false;
-            writer_timer_.expires_at(clock::time_point::max());
+            writer_knows_ = waiting_.empty() ? urgency::none : urgency::may_wait;
+            writer_timer_.expires_at(waiting_.empty() ? clock::time_point::max() : next_batch_);
         }
         co_await writer_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
 }
 
-pg_logs::batch pg_logs::collect() {
+pg_logs::batch pg_logs::collect(clock::time_point now) {
     batch next;
     std::size_t bytes = 0;
     std::size_t count = 0;
     const std::lock_guard lock(mutex_);
+    make_waiting_due(now);
+    if (waiting_.empty() && !due_.empty()) {
+        next_batch_ = now + settings_.batch; // Not the first after a pause.
+    }
+    writer_knows_ = urgency::at_once;
     for (; count < due_.size() && bytes < batch_bytes_max; ++count) {
         const auto found = runs_.find(due_[count]);
         if (found == runs_.end()) {
             continue;
         }
         run_log& log = found->second;
-        log.is_due = false;
+        log.in = list::none;
         if (log.is_busy || log.pending.empty()) {
             continue; // give_back() makes it due again.
         }
         log.is_busy = true;
+        log.last_write = now;
         taken& entries = next.emplace_back();
         entries.run = found->first;
         entries.is_known = true;
@@ -164,7 +169,7 @@ asio::awaitable<std::exception_ptr> pg_logs::try_write(batch& entries, std::int6
 // Empty: they are written. Otherwise nothing is, because of the connection of that name.
 asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int64_t gateway) {
     const auto results = co_await write_at_once(
-        shared_, {.gateway = gateway, .relaxed = relaxed_},
+        shared_, {.gateway = gateway, .relaxed = settings_.relaxed},
         [this, &entries] {
             std::vector<std::int64_t> runs;
             std::vector<const pg_log_row*> rows;

@@ -40,7 +40,8 @@ postgres_store::postgres_store(const postgres_settings& settings)
       leases_(shared_, gateway_),
       watches_(shared_, gateway_, [this](std::int64_t run) { return leases_.has_run(run); }),
       logs_(
-          shared_, gateway_, settings.durability == durability::relaxed,
+          shared_, gateway_,
+          {.relaxed = settings.durability == durability::relaxed, .batch = settings.batch},
           [this](const std::vector<std::int64_t>& runs, pg_batch& to) {
               watches_.add_notifications(runs, to);
           }

@@ -57,6 +57,8 @@ struct log_slice {
     std::vector<std::uint32_t> ends;
     /// (index within the slice, variants) of the entries that have any, in order.
     std::vector<std::pair<std::uint32_t, std::string>> variants;
+    /// The store may keep the entries waiting for others (postgres_settings::batch).
+    bool may_wait = false;
 };
 
 /// What begin() says about the run that it has stored.
@@ -408,6 +410,10 @@ struct postgres_settings {
     std::string password{}; ///< Goes before one in the URLs; empty: theirs, or libpq's own ways.
     std::size_t pool = 8;   ///< Connections at most, besides the one that hears notifications.
     bool prepared = true;   ///< False for poolers that do not keep prepared statements.
+    /// Slices that may wait (log_slice::may_wait) are written once in that time, those of all runs
+    /// together. The first of a run after a pause of ten times as long, or after a commit, is
+    /// written at once. 0: none waits.
+    std::chrono::milliseconds batch{25};
     /// power and process: commits and log entries are durable as the server's settings say, at
     /// least on its disk. relaxed: a crash of the server may lose the last log entries, not
     /// commits.

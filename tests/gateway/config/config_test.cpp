@@ -93,6 +93,7 @@ TEST(Config, HasTheDocumentedDefaults) {
     EXPECT_EQ(all.session.queue_hold, std::chrono::seconds(600));
     EXPECT_TRUE(all.session.supersede_detached);
     EXPECT_EQ(all.session.busy_wait, std::chrono::milliseconds(500));
+    EXPECT_EQ(all.session.batch, std::chrono::milliseconds(25));
     EXPECT_EQ(all.tools.max_result_bytes, 1'048'576U);
     EXPECT_FALSE(all.auth);
 }
@@ -317,7 +318,7 @@ TEST(Config, ReadsHowToReachPostgres) {
                       "session.listen=postgres://agui@direct.internal/agui",
                       "session.store_password_env=AGUI_TEST_DB_PASSWORD", "session.prepared=false",
                       "session.store_connections=20", "session.lease_seconds=6",
-                      "session.store_wait_seconds=3"}
+                      "session.store_wait_seconds=3", "session.batch_ms=0"}
         )
             .value();
 
@@ -329,6 +330,7 @@ TEST(Config, ReadsHowToReachPostgres) {
     EXPECT_EQ(all.session.store_connections, 20U);
     EXPECT_EQ(all.session.lease, std::chrono::seconds(6));
     EXPECT_EQ(all.session.store_wait, std::chrono::seconds(3));
+    EXPECT_EQ(all.session.batch, std::chrono::milliseconds(0));
     const std::string printed = print_config(all);
     EXPECT_NE(
         printed.find("store = 'postgres://agui@db.internal/agui?sslmode=***'"), std::string::npos

@@ -159,6 +159,26 @@ TEST_F(EventLog, HandsTheStoreEachEntryOnce) {
     EXPECT_EQ(store.log.size(), 2U) << "what take_staged returned is not queued again";
 }
 
+TEST_F(EventLog, OnlyDeltasAfterTheFirstOfAMessageMayWaitInTheStore) {
+    log_only_store store;
+    const auto log = make(&store);
+    for (const std::string& event :
+         {std::string(started), std::string(text_start), delta("a"), delta("b"), delta("c"),
+          std::string(text_end)}) {
+        add(*log, event);
+        settle();
+    }
+    add(*log, delta("d"));
+    add(*log, text_end);
+    settle();
+
+    std::vector<bool> may_wait;
+    for (const appended_slice& each : store.log) {
+        may_wait.push_back(each.slice.may_wait);
+    }
+    EXPECT_EQ(may_wait, (std::vector<bool>{false, false, false, true, true, false, false}));
+}
+
 TEST_F(EventLog, GivesOlderReadersTheirOwnEvents) {
     const auto log = make();
     log->on_event({started, {}, started_older, false});
