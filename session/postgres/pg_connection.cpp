@@ -1,6 +1,7 @@
 #include "session/postgres/pg_connection.hpp"
 
 #include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_settings.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -225,6 +226,11 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
         "SELECT pg_catalog.current_setting('transaction_read_only') OPERATOR(pg_catalog.=) 'on', "
         "pg_catalog.current_setting('default_transaction_isolation')"
     ));
+    // A pooler reports its own process number.
+    if (prepares_) {
+        question.push_back(pg_statement::once(pg_settings_of_session));
+        question.back().params.add(PQbackendPID(handle_->connection));
+    }
     const std::vector<pg_rows> answer = co_await execute(std::move(question), deadline);
     if (answer.at(0).boolean(0, 0)) {
         throw pg_error(
@@ -244,6 +250,7 @@ asio::awaitable<void> pg_connection::check_session(time_point deadline) {
             pg_error::effect::refused
         );
     }
+    has_settings_ = prepares_ && !answer.at(1).empty();
 }
 
 void pg_connection::send(std::vector<pg_statement>& statements) {

@@ -26,7 +26,8 @@ public:
     using time_point = std::chrono::steady_clock::time_point;
 
     /// Connects and checks that the server can be used (version 13 or later, UTF8, it writes,
-    /// READ COMMITTED by default). Throws pg_error, also when `deadline` has passed.
+    /// READ COMMITTED by default). Throws pg_error, also when `deadline` has passed. Without
+    /// `prepares`, a pooler is expected that does not keep prepared statements.
     [[nodiscard]] static boost::asio::awaitable<std::unique_ptr<pg_connection>>
     open(const pg_target& target, bool prepares, time_point deadline);
     ~pg_connection();
@@ -55,6 +56,10 @@ public:
     [[nodiscard]] bool is_usable() const noexcept;
     /// No transaction is open.
     [[nodiscard]] bool is_idle() const noexcept;
+    /// The session has the settings of a transaction already: search_path, limits of time, and
+    /// commits that wait for the disk. False behind a pooler, which may give each transaction
+    /// another session.
+    [[nodiscard]] bool has_settings() const noexcept { return has_settings_; }
 
 private:
     struct handle;
@@ -75,6 +80,7 @@ private:
 
     std::shared_ptr<handle> handle_; ///< Shared with the handler of its timer.
     const bool prepares_;
+    bool has_settings_ = false;
 };
 
 } // namespace agui::session

@@ -206,6 +206,11 @@ constexpr const char* is_there =
     "ON n.oid = c.relnamespace WHERE n.nspname = 'agui' AND c.relname = 'meta')";
 constexpr const char* versions = "SELECT schema_version, min_reader_version FROM agui.meta";
 constexpr const char* lock = "SELECT pg_advisory_xact_lock($1)";
+// The wait for another gateway that migrates, which may rewrite a table.
+constexpr const char* unlimited =
+    "SELECT set_config('search_path', 'pg_catalog', true), set_config('lock_timeout', '0', true), "
+    "set_config('statement_timeout', '0', true), "
+    "set_config('idle_in_transaction_session_timeout', '0', true)";
 // Other gateways write meanwhile: what waits for a lock keeps them waiting too, and an index that
 // is made keeps its table. Not for the wait for another gateway that migrates.
 constexpr const char* bounds = "SELECT set_config('lock_timeout', '4000', true), "
@@ -279,7 +284,7 @@ migrate(pg_pool& pool, pg_patience patience, std::span<const pg_migration> migra
         co_await pool.take(std::chrono::steady_clock::now() + patience.store_wait);
     pg_batch begin;
     begin.emplace_back("BEGIN");
-    begin.emplace_back("SELECT set_config('search_path', 'pg_catalog', true)");
+    begin.emplace_back(unlimited);
     begin.emplace_back(lock, pg_schema_lock);
     (void)co_await on->execute(std::move(begin), until);
     known_versions at = co_await read_versions(*on, until);

@@ -1,5 +1,7 @@
 #include "session/postgres/pg_transaction.hpp"
 
+#include "session/postgres/pg_settings.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -18,23 +20,15 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-// The server ends a statement after 20 s, a wait for a lock after 4 s (before the first answer is
-// given up), and a transaction whose gateway says nothing after 5 s, so that a process that stands
-// still holds no lock. What a commit waits for is never less than the disk, unless the operator has
-// asked for more.
-#define AGUI_PG_SETTINGS                                                                           \
-    "SELECT set_config('search_path', 'pg_catalog', true), "                                       \
-    "set_config('statement_timeout', '20000', true), set_config('lock_timeout', '4000', true), "   \
-    "set_config('idle_in_transaction_session_timeout', '5000', true), "                            \
-    "set_config('synchronous_commit', CASE WHEN $1 THEN 'off' "                                    \
-    "WHEN current_setting('synchronous_commit') = 'off' THEN 'on' "                                \
-    "ELSE current_setting('synchronous_commit') END, true)"
-constexpr const char* settings = AGUI_PG_SETTINGS;
-// In one statement: each costs some microseconds on both sides, and most transactions are the log
-// entries of a few milliseconds.
-constexpr const char* settings_and_enter = AGUI_PG_SETTINGS ", agui.enter($2)";
+constexpr const char* settings = AGUI_PG_SETTINGS_OF_TRANSACTION;
+// In one statement: each costs some microseconds on both sides.
+constexpr const char* settings_and_enter = AGUI_PG_SETTINGS_OF_TRANSACTION ", agui.enter($2)";
 constexpr const char* settings_of_read = "SELECT set_config('search_path', 'pg_catalog', true), "
                                          "set_config('statement_timeout', '20000', true)";
+constexpr const char* relax = "SELECT set_config('synchronous_commit', 'off', true)";
+constexpr const char* relax_and_enter =
+    "SELECT set_config('synchronous_commit', 'off', true), agui.enter($1)";
+constexpr const char* enter = "SELECT agui.enter($1)";
 // Not the transaction's number (pg_xact_status): after a crash the server gives the numbers of what
 // was not yet on the disk to other transactions.
 constexpr const char* leave_mark =
@@ -78,10 +72,17 @@ std::chrono::nanoseconds pg_transaction::half_of_rest() const {
 }
 
 void pg_transaction::set_up(pg_batch& to) const {
-    if (purpose_.gateway != 0) {
-        to.emplace_back(settings_and_enter, purpose_.relaxed, purpose_.gateway);
-    } else {
-        to.emplace_back(settings, purpose_.relaxed);
+    const bool enters = purpose_.gateway != 0;
+    if (!(*lent_)->has_settings()) {
+        if (enters) {
+            to.emplace_back(settings_and_enter, purpose_.relaxed, purpose_.gateway);
+        } else {
+            to.emplace_back(settings, purpose_.relaxed);
+        }
+    } else if (enters) {
+        to.emplace_back(purpose_.relaxed ? relax_and_enter : enter, purpose_.gateway);
+    } else if (purpose_.relaxed) {
+        to.emplace_back(relax);
     }
 }
 
@@ -170,19 +171,27 @@ asio::awaitable<std::vector<pg_rows>> pg_transaction::write_at_once(pg_batch sta
     pg_batch all;
     // Without BEGIN and COMMIT: a batch is a transaction.
     set_up(all);
+    const std::size_t before = all.size();
     append(all, std::move(statements));
     std::vector<pg_rows> results = co_await execute(std::move(all));
-    co_return inner(std::move(results), 1, 0);
+    co_return inner(std::move(results), before, 0);
 }
 
 asio::awaitable<std::vector<pg_rows>> pg_transaction::read_at_once(pg_batch statements) {
+    const bool has_settings = (*lent_)->has_settings();
+    if (has_settings && statements.size() == 1) {
+        co_return co_await execute(std::move(statements)); // It has a snapshot of its own.
+    }
     pg_batch all;
     all.emplace_back("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    all.emplace_back(settings_of_read);
+    if (!has_settings) {
+        all.emplace_back(settings_of_read);
+    }
+    const std::size_t before = all.size();
     append(all, std::move(statements));
     all.emplace_back("COMMIT");
     std::vector<pg_rows> results = co_await execute(std::move(all));
-    co_return inner(std::move(results), 2, 1);
+    co_return inner(std::move(results), before, 1);
 }
 
 asio::awaitable<void> pg_transaction::end() {

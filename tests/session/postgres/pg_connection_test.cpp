@@ -2,6 +2,7 @@
 #include "session/postgres/pg_connection.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_pool.hpp"
+#include "session/postgres/pg_settings.hpp"
 #include "session/postgres/pg_transaction.hpp"
 #include "tests/session/postgres/postgres_fixture.hpp"
 #include "tests/support/coroutine_test.hpp"
@@ -166,10 +167,35 @@ TEST_F(PgConnection, GoesOnAfterAStatementThatFails) {
 
 TEST_F(PgConnection, ABatchIsOneTransaction) {
     const auto connection = open();
-    (void)one(*connection, "CREATE TABLE t (v bigint)");
-    (void)failure_of(*connection, batch_of({"INSERT INTO t VALUES (1)", "SELECT 1/0"}));
-    EXPECT_EQ(one(*connection, "SELECT count(*) FROM t").integer(0, 0), 0);
-    EXPECT_EQ(one(*connection, "INSERT INTO t VALUES (1), (2)").changed(), 2U);
+    (void)one(*connection, "CREATE TABLE public.t (v bigint)");
+    (void)failure_of(*connection, batch_of({"INSERT INTO public.t VALUES (1)", "SELECT 1/0"}));
+    EXPECT_EQ(one(*connection, "SELECT count(*) FROM public.t").integer(0, 0), 0);
+    EXPECT_EQ(one(*connection, "INSERT INTO public.t VALUES (1), (2)").changed(), 2U);
+}
+
+TEST_F(PgConnection, ASessionHasItsSettingsUnlessAPoolerIsInBetween) {
+    constexpr const char* settings =
+        "SELECT current_setting('search_path') || ' ' || current_setting('lock_timeout')";
+    const auto direct = open(true);
+    EXPECT_TRUE(direct->has_settings());
+    EXPECT_EQ(one(*direct, settings).text(0, 0), "pg_catalog 4s");
+
+    const auto pooled = open(false);
+    EXPECT_FALSE(pooled->has_settings());
+    const std::string before(one(*pooled, settings).text(0, 0));
+    // A pooler tells another number than the server's process has.
+    EXPECT_TRUE(one(*pooled, pg_settings_of_session, 0).empty());
+    EXPECT_EQ(one(*pooled, settings).text(0, 0), before);
+}
+
+TEST_F(PgConnection, FollowsTheServersSynchronousCommitUnlessThatIsOff) {
+    constexpr const char* setting =
+        "SELECT setting || ' ' || (source = 'session') FROM pg_settings "
+        "WHERE name = 'synchronous_commit'";
+    EXPECT_EQ(one(*open(), setting).text(0, 0), "on false") << "a reload changes it";
+    test::sql_session session(database_->url());
+    session("ALTER DATABASE " + database_->name() + " SET synchronous_commit = off");
+    EXPECT_EQ(one(*open(), setting).text(0, 0), "on true");
 }
 
 TEST_F(PgConnection, SendsAndReadsMoreThanTheSocketTakes) {
@@ -498,10 +524,11 @@ TEST_F(PgTransaction, IsUnavailableIfTheServerNeedsMoreTimeThanThereIs) {
 TEST_F(PgTransaction, ReadsASnapshot) {
     std::function<asio::awaitable<int>(pg_transaction&)> work = [](pg_transaction& in
                                                                 ) -> asio::awaitable<int> {
-        const auto rows = co_await in.read_at_once(
-            batch_of({"SELECT current_setting('transaction_isolation'), "
-                      "current_setting('search_path'), current_setting('statement_timeout')"})
-        );
+        const auto rows = co_await in.read_at_once(batch_of(
+            {"SELECT current_setting('transaction_isolation'), "
+             "current_setting('search_path'), current_setting('statement_timeout')",
+             "SELECT 1"}
+        ));
         EXPECT_EQ(rows.at(0).text(0, 0), "repeatable read");
         EXPECT_EQ(rows.at(0).text(0, 1), "pg_catalog");
         EXPECT_EQ(rows.at(0).text(0, 2), "20s");
