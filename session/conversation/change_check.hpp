@@ -13,6 +13,9 @@ void check_change(thread_size size, const changes& change);
 /// one of them has not ended, is not said to be answered by another run, or is `run` itself.
 void check_answered(const run_record& run, const changes& change);
 
+/// The smallest size of a thread that the change fits.
+[[nodiscard]] thread_size least_size_for(const changes& change) noexcept;
+
 /// The size of the thread after the change.
 [[nodiscard]] thread_size size_after(thread_size size, const changes& change) noexcept;
 

@@ -114,6 +114,35 @@ void check_change(thread_size size, const changes& change) {
     }
 }
 
+thread_size least_size_for(const changes& change) noexcept {
+    thread_size least;
+    std::size_t added = 0;
+    const auto needs_message = [&](node_index node) {
+        if (node != no_node && node >= added) {
+            least.messages = std::max(least.messages, std::size_t{node} + 1 - added);
+        }
+    };
+    for (const stored_message& each : change.messages) {
+        needs_message(each.parent);
+        ++added;
+    }
+    std::size_t branches = 0; // That the change makes, or that must be there.
+    for (const changes::branch_change& changed : change.branches) {
+        needs_message(changed.value.tip);
+        if (changed.index > branches) {
+            least.branches = std::max<std::size_t>(least.branches, changed.index);
+        }
+        branches = std::max(branches, std::size_t{changed.index} + 1);
+    }
+    if (change.head && *change.head != 0 && *change.head >= branches) {
+        least.branches = std::max(least.branches, std::size_t{*change.head} + 1);
+    }
+    for (const call_record& call : change.calls) {
+        needs_message(call.made_in);
+    }
+    return least;
+}
+
 void check_answered(const run_record& run, const changes& change) {
     for (const run_record& answered : change.answered) {
         require(

@@ -74,6 +74,82 @@ std::optional<std::string_view> text_of(const std::optional<json_text>& document
     return document ? std::optional(document->view()) : std::nullopt;
 }
 
+// Arrays that the server makes rows of.
+
+struct message_columns {
+    explicit message_columns(const changes& of) {
+        for (const stored_message& added : of.messages) {
+            parents.push_back(number_of(added.parent));
+            run_ids.emplace_back(added.run_id);
+            times.push_back(added.created_at);
+        }
+    }
+    std::vector<std::int64_t> parents;
+    std::vector<std::string_view> run_ids;
+    std::vector<std::int64_t> times;
+};
+
+// One statement may change a row once only: of several changes of a branch or a call, the last
+// counts.
+struct branch_columns {
+    explicit branch_columns(const changes& of) {
+        std::map<std::uint32_t, branch> last;
+        for (const changes::branch_change& changed : of.branches) {
+            last[changed.index] = changed.value;
+        }
+        for (const auto& [number, value] : last) {
+            numbers.push_back(number);
+            tips.push_back(number_of(value.tip));
+            times.push_back(value.updated_at);
+        }
+    }
+    std::vector<std::int64_t> numbers;
+    std::vector<std::int64_t> tips;
+    std::vector<std::int64_t> times;
+};
+
+struct call_columns {
+    explicit call_columns(const changes& of) {
+        std::vector<const call_record*> calls; // At the place of the first of an id.
+        std::map<std::string_view, std::size_t> places;
+        for (const call_record& call : of.calls) {
+            const auto [place, is_new] = places.try_emplace(call.id, calls.size());
+            if (is_new) {
+                calls.push_back(&call);
+            } else {
+                calls[place->second] = &call;
+            }
+        }
+        for (const call_record* const call : calls) {
+            ids.emplace_back(call->id);
+            names.emplace_back(call->name);
+            run_ids.emplace_back(call->run_id);
+            owners.push_back({call->owner == call_owner::server ? "server" : "external"});
+            statuses.push_back({to_string(call->status)});
+            made_in.push_back(number_of(call->made_in));
+        }
+    }
+    std::vector<std::string_view> ids;
+    std::vector<std::string_view> names;
+    std::vector<std::string_view> run_ids;
+    std::vector<pg_text> owners;
+    std::vector<pg_text> statuses;
+    std::vector<std::int64_t> made_in;
+};
+
+struct event_columns {
+    explicit event_columns(const changes& of) {
+        for (const session_event& event : of.events) {
+            types.emplace_back(event.type);
+            run_ids.emplace_back(event.run_id);
+            times.push_back(event.timestamp);
+        }
+    }
+    std::vector<std::string_view> types;
+    std::vector<std::string_view> run_ids;
+    std::vector<std::int64_t> times;
+};
+
 } // namespace
 
 pg_statement lock_thread(const thread_key& key) {
@@ -202,17 +278,10 @@ void pg_change::apply_rows(
 
 void pg_change::add_rows(pg_batch& to, const pg_thread_position& at, rows which) const {
     if (!messages_.empty()) {
-        std::vector<std::int64_t> parents;
-        std::vector<std::string_view> run_ids;
-        std::vector<std::int64_t> times;
-        for (const stored_message& added : change_.messages) {
-            parents.push_back(number_of(added.parent));
-            run_ids.emplace_back(added.run_id);
-            times.push_back(added.created_at);
-        }
+        const message_columns columns(change_);
         to.emplace_back(
             which == rows::are_new ? insert_messages : insert_missing_messages, at.thread,
-            at.size.messages, parents, run_ids, times, messages_
+            at.size.messages, columns.parents, columns.run_ids, columns.times, messages_
         );
     }
     add_branches(to, at.thread);
@@ -225,73 +294,48 @@ void pg_change::add_rows(pg_batch& to, const pg_thread_position& at, rows which)
     }
 }
 
-// One statement may change a row once only: of several changes of a branch or a call, the last
-// counts.
 void pg_change::add_branches(pg_batch& to, std::int64_t thread) const {
-    std::map<std::uint32_t, branch> last;
-    for (const changes::branch_change& changed : change_.branches) {
-        last[changed.index] = changed.value;
+    if (const branch_columns rows(change_); !rows.numbers.empty()) {
+        to.emplace_back(set_branches, thread, rows.numbers, rows.tips, rows.times);
     }
-    if (last.empty()) {
-        return;
-    }
-    std::vector<std::int64_t> numbers;
-    std::vector<std::int64_t> tips;
-    std::vector<std::int64_t> times;
-    for (const auto& [number, value] : last) {
-        numbers.push_back(number);
-        tips.push_back(number_of(value.tip));
-        times.push_back(value.updated_at);
-    }
-    to.emplace_back(set_branches, thread, numbers, tips, times);
 }
 
 void pg_change::add_calls(pg_batch& to, std::int64_t thread) const {
-    std::vector<const call_record*> calls; // At the place of the first of an id.
-    std::map<std::string_view, std::size_t> places;
-    for (const call_record& call : change_.calls) {
-        const auto [place, is_new] = places.try_emplace(call.id, calls.size());
-        if (is_new) {
-            calls.push_back(&call);
-        } else {
-            calls[place->second] = &call;
-        }
+    if (const call_columns rows(change_); !rows.ids.empty()) {
+        to.emplace_back(
+            set_calls, thread, rows.ids, rows.names, rows.run_ids, rows.owners, rows.statuses,
+            rows.made_in
+        );
     }
-    if (calls.empty()) {
-        return;
-    }
-    std::vector<std::string_view> ids;
-    std::vector<std::string_view> names;
-    std::vector<std::string_view> run_ids;
-    std::vector<pg_text> owners;
-    std::vector<pg_text> statuses;
-    std::vector<std::int64_t> made_in;
-    for (const call_record* const call : calls) {
-        ids.emplace_back(call->id);
-        names.emplace_back(call->name);
-        run_ids.emplace_back(call->run_id);
-        owners.push_back({call->owner == call_owner::server ? "server" : "external"});
-        statuses.push_back({to_string(call->status)});
-        made_in.push_back(number_of(call->made_in));
-    }
-    to.emplace_back(set_calls, thread, ids, names, run_ids, owners, statuses, made_in);
+}
+
+void pg_change::add_arguments(pg_params& to) const {
+    const auto add = [&to](const auto&... each) {
+        (to.add(each), ...);
+    };
+    const thread_size least = least_size_for(change_);
+    add(change_.head, change_.last_request_had_history, change_.agent_id, change_.title,
+        change_.archived, metadata_, change_.at, least.messages, least.branches,
+        size_after({}, change_).branches, message_bytes_, changes_conversation(change_));
+    const message_columns messages(change_);
+    add(messages.parents, messages.run_ids, messages.times, messages_);
+    const branch_columns branches(change_);
+    add(branches.numbers, branches.tips, branches.times);
+    const call_columns calls(change_);
+    add(calls.ids, calls.names, calls.run_ids, calls.owners, calls.statuses, calls.made_in);
+    const event_columns events(change_);
+    add(events.types, events.run_ids, events.times, events_);
+    add(documents_.state, documents_.offered_tools, documents_.context);
 }
 
 void pg_change::add_events(pg_batch& to, const pg_thread_position& at, rows which) const {
     if (events_.empty()) {
         return;
     }
-    std::vector<std::string_view> types;
-    std::vector<std::string_view> run_ids;
-    std::vector<std::int64_t> times;
-    for (const session_event& event : change_.events) {
-        types.emplace_back(event.type);
-        run_ids.emplace_back(event.run_id);
-        times.push_back(event.timestamp);
-    }
+    const event_columns columns(change_);
     to.emplace_back(
         which == rows::are_new ? insert_events : insert_missing_events, at.thread, at.event_count,
-        types, run_ids, times, events_
+        columns.types, columns.run_ids, columns.times, events_
     );
 }
 

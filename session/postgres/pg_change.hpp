@@ -46,6 +46,8 @@ public:
     ) const;
     /// If it repeats one: as apply(), but what is there is not added once more.
     void apply_again(pg_batch& to, pg_thread_position before, const pg_thread_position& now) const;
+    /// The arguments that agui.begin_run() and agui.end_run() have in common.
+    void add_arguments(pg_params& to) const;
     /// The statements for a new thread, whose number is `thread`.
     void create(
         pg_batch& to, std::int64_t thread, const thread_key& key, const std::string& agent_id,

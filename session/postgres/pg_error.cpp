@@ -62,6 +62,8 @@ bool pg_error::is_damage() const noexcept { return sqlstate_ == "XX001" || sqlst
 
 bool pg_error::is_fenced() const noexcept { return sqlstate_ == "AG001"; }
 
+bool pg_error::is_misfit() const noexcept { return sqlstate_ == "AG002"; }
+
 std::string safe_message(std::string_view sqlstate, std::string_view primary) {
     const std::string_view class_of = sqlstate.substr(0, 2);
     if (sqlstate.empty() ||

@@ -33,6 +33,8 @@ public:
     [[nodiscard]] bool is_stale_connection() const noexcept;
     /// A table or an index is damaged where it was read: the server can read its other pages.
     [[nodiscard]] bool is_damage() const noexcept;
+    /// agui.begin_run(), agui.end_run(): the change does not fit the thread, which is a bug.
+    [[nodiscard]] bool is_misfit() const noexcept;
     /// agui.enter(): the gateway has lost its leases.
     [[nodiscard]] bool is_fenced() const noexcept;
 

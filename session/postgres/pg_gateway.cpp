@@ -2,6 +2,7 @@
 
 #include "session/base/id.hpp"
 #include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_schema.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -27,8 +28,8 @@ constexpr auto next_try = 200ms;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr const char* insert_gateway =
-    "INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE "
-    "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond') "
+    "INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE "
+    "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond', $3) "
     "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms()";
 // As agui.fence() does, but whatever the time: it is its own.
 constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
@@ -96,7 +97,7 @@ asio::awaitable<void> pg_gateway::enroll() {
                 batch.emplace_back(lock_former, id);
                 batch.emplace_back(fence_former, id);
             }
-            batch.emplace_back(insert_gateway, lease, random_number());
+            batch.emplace_back(insert_gateway, lease, random_number(), pg_migrations().size());
             return batch;
         });
     former_.clear();

@@ -20,14 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* take_lease = "SELECT agui.take_lease($1, $2, $3, $4)";
-constexpr const char* who_has_lease =
-    "SELECT l.run_id, l.gateway, coalesce(g.expires < clock_timestamp(), true) "
-    "FROM agui.leases l LEFT JOIN agui.gateways g ON g.id = l.gateway "
-    "WHERE l.principal = $1 AND l.thread_id = $2";
-constexpr const char* has_active_run =
-    "SELECT EXISTS (SELECT FROM agui.threads t JOIN agui.runs r ON r.thread = t.id "
-    "AND r.status = 'active' WHERE t.principal = $1 AND t.thread_id = $2)";
+constexpr const char* take_lease =
+    "SELECT its_token, has_orphans, its_run, its_gateway, has_expired "
+    "FROM agui.take_lease($1, $2, $3, $4)";
 constexpr const char* holder_of =
     "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
@@ -180,11 +175,9 @@ asio::awaitable<pg_leases::answer>
 pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t gateway) {
     std::vector<pg_rows> results;
     try {
-        results = co_await write_at_once(shared_, {.gateway = gateway}, [=] {
+        results = co_await write_at_once(shared_, {}, [=] {
             pg_batch batch;
             batch.emplace_back(take_lease, key.principal, key.thread_id, gateway, run_id);
-            batch.emplace_back(who_has_lease, key.principal, key.thread_id);
-            batch.emplace_back(has_active_run, key.principal, key.thread_id);
             return batch;
         });
     } catch (const pg_error& error) {
@@ -195,14 +188,15 @@ pg_leases::ask(const thread_key& key, const std::string& run_id, std::int64_t ga
         co_return answer();
     }
     answer found;
-    if (!results.at(0).is_null(0, 0)) {
-        found.token = static_cast<std::uint64_t>(results[0].integer(0, 0));
+    const pg_rows& row = results.at(0);
+    if (!row.is_null(0, 0)) {
+        found.token = static_cast<std::uint64_t>(row.integer(0, 0));
         // No run holds the thread, so that an active one is an orphan.
-        found.has_orphans = results.at(2).boolean(0, 0);
-    } else if (const pg_rows& holder = results.at(1); !holder.empty()) {
-        found.holder = holder.text(0, 0);
-        found.gateway = holder.integer(0, 1);
-        found.has_expired = holder.boolean(0, 2);
+        found.has_orphans = row.boolean(0, 1);
+    } else if (!row.is_null(0, 3)) {
+        found.holder = row.text(0, 2);
+        found.gateway = row.integer(0, 3);
+        found.has_expired = row.boolean(0, 4);
     }
     co_return found;
 }

@@ -14,8 +14,7 @@ namespace {
 #define AGUI_PG_ADD_ROWS                                                                           \
     "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
     "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r"
-#define AGUI_PG_CONNECTION_NAME                                                                    \
-    "pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time())"
+#define AGUI_PG_CONNECTION_NAME "agui.connection_name()"
 constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
 constexpr const char* insert_rows =
     "WITH c AS MATERIALIZED (SELECT " AGUI_PG_CONNECTION_NAME " AS name), "
@@ -124,34 +123,33 @@ bool decode(
     return true;
 }
 
-template <class... More>
-pg_statement
-statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const More&... more) {
+struct row_columns {
+    explicit row_columns(const std::vector<const pg_log_row*>& rows) {
+        for (const pg_log_row* const each : rows) {
+            const pg_log_row& row = *each;
+            runs.push_back(row.run);
+            firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
+            lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
+            events.emplace_back(row.events);
+            lengths.emplace_back(row.lengths);
+            variants.emplace_back(row.variants);
+        }
+    }
     std::vector<std::int64_t> runs;
     std::vector<std::int64_t> firsts;
     std::vector<std::int64_t> lasts;
     std::vector<std::string_view> events;
     std::vector<std::string_view> lengths;
     std::vector<std::string_view> variants;
-    for (const pg_log_row* const each : rows) {
-        const pg_log_row& row = *each;
-        runs.push_back(row.run);
-        firsts.push_back(static_cast<std::int64_t>(row.first_sequence));
-        lasts.push_back(static_cast<std::int64_t>(row.last_sequence));
-        events.emplace_back(row.events);
-        lengths.emplace_back(row.lengths);
-        variants.emplace_back(row.variants);
-    }
-    return pg_statement(text, runs, firsts, lasts, events, lengths, variants, more...);
-}
+};
 
-std::vector<pg_text> texts_of(const std::set<std::string>& names) {
-    std::vector<pg_text> texts;
-    texts.reserve(names.size());
-    for (const std::string& name : names) {
-        texts.push_back({name});
-    }
-    return texts;
+template <class... More>
+pg_statement
+statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const More&... more) {
+    const row_columns all(rows);
+    return pg_statement(
+        text, all.runs, all.firsts, all.lasts, all.events, all.lengths, all.variants, more...
+    );
 }
 
 } // namespace
@@ -176,6 +174,24 @@ void pg_log_row::append(const pg_log_row& next) {
     lengths += next.lengths;
     variants += next.variants;
     last_sequence = next.last_sequence;
+}
+
+void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows) {
+    const row_columns all(rows);
+    to.add(all.firsts);
+    to.add(all.lasts);
+    to.add(all.events);
+    to.add(all.lengths);
+    to.add(all.variants);
+}
+
+std::vector<pg_text> texts_of(const std::set<std::string>& names) {
+    std::vector<pg_text> texts;
+    texts.reserve(names.size());
+    for (const std::string& name : names) {
+        texts.push_back({name});
+    }
+    return texts;
 }
 
 pg_statement

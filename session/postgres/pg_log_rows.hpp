@@ -33,6 +33,26 @@ struct pg_log_row {
     void append(const pg_log_row& next);
 };
 
+/// Rows of one log. Those of a log with so few are not joined when its run has ended: rewriting
+/// them saves nothing.
+struct pg_log_size {
+    static constexpr std::size_t few_rows = 4;
+
+    std::size_t rows = 0;
+    std::size_t bytes = 0;
+    bool is_known = true;
+
+    void add(const pg_log_row& row) noexcept {
+        rows += row.empty() ? 0 : 1;
+        bytes += row.bytes();
+    }
+    /// runs.log_bytes; nullopt: the rows are to be joined.
+    [[nodiscard]] std::optional<std::int64_t> bytes_without_joining() const noexcept {
+        return is_known && rows <= few_rows ? std::optional(static_cast<std::int64_t>(bytes))
+                                            : std::nullopt;
+    }
+};
+
 /// Does nothing for rows that are there (after a lost connection they are written again), and
 /// nothing at all on a connection that is not one of `known`. One row: that connection, by a name
 /// that no other connection to a server has, nor one after its restart.
@@ -41,6 +61,11 @@ insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::
 /// For a transaction that is not carried out twice. Fails if one is there: another that was given
 /// up has ended late.
 [[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);
+
+/// The arguments of agui.end_run() that are its rows.
+void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows);
+/// As arguments of a statement.
+[[nodiscard]] std::vector<pg_text> texts_of(const std::set<std::string>& names);
 
 /// Notes in the records of active runs whose first entries are among `rows` that they have a log,
 /// so that a log which loses all its rows is not taken for that of a run which has said nothing. To

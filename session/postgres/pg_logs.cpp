@@ -133,6 +133,7 @@ void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
     const auto [place, is_new] = runs_.try_emplace(run);
     run_log& log = place->second;
     log.held = held;
+    log.stored.is_known = is_new && end == 0;
     if (is_new || log.has_failed) {
         log.end = log.durable = end;
         log.has_failed = log.may_be_there = false;
@@ -204,6 +205,8 @@ asio::awaitable<pg_logs::taken> pg_logs::take(std::int64_t run, std::uint64_t la
                 got.has_failed = log.has_failed;
                 got.end = log.end;
                 got.row = std::exchange(log.pending, {});
+                got.stored = log.stored;
+                got.stored.add(got.row);
                 got.observers = std::exchange(log.observers, {});
                 log.last_write.reset();
                 log.end = std::max(log.end, last);
@@ -257,10 +260,12 @@ void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable)
 void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t durable) {
     log.durable = std::max(log.durable, durable);
     log.end = std::max(log.end, durable);
+    log.stored = entries.stored;
     if (entries.has_failed && durable != 0) {
         // The commit has looked where the log ends, and gone on there.
         log.durable = log.end = durable;
         log.has_failed = log.may_be_there = false;
+        log.stored.is_known = false;
     }
 }
 

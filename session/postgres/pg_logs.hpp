@@ -64,6 +64,7 @@ public:
         bool has_failed = false;
         std::uint64_t end = 0; ///< Of its entries.
         pg_log_row row;        ///< May be empty.
+        pg_log_size stored;    ///< What the table has of the log, once this is committed.
         std::vector<waiting> observers;
     };
     /// Waits until nobody else writes entries of the run, and takes them: give_back() must follow.
@@ -85,6 +86,10 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> write();
     /// No more entries are accepted.
     void finish();
+    /// Names of connections on which nothing that was acknowledged can be missing.
+    [[nodiscard]] const std::set<std::string>& known_connections() const noexcept {
+        return known_connections_;
+    }
     /// How many runs it knows: open ones, and for a while some that were lost.
     [[nodiscard]] std::size_t size() const;
 
@@ -104,6 +109,7 @@ private:
         std::optional<clock::time_point> last_write;
         lease_ptr held; ///< May be null.
         pg_log_row pending;
+        pg_log_size stored;
         std::vector<waiting> observers;
     };
     using batch = std::vector<taken>;

@@ -110,6 +110,8 @@ pg_logs::batch pg_logs::collect(clock::time_point now) {
         entries.is_known = true;
         entries.end = log.end;
         entries.row = std::exchange(log.pending, {});
+        entries.stored = log.stored;
+        entries.stored.add(entries.row);
         entries.observers = std::exchange(log.observers, {});
         bytes += entries.row.bytes();
     }

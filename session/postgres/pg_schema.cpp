@@ -1,5 +1,7 @@
 #include "session/postgres/pg_schema.hpp"
 
+#include "session/postgres/pg_run_functions.hpp"
+
 #include <stdexcept>
 #include <string>
 
@@ -195,8 +197,38 @@ constexpr const char* version_4[] = {
     "RETURNING l.token INTO taken; RETURN taken; END $$",
 };
 
+constexpr const char* version_5[] = {
+    // Programs of older versions must not go on, because functions that they call are others: they
+    // lose
+    // their leases here, and cannot enroll again without the new column. The locks are those of
+    // agui.fence(): no write of theirs is under way after them. They come before all others that
+    // such a write may wait for.
+    "LOCK TABLE agui.gateways IN SHARE ROW EXCLUSIVE MODE",
+    "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g ORDER BY g.id",
+    "ALTER TABLE agui.gateways ADD COLUMN knows_version bigint",
+    "UPDATE agui.gateways SET fenced = true, knows_version = 0",
+    "ALTER TABLE agui.gateways ALTER COLUMN knows_version SET NOT NULL",
+
+    // Which session of which start of a server this is.
+    "CREATE FUNCTION agui.connection_name() RETURNS text LANGUAGE sql STABLE AS "
+    "$$ SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) $$",
+    // Random number of the commit that ended the run. A retry recognises its own commit by it.
+    "ALTER TABLE agui.runs ADD COLUMN outcome bigint",
+    // Without it, a lease's row that gets its run's number is updated in place.
+    "DROP INDEX agui.leases_by_run",
+    "DROP FUNCTION agui.take_lease(bytea, bytea, bigint, bytea)",
+    pg_take_lease,
+    pg_add_to_thread,
+    pg_begin_run,
+    pg_end_run,
+};
+
 constexpr pg_migration all_migrations[] = {
-    {version_1, false}, {version_2, false}, {version_3, false}, {version_4, false}
+    {version_1, false},
+    {version_2, false},
+    {version_3, false},
+    {version_4, false},
+    {version_5, true}
 };
 
 // From the tables: to_regclass() may answer as it was when the transaction began.

@@ -39,6 +39,11 @@ constexpr const char* orphans_of =
 constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
 constexpr const char* need_days = "SELECT agui.need_day(run >> 40) FROM unnest($1) AS run";
 constexpr int log_end_column = 13; // After those of run_at().
+constexpr const char* begin_run =
+    "SELECT answer, its_number, its_first FROM agui.begin_run($1, $2, $3, $4, $5, $6, $7, $8,"
+    " $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, "
+    "$26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, "
+    "$43, $44, $45, $46)";
 
 // The ids, or the keys, of the run and of those that it answers.
 struct run_names {
@@ -87,10 +92,28 @@ remove_in(pg_transaction& in, const thread_key& key, std::vector<std::int64_t>& 
     co_return true;
 }
 
+// Other beginnings need more than one call.
+bool can_begin_at_once(const pg_threads::beginning& what) {
+    const changes& change = what.change.value();
+    const run_record& run = what.run;
+    return what.held && change.answered.empty() && change.dequeued.empty() && !change.run &&
+           run.status == run_status::active && run.end_reason.empty() && run.answered_by.empty() &&
+           run.ended_at == 0 && run.last_sequence == 0;
+}
+
 } // namespace
 
 asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const beginning> what) {
     check_answered(what->run, what->change.value());
+    if (can_begin_at_once(*what)) {
+        bool was_tried = false;
+        co_return co_await transact<result<begun_run>>(
+            parts_.shared.pool, parts_.shared.patience, {},
+            [&](pg_transaction& in) {
+                return begin_at_once(in, *what, std::exchange(was_tried, true));
+            }
+        );
+    }
     const pg_purpose purpose{.gateway = what->held ? parts_.gateway.id() : 0};
     co_return co_await transact<result<begun_run>>(
         parts_.shared.pool, parts_.shared.patience, purpose,
@@ -167,9 +190,43 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
         writes.push_back(parts_.leases.note_run(*what.held, number, first_own));
     }
     co_await in.commit(std::move(writes));
-    parts_.logs.open(number, 0, what.held);
-    parts_.leases.set_begun(what.held, number, first_own);
-    co_return begun_run{number};
+    co_return note_begun(what.held, number, first_own);
+}
+
+begun_run
+pg_threads::note_begun(const lease_ptr& held, std::int64_t number, node_index first_own_message) {
+    parts_.logs.open(number, 0, held);
+    parts_.leases.set_begun(held, number, first_own_message);
+    return {number};
+}
+
+asio::awaitable<result<begun_run>>
+pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_again) {
+    if (!what.held->is_held()) {
+        co_return lease_is_lost();
+    }
+    const run_record& run = what.run;
+    const std::optional<std::string_view> idempotency_key =
+        run.idempotency_key.empty() ? std::nullopt
+                                    : std::optional<std::string_view>(run.idempotency_key);
+    pg_statement call(
+        begin_run, parts_.gateway.id(), what.held->token(), what.key.principal, what.key.thread_id,
+        is_again, what.seen_version, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
+        idempotency_key, run.protocol, run.started_at, parts_.shared.time.own_now()
+    );
+    what.change.add_arguments(call.params);
+    pg_batch batch;
+    batch.push_back(std::move(call));
+    const std::vector<pg_rows> done = co_await in.write_at_once(std::move(batch));
+    const std::string_view answer = done.at(0).text(0, 0);
+    if (answer == "begun") {
+        co_return note_begun(what.held, done[0].integer(0, 1), node_of(done[0].integer(0, 2)));
+    }
+    if (answer == "lease lost") {
+        parts_.leases.lose(what.held);
+        co_return lease_is_lost();
+    }
+    co_return answer == "taken" ? run_id_taken() : thread_has_changed();
 }
 
 asio::awaitable<result<bool>> pg_threads::remove(thread_key key) {

@@ -68,10 +68,18 @@ private:
     struct commit_log;
 
     boost::asio::awaitable<result<begun_run>> begin_in(pg_transaction& in, const beginning& what);
+    boost::asio::awaitable<result<begun_run>>
+    begin_at_once(pg_transaction& in, const beginning& what, bool is_again);
+    /// Sets what the rest of the store knows of a run that has begun.
+    begun_run note_begun(const lease_ptr& held, std::int64_t number, node_index first_own_message);
     boost::asio::awaitable<result<void>>
     commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
+    struct ending; ///< The tries of a commit that ends its run and gives the lease up.
+    [[nodiscard]] bool can_end_at_once(const committing& what, const commit_log& log) const;
+    boost::asio::awaitable<result<void>>
+    end_at_once(pg_transaction& in, const committing& what, commit_log& log, ending& tries);
     /// `found` is the row of pg_leases::select_lease(); without one, loses the lease.
     bool is_still_held(const lease_ptr& held, const pg_rows& found);
     void note_unsure(const std::shared_ptr<const committing>& what, const commit_log& log);

@@ -1,9 +1,11 @@
 // A change of a thread by its run, with what the run has said.
+#include "session/base/id.hpp"
 #include "session/postgres/pg_error.hpp"
 #include "session/postgres/pg_threads.hpp"
 #include "session/store/store_failures.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +14,23 @@ namespace agui::session {
 
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr const char* end_run =
+    "SELECT agui.end_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+    "$16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, "
+    "$33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, "
+    "$50, $51, $52, $53, $54, $55, $56)";
+
+std::int64_t random_mark() {
+    const std::string bytes = random_bytes(sizeof(std::int64_t));
+    std::int64_t mark = 0;
+    std::memcpy(&mark, bytes.data(), sizeof mark);
+    return mark;
+}
+
+} // namespace
+
 // What a commit writes of a run's log: what waits, and after it the slice that came with it.
 struct pg_threads::commit_log {
     const pg_logs::taken& waiting;
@@ -19,13 +38,17 @@ struct pg_threads::commit_log {
     std::uint64_t end = 0; // Before the slice.
     // Nobody could say whether it was committed, or the table has less than was thought.
     bool is_unknown = false;
+    bool says_size = false;                   // The record of the run gets the size of its log.
     std::optional<pg_thread_position> before; // Once the commit was sent: as add_change() says.
 
+    // The last entry that the table must have.
+    [[nodiscard]] std::uint64_t end_expected() const noexcept {
+        return waiting.row.empty() ? end : waiting.row.first_sequence - 1;
+    }
     // Whether the rows leave no gap after the end that the table has.
     [[nodiscard]] bool continues(std::uint64_t end_in_table) {
         const bool knows_end = waiting.is_known && !waiting.has_failed;
-        const std::uint64_t expected = waiting.row.empty() ? end : waiting.row.first_sequence - 1;
-        if (knows_end && end_in_table < expected) {
+        if (knows_end && end_in_table < end_expected()) {
             is_unknown = true;
             return false;
         }
@@ -43,6 +66,12 @@ struct pg_threads::commit_log {
         }
         return all;
     }
+};
+
+struct pg_threads::ending {
+    // Stored as runs.outcome: a retry recognises its own commit by it.
+    const std::int64_t mark = random_mark();
+    bool was_tried = false;
 };
 
 asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committing> what) {
@@ -84,6 +113,8 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
         of_entries = pg_logs::outcome::unknown;
         note_unsure(what, log);
     }
+    entries.stored.add(log.slice);
+    const bool joins_rows = !log.says_size || !entries.stored.bytes_without_joining();
     parts_.logs.give_back(std::move(entries), of_entries, std::max(own, last));
     if (failed) {
         std::rethrow_exception(failed);
@@ -95,7 +126,9 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     if (is_done && ended != 0) {
         parts_.logs.close(ended);
         parts_.watches.end(ended);
-        parts_.upkeep.on_run_ended();
+        if (joins_rows) {
+            parts_.upkeep.on_run_ended();
+        }
     }
     co_return *outcome;
 }
@@ -130,10 +163,15 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log)
         log.slice.first_sequence = what->log->first_sequence;
         log.slice.append(*what->log);
     }
-    const pg_purpose purpose{.gateway = held ? parts_.gateway.id() : 0};
+    const bool is_one_call = can_end_at_once(*what, log);
+    log.says_size = is_one_call;
+    const pg_purpose purpose{.gateway = held && !is_one_call ? parts_.gateway.id() : 0};
+    ending tries;
     result<void> outcome = co_await transact<result<void>>(
         parts_.shared.pool, parts_.shared.patience, purpose,
-        [&](pg_transaction& in) { return commit_in(in, *what, log); }
+        [&](pg_transaction& in) {
+            return is_one_call ? end_at_once(in, *what, log, tries) : commit_in(in, *what, log);
+        }
     );
     if (outcome) {
         if (change.run && change.run->status == run_status::active) {
@@ -211,6 +249,64 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     }
     log.is_unknown = false;
     co_return result<void>();
+}
+
+bool pg_threads::can_end_at_once(const committing& what, const commit_log& log) const {
+    const std::int64_t run = ended_run(what.change.value());
+    return what.by.held && what.by.releases && run != 0 && log.waiting.run == run &&
+           log.waiting.is_known && !log.waiting.has_failed && !unsure_.contains(what.by.held) &&
+           (log.slice.empty() || (log.slice.run == run && log.slice.first_sequence == log.end + 1));
+}
+
+// An earlier try whose answer was lost may have taken effect: the row of the run says so, and that
+// of the thread, which is locked first, that it has ended.
+asio::awaitable<result<void>> pg_threads::end_at_once(
+    pg_transaction& in, const committing& what, commit_log& log, ending& tries
+) {
+    const lease_ptr& held = what.by.held;
+    if (!held->is_held()) {
+        co_return lease_is_lost();
+    }
+    const run_record& run = *what.change.value().run;
+    pg_log_size stored = log.waiting.stored;
+    stored.add(log.slice);
+    pg_statement call(
+        end_run, parts_.gateway.id(), held->token(), what.key.principal, what.key.thread_id,
+        std::exchange(tries.was_tried, true), tries.mark, run.number, run.parent_run_id,
+        run.agent_id, pg_text{to_string(run.status)}, run.end_reason, run.started_at, run.ended_at,
+        parts_.shared.time.own_now(), run.last_sequence, run.input_digest,
+        texts_of(parts_.logs.known_connections()), log.end_expected(),
+        stored.bytes_without_joining()
+    );
+    add_row_columns(call.params, log.rows());
+    what.change.add_arguments(call.params);
+    pg_batch batch;
+    batch.push_back(std::move(call));
+    batch.push_back(notify_watchers({run.number}));
+    const bool was_unknown = std::exchange(log.is_unknown, true);
+    std::vector<pg_rows> done;
+    try {
+        done = co_await in.write_at_once(std::move(batch));
+    } catch (const pg_error& error) {
+        log.is_unknown = was_unknown || error.is_connection_lost();
+        throw;
+    }
+    const std::string_view answer = done.at(0).text(0, 0);
+    log.is_unknown = answer == "log lost";
+    if (answer == "ended") {
+        co_return result<void>();
+    }
+    if (answer == "lease lost") {
+        parts_.leases.lose(held);
+        co_return lease_is_lost();
+    }
+    if (answer == "no thread") {
+        co_return no_such_thread();
+    }
+    if (answer == "no run") {
+        throw std::logic_error("a run must begin on the thread before its record changes");
+    }
+    co_return failure{errc::store_unavailable, "earlier entries of the run's log were lost"};
 }
 
 } // namespace agui::session

@@ -31,7 +31,9 @@ constexpr const char* set_watch =
 constexpr const char* drop_watch = "DELETE FROM agui.run_watches WHERE run = $1 AND gateway = $2";
 constexpr const char* tell_holder =
     "SELECT pg_notify('agui_gw_' || l.gateway, 'watch ' || $1 || ' ' || $2 || ' ' || $3 || $4) "
-    "FROM agui.leases l WHERE l.run_number = $1";
+    "FROM agui.runs r JOIN agui.threads t ON t.id = r.thread "
+    "JOIN agui.leases l ON l.principal = t.principal AND l.thread_id = t.thread_id "
+    "AND l.run_number = r.number WHERE r.number = $1";
 constexpr const char* followers_of_own =
     "SELECT w.run, w.gateway, w.readers FROM agui.leases l "
     "JOIN agui.run_watches w ON w.run = l.run_number "

@@ -36,6 +36,9 @@ postgres_store::guarded(std::function<boost::asio::awaitable<result<T>>()> job) 
     } catch (const std::logic_error&) {
         throw; // A bug of the caller, to whom it is rethrown.
     } catch (const pg_error& error) {
+        if (error.is_misfit()) {
+            throw std::logic_error(error.what());
+        }
         if (error.is_fenced()) {
             gateway_.lose(gateway);
             co_return lease_is_lost();

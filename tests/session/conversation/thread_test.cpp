@@ -1,3 +1,4 @@
+#include "session/conversation/change_check.hpp"
 #include "session/conversation/thread.hpp"
 
 #include <gtest/gtest.h>
@@ -32,6 +33,49 @@ TEST(Thread, PathRunsFromTheFirstMessageToTheTip) {
     EXPECT_EQ(thread.path(1), (std::vector<node_index>{0, 1}));
     EXPECT_TRUE(thread.path(no_node).empty());
     EXPECT_THROW((void)thread.path(4), std::logic_error);
+}
+
+// Whatever the size of a thread: the change fits it if it is no smaller than the least one.
+TEST(Thread, TheLeastSizeForAChangeIsWhatItsCheckDemands) {
+    const auto with = [](std::vector<node_index> parents,
+                         std::vector<std::pair<std::uint32_t, node_index>> branches,
+                         std::optional<std::uint32_t> head, std::vector<node_index> made_in) {
+        changes change;
+        for (const node_index parent : parents) {
+            change.messages.push_back(node(parent));
+        }
+        for (const auto& [index, tip] : branches) {
+            change.branches.push_back({index, {.tip = tip, .updated_at = 0}});
+        }
+        change.head = head;
+        for (const node_index in : made_in) {
+            change.calls.push_back(call("a", call_status::open, in));
+        }
+        return change;
+    };
+    const changes all[] = {
+        with({}, {}, {}, {}),
+        with({no_node, 0}, {{0, 1}}, 0, {1}),
+        with({2, 1}, {}, {}, {}),
+        with({no_node}, {{0, 3}}, {}, {}),
+        with({no_node}, {}, {}, {2}),
+        with({}, {{1, no_node}, {2, no_node}}, 2, {}),
+        with({}, {{2, no_node}, {0, no_node}}, 3, {}),
+        with({}, {}, 1, {}),
+    };
+    for (const changes& change : all) {
+        const thread_size least = least_size_for(change);
+        SCOPED_TRACE(std::to_string(least.messages) + " " + std::to_string(least.branches));
+        for (std::size_t messages = 0; messages < 5; ++messages) {
+            for (std::size_t branches = 0; branches < 5; ++branches) {
+                if (messages >= least.messages && branches >= least.branches) {
+                    EXPECT_NO_THROW(check_change({messages, branches}, change));
+                } else {
+                    EXPECT_THROW(check_change({messages, branches}, change), std::logic_error);
+                }
+            }
+        }
+    }
 }
 
 TEST(Thread, FindsCallsById) {

@@ -137,7 +137,8 @@ bool cutting_proxy::pass_request(int client, int server) {
     if (!is_due(request) || left_.fetch_sub(1) <= 0) {
         return write_all(server, request);
     }
-    if (how_ != cut::before && write_all(server, request)) {
+    const bool is_sent = how_ != cut::before && write_all(server, request);
+    if (is_sent && how_ != cut::midway) {
         // The answer of a committed batch: it ends with ReadyForQuery, state idle.
         std::string answer;
         while (!answer.ends_with(std::string_view("Z\0\0\0\5I", 6))) {

@@ -18,6 +18,7 @@ public:
     enum class cut {
         never,
         before, ///< The server never sees it.
+        midway, ///< The server carries it out; the client's connection is gone before.
         after,  ///< It has answered, but the client does not see it.
         away,   ///< The same, and from then on the server is out of reach until set().
         held    ///< It has answered, and the client sees it after let_go().

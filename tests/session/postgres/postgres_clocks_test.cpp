@@ -178,11 +178,14 @@ protected:
         }
     }
     static std::string take(test::sql_session& in, int gateway) {
-        return in("SELECT agui.take_lease('p', 't', " + std::to_string(gateway) + ", 'r')");
+        return in(
+            "SELECT its_token FROM agui.take_lease('p', 't', " + std::to_string(gateway) + ", 'r')"
+        );
     }
     static void register_gateway(test::sql_session& in, int gateway) {
-        in("INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE VALUES (" +
-           std::to_string(gateway) + ", now() + interval '1 hour')");
+        in("INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE VALUES "
+           "(" +
+           std::to_string(gateway) + ", now() + interval '1 hour', 5)");
     }
     /// Returns the answer of the second one's take_lease(). Once it waits, the first one carries
     /// out `change` and commits.

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <thread>
 
 namespace agui::session {
@@ -35,9 +36,7 @@ queued_request request_of(std::string run_id) {
 }
 constexpr queue_limits no_limits{.requests = 1000, .bytes = 1U << 30U};
 
-// Each commit is cut off once, before or after the server has carried it out.
-class PostgresCuts : public test::proxied_stores,
-                     public ::testing::WithParamInterface<cutting_proxy::cut> {
+class store_behind_proxy : public test::proxied_stores {
 protected:
     void SetUp() override {
         proxied_stores::SetUp();
@@ -50,23 +49,57 @@ protected:
     std::unique_ptr<store> store_;
 };
 
+// Each commit is cut off once, before, after or while the server carries it out.
+class PostgresCuts : public store_behind_proxy,
+                     public ::testing::WithParamInterface<cutting_proxy::cut> {};
+
 INSTANTIATE_TEST_SUITE_P(
-    Moments, PostgresCuts, ::testing::Values(cutting_proxy::cut::before, cutting_proxy::cut::after),
-    [](const auto& of) { return of.param == cutting_proxy::cut::before ? "Before" : "After"; }
+    Moments, PostgresCuts,
+    ::testing::Values(
+        cutting_proxy::cut::before, cutting_proxy::cut::midway, cutting_proxy::cut::after
+    ),
+    [](const auto& of) {
+        return of.param == cutting_proxy::cut::before   ? "Before"
+               : of.param == cutting_proxy::cut::midway ? "Midway"
+                                                        : "After";
+    }
 );
 
 TEST_P(PostgresCuts, ARunBeginsOnce) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
-    proxy_->set(GetParam(), 1, "agui.runs");
+    proxy_->set(GetParam(), 1, "agui.begin_run", "");
     const std::int64_t number = begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
 
     EXPECT_EQ(proxy_->cuts(), 1);
     EXPECT_EQ(get(store_->latest_run(thread_1))->number, number);
     EXPECT_EQ(get(store_->load(thread_1))->nodes.size(), 1U);
     EXPECT_EQ(get(store_->holder(thread_1))->run_number, number);
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.commit_marks"), "0") << "the lease tells the outcome";
 }
 
-TEST_P(PostgresCuts, ACommitIsCarriedOutOnce) {
+TEST_P(PostgresCuts, ARunWithoutALeaseBeginsOnce) {
+    proxy_->set(GetParam(), 1, "agui.runs");
+    const std::int64_t number = begin(*store_, thread_1, "run_1", nullptr, user_turn("m1", "Hi"));
+
+    EXPECT_EQ(proxy_->cuts(), 1);
+    EXPECT_EQ(get(store_->latest_run(thread_1))->number, number);
+    EXPECT_EQ(get(store_->load(thread_1))->nodes.size(), 1U);
+}
+
+TEST_P(PostgresCuts, ATurnIsCommittedOnce) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    const std::uint64_t version = get(store_->load(thread_1))->version;
+
+    proxy_->set(GetParam(), 1, "agui.threads");
+    done(store_->commit(thread_1, user_turn("m2", "more", 1), std::nullopt, {held}));
+
+    EXPECT_EQ(proxy_->cuts(), 1);
+    EXPECT_EQ(get(store_->load(thread_1))->nodes.size(), 2U);
+    EXPECT_EQ(get(store_->load(thread_1))->version, version + 1);
+}
+
+TEST_P(PostgresCuts, ARunEndsOnce) {
     const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
     const auto observer = std::make_shared<recording_observer>();
@@ -74,7 +107,7 @@ TEST_P(PostgresCuts, ACommitIsCarriedOutOnce) {
     EXPECT_TRUE(observer->wait_durable(1));
     const std::uint64_t version = get(store_->load(thread_1))->version;
 
-    proxy_->set(GetParam(), 1, "agui.threads");
+    proxy_->set(GetParam(), 1, "agui.end_run", "");
     changes end = end_of(number, "run_1", 2);
     end.messages = user_turn("m2", "more", 1).messages;
     done(store_->commit(thread_1, end, slice_of(number, 2, {"end"}), {held, true}));
@@ -86,6 +119,7 @@ TEST_P(PostgresCuts, ACommitIsCarriedOutOnce) {
         frames_of(get(store_->read_log(number, 0, 10))), (std::vector<std::string>{"a", "end"})
     );
     EXPECT_FALSE(get(store_->holder(thread_1)));
+    EXPECT_EQ(sql("SELECT count(*) FROM agui.commit_marks"), "0") << "the run tells the outcome";
 }
 
 TEST_P(PostgresCuts, ARequestIsQueuedOnce) {
@@ -171,6 +205,51 @@ TEST_P(PostgresCuts, ThatNeverEndAreReported) {
     }
     proxy_->set(cutting_proxy::cut::never, 0);
     EXPECT_LE(get(store_->queued(thread_1)).size(), 1U);
+}
+
+// A call is repeated while the first one, whose connection was cut, waits with its locks.
+class PostgresRepeats : public store_behind_proxy {
+protected:
+    void repeat(const std::string& function, const std::function<void()>& call) {
+        test::sql_session blocker(database_->url());
+        blocker("BEGIN; LOCK TABLE agui.messages IN SHARE MODE");
+        proxy_->set(cutting_proxy::cut::midway, 1, function, "");
+        std::thread caller(call);
+        EXPECT_TRUE(happens([&] {
+            return sql("SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) "
+                       "WHERE NOT l.granted AND a.datname = current_database()") == "2";
+        }));
+        blocker("COMMIT");
+        caller.join();
+    }
+};
+
+// With another order of locks, the server would undo one of both calls: a deadlock.
+TEST_F(PostgresRepeats, ARunThatIsBegunAgainWaitsForTheFirstCall) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    std::int64_t number = 0;
+
+    repeat("agui.begin_run", [&] {
+        number = begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    });
+
+    EXPECT_EQ(get(store_->latest_run(thread_1))->number, number);
+    EXPECT_EQ(sql("SELECT last_value FROM agui.run_numbers"), "1") << "no call was undone";
+}
+
+TEST_F(PostgresRepeats, ARunThatIsEndedAgainWaitsForTheFirstCall) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store_, thread_1, "run_1", held, user_turn("m1", "Hi"));
+    changes end = end_of(number, "run_1", 1);
+    end.messages = user_turn("m2", "more", 1).messages;
+
+    repeat("agui.end_run", [&] {
+        done(store_->commit(thread_1, end, slice_of(number, 1, {"end"}), {held, true}));
+    });
+
+    EXPECT_EQ(get(store_->load(thread_1))->nodes.size(), 2U);
+    EXPECT_EQ(frames_of(get(store_->read_log(number, 0, 10))), std::vector<std::string>{"end"});
+    EXPECT_FALSE(get(store_->holder(thread_1)));
 }
 
 class PostgresFaults : public test::postgres_stores {};

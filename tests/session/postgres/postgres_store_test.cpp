@@ -131,6 +131,37 @@ TEST_F(PostgresStore, MigratesStepByStepAndAllOrNothing) {
     EXPECT_FALSE(message_of_failure(settings()).empty()) << "this version is too old by now";
 }
 
+// Programs that know version 4 run while another one makes version 5.
+TEST_F(PostgresStore, GatewaysOfOlderVersionsLoseTheirLeases) {
+    constexpr const char* enroll =
+        "INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE "
+        "VALUES (7, now() + interval '1 hour') ON CONFLICT DO NOTHING";
+    const pg_target target(database_->url(), "");
+    pg_pool pool(context().get_executor(), target, {.size = 1, .prepares = true});
+    run(open_pg_schema(pool, {}, pg_migrations().first(4)));
+    sql(enroll);
+    sql("SELECT agui.take_lease('p', 't', 7, 'run_1')");
+    test::sql_session writer(database_->url());
+    writer("BEGIN; SELECT agui.enter(7)");
+
+    std::unique_ptr<store> upgraded;
+    std::thread other([&] { upgraded = open(); });
+    EXPECT_TRUE(happens([&] {
+        return sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' "
+                   "AND database = (SELECT oid FROM pg_database WHERE datname = "
+                   "current_database())") == "1";
+    })) << "its write comes first";
+    writer("COMMIT");
+    other.join();
+
+    ASSERT_TRUE(upgraded);
+    EXPECT_THROW(sql("SELECT agui.enter(7)"), std::runtime_error);
+    EXPECT_THROW(
+        sql(std::string("DELETE FROM agui.gateways WHERE id = 7; ") + enroll), std::runtime_error
+    );
+    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), "5");
+}
+
 TEST_F(PostgresStore, AMigrationHoldsUpOtherGatewaysForALimitedTime) {
     (void)open();
     const char* const bounded[] = {
@@ -188,6 +219,70 @@ TEST_F(PostgresStore, WorksWithoutPreparedStatementsAndWithOneConnection) {
         thread_1, end_of(number, "run_1", 2), slice_of(number, 2, {"end"}), {held, true}
     ));
     EXPECT_EQ(get(store->read_log(number, 0, 10)).size(), 2U);
+}
+
+TEST_F(PostgresStore, AChangeThatDoesNotFitItsThreadIsABugAlsoWithALease) {
+    const auto store = open();
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    EXPECT_THROW(begin(*store, thread_1, "run_1", held, user_turn("m2", "x", 1)), std::logic_error);
+    EXPECT_FALSE(get(store->load(thread_1)));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, user_turn("m1", "Hi"));
+
+    changes end = end_of(number, "run_1", 1);
+    end.branches.push_back({7, {.tip = 0, .updated_at = 0}});
+    EXPECT_THROW(
+        done(store->commit(thread_1, end, slice_of(number, 1, {"end"}), {held})), std::logic_error
+    );
+    EXPECT_EQ(get(store->latest_run(thread_1))->status, run_status::active);
+    EXPECT_THROW(
+        done(store->commit(thread_1, end, slice_of(number, 1, {"end"}), {held, true})),
+        std::logic_error
+    );
+    EXPECT_EQ(get(store->latest_run(thread_1))->status, run_status::active);
+}
+
+TEST_F(PostgresStore, TheStartAndTheEndOfARunStoreAllOfAChange) {
+    const auto store = open();
+    const auto whole = [](const std::string& id, node_index number) {
+        changes change = user_turn(id, "text of " + id, number);
+        change.calls.push_back({.id = "call " + id, .name = "f", .run_id = "run_1"});
+        change.events.push_back({0, "type " + id, "run_1", 7, {{"id", id}}});
+        change.state = json_text(R"({"of":")" + id + "\"}");
+        change.offered_tools = boost::json::array{id};
+        change.context = boost::json::array{id, id};
+        change.title = "title of " + id;
+        change.metadata = json_text(R"({"m":")" + id + "\"}");
+        change.archived = number > 0;
+        change.last_request_had_history = true;
+        change.at = 1000 + number;
+        return change;
+    };
+    const lease_ptr held = get(store->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store, thread_1, "run_1", held, whole("m1", 0));
+    const auto begun = get(store->load(thread_1)).value();
+    EXPECT_EQ(begun.title, "title of m1");
+    EXPECT_EQ(begun.state.view(), R"({"of":"m1"})");
+    EXPECT_EQ(begun.calls.size(), 1U);
+    EXPECT_EQ(begun.created_at, 1000);
+
+    changes end = whole("m2", 1);
+    end.run = end_of(number, "run_1", 1).run;
+    done(store->commit(thread_1, end, slice_of(number, 1, {"end"}), {held, true}));
+    const auto after = get(store->load(thread_1)).value();
+    EXPECT_EQ(after.title, "title of m2");
+    EXPECT_TRUE(after.archived);
+    EXPECT_EQ(after.metadata.view(), R"({"m":"m2"})");
+    EXPECT_EQ(after.state.view(), R"({"of":"m2"})");
+    EXPECT_EQ(after.offered_tools, boost::json::array{"m2"});
+    EXPECT_EQ(after.context, (boost::json::array{"m2", "m2"}));
+    EXPECT_EQ(after.calls.size(), 2U);
+    EXPECT_EQ(after.nodes.size(), 2U);
+    EXPECT_EQ(after.branches.at(0).tip, 1U);
+    EXPECT_EQ(after.version, begun.version + 1);
+    EXPECT_EQ(after.bytes, begun.bytes + (begun.bytes - begun.documents.total()));
+    EXPECT_EQ(get(store->events(thread_1, 0, 10)).size(), 2U);
+    EXPECT_EQ(get(store->latest_run(thread_1))->status, run_status::finished);
+    EXPECT_EQ(sql("SELECT log_bytes FROM agui.runs"), "7") << "few rows are not joined";
 }
 
 // --- logs
