@@ -1,6 +1,6 @@
 #pragma once
 
-#include "session/sqlite/entry_chain.hpp"
+#include "session/store/entry_chain.hpp"
 #include "session/store/store.hpp"
 
 #include <cstddef>

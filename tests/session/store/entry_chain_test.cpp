@@ -1,4 +1,4 @@
-#include "session/sqlite/entry_chain.hpp"
+#include "session/store/entry_chain.hpp"
 
 #include <gtest/gtest.h>
 
