@@ -113,8 +113,13 @@ asio::awaitable<void> pg_leases::delete_released() {
     if (batch.empty()) {
         co_return;
     }
+    std::vector<std::int64_t> numbers;
+    for (const released& each : batch) {
+        numbers.push_back(each.run_number);
+    }
     std::exception_ptr failed;
     try {
+        co_await before_release_(std::move(numbers));
         (void)co_await write_at_once(shared_, {}, [&batch] {
             std::vector<std::string_view> principals;
             std::vector<std::string_view> threads;

@@ -85,8 +85,11 @@ failure no_gateway() {
 
 } // namespace
 
-pg_leases::pg_leases(pg_shared& shared, pg_gateway& gateway)
-    : shared_(shared), gateway_(gateway), writer_timer_(shared.context) {}
+pg_leases::pg_leases(pg_shared& shared, pg_gateway& gateway, before_release prepare)
+    : shared_(shared),
+      gateway_(gateway),
+      before_release_(std::move(prepare)),
+      writer_timer_(shared.context) {}
 
 asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::string run_id) {
     while (const auto ending = ending_of(key)) {

@@ -24,8 +24,12 @@ namespace agui::session {
 /// what says that any thread may call it.
 class pg_leases {
 public:
-    /// The arguments must outlive this.
-    pg_leases(pg_shared& shared, pg_gateway& gateway);
+    /// Called with runs whose leases are released, before their rows say so; as
+    /// pg_threads::settle_released(). May throw pg_error or pg_unavailable: the leases are released
+    /// later then.
+    using before_release = std::function<boost::asio::awaitable<void>(std::vector<std::int64_t>)>;
+    /// The references must outlive this.
+    pg_leases(pg_shared& shared, pg_gateway& gateway, before_release prepare);
 
     /// As store::acquire().
     [[nodiscard]] boost::asio::awaitable<result<lease_ptr>>
@@ -117,6 +121,7 @@ private:
 
     pg_shared& shared_;
     pg_gateway& gateway_;
+    const before_release before_release_;
     mutable std::mutex mutex_;
     std::map<thread_key, entry> here_; ///< Under mutex_.
     std::set<std::int64_t> runs_here_; ///< Those that have begun. Under mutex_.

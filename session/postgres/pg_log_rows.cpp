@@ -11,15 +11,9 @@ namespace agui::session {
 
 namespace {
 
-#define AGUI_PG_ADD_ROWS                                                                           \
-    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "   \
-    "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r"
-#define AGUI_PG_CONNECTION_NAME "agui.connection_name()"
-constexpr const char* add_rows = AGUI_PG_ADD_ROWS;
-constexpr const char* insert_rows =
-    "WITH c AS MATERIALIZED (SELECT " AGUI_PG_CONNECTION_NAME " AS name), "
-    "added AS (" AGUI_PG_ADD_ROWS ", c WHERE c.name = ANY($7) ON CONFLICT DO NOTHING) "
-    "SELECT name FROM c";
+constexpr const char* add_rows_of_logs =
+    "INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants) "
+    "SELECT r.* FROM unnest($1, $2, $3, $4, $5, $6) AS r";
 constexpr const char* state_of_log =
     "SELECT log = 'kept', last_sequence FROM agui.runs WHERE number = $1";
 // From the row that has the next entry, to the one that has the last that is wanted.
@@ -34,12 +28,10 @@ constexpr const char* end_of_log =
 constexpr const char* ends_of_logs =
     "SELECT r.run, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.run "
     "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM unnest($1) AS r(run)";
-#define AGUI_PG_NOTE_BEGIN                                                                         \
-    "UPDATE agui.runs SET last_sequence = 1 WHERE number = ANY($1) AND last_sequence = 0 "         \
-    "AND status = 'active'"
-constexpr const char* note_begin = AGUI_PG_NOTE_BEGIN;
-constexpr const char* note_begin_on_known =
-    AGUI_PG_NOTE_BEGIN " AND (" AGUI_PG_CONNECTION_NAME ") = ANY($2)";
+constexpr const char* note_begin =
+    "UPDATE agui.runs SET last_sequence = 1 WHERE number = ANY($1) AND last_sequence = 0 "
+    "AND status = 'active'";
+constexpr const char* need_days = "SELECT agui.need_day(run >> 40) FROM unnest($1) AS run";
 constexpr const char* tell_watchers =
     "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
     "WHERE w.run = ANY($1)";
@@ -89,25 +81,25 @@ bool next_variant(std::string_view& from, variant& next) {
     return true;
 }
 
+struct row_view {
+    std::uint64_t first;
+    std::uint64_t last;
+    std::string_view events;
+    std::string_view lengths;
+    std::string_view variants;
+};
+
 // Appends the row's entries above `after` until there are `limit`. False: the row is damaged.
-bool decode(
-    const pg_rows& rows, std::size_t row, std::uint64_t after, std::size_t limit,
-    std::vector<log_entry>& entries
-) {
-    std::string_view events = rows.text(row, 2);
-    std::string_view lengths = rows.text(row, 3);
-    std::string_view variants = rows.text(row, 4);
-    const auto last = static_cast<std::uint64_t>(rows.integer(row, 1));
+bool decode(row_view row, std::uint64_t after, std::size_t limit, std::vector<log_entry>& entries) {
     variant next;
-    for (auto at = static_cast<std::uint64_t>(rows.integer(row, 0));
-         at <= last && entries.size() < limit; ++at) {
-        const auto length = take(lengths, 4);
-        const auto json = length ? take_text(events, *length) : std::nullopt;
+    for (std::uint64_t at = row.first; at <= row.last && entries.size() < limit; ++at) {
+        const auto length = take(row.lengths, 4);
+        const auto json = length ? take_text(row.events, *length) : std::nullopt;
         if (!json) {
             return false;
         }
-        while (next.sequence < at && !variants.empty()) {
-            if (!next_variant(variants, next)) {
+        while (next.sequence < at && !row.variants.empty()) {
+            if (!next_variant(row.variants, next)) {
                 return false;
             }
         }
@@ -121,6 +113,14 @@ bool decode(
         }
     }
     return true;
+}
+
+row_view view_of(const pg_rows& rows, std::size_t row) {
+    return {
+        static_cast<std::uint64_t>(rows.integer(row, 0)),
+        static_cast<std::uint64_t>(rows.integer(row, 1)), rows.text(row, 2), rows.text(row, 3),
+        rows.text(row, 4)
+    };
 }
 
 struct row_columns {
@@ -143,15 +143,6 @@ struct row_columns {
     std::vector<std::string_view> variants;
 };
 
-template <class... More>
-pg_statement
-statement_of(const char* text, const std::vector<const pg_log_row*>& rows, const More&... more) {
-    const row_columns all(rows);
-    return pg_statement(
-        text, all.runs, all.firsts, all.lasts, all.events, all.lengths, all.variants, more...
-    );
-}
-
 } // namespace
 
 void pg_log_row::append(const log_slice& slice) {
@@ -170,10 +161,42 @@ void pg_log_row::append(const log_slice& slice) {
 }
 
 void pg_log_row::append(const pg_log_row& next) {
+    if (empty()) {
+        *this = next;
+        return;
+    }
     events += next.events;
     lengths += next.lengths;
     variants += next.variants;
     last_sequence = next.last_sequence;
+}
+
+void pg_log_row::append(const log_entry& next) {
+    if (empty()) {
+        first_sequence = next.sequence;
+    }
+    lean_append(events, next.json);
+    put(lengths, next.json.size(), 4);
+    if (!next.variants.empty()) {
+        put(variants, next.sequence, 8);
+        put(variants, next.variants.size(), 4);
+        variants += next.variants;
+    }
+    last_sequence = next.sequence;
+}
+
+std::vector<log_entry> entries_of(const pg_log_row& row) {
+    std::vector<log_entry> entries;
+    (void)decode(
+        {row.first_sequence, row.last_sequence, row.events, row.lengths, row.variants}, 0,
+        std::numeric_limits<std::size_t>::max(), entries
+    );
+    return entries;
+}
+
+void add_rows(pg_params& to, const std::vector<const pg_log_row*>& rows) {
+    to.add(row_columns(rows).runs);
+    add_row_columns(to, rows);
 }
 
 void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows) {
@@ -194,28 +217,20 @@ std::vector<pg_text> texts_of(const std::set<std::string>& names) {
     return texts;
 }
 
-pg_statement
-insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known) {
-    return statement_of(insert_rows, rows, texts_of(known));
-}
-
 pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows) {
-    return statement_of(add_rows, rows);
+    pg_statement statement(add_rows_of_logs);
+    add_rows(statement.params, rows);
+    return statement;
 }
 
-std::optional<pg_statement>
-note_log_begins(const std::vector<const pg_log_row*>& rows, const std::set<std::string>* known) {
+std::optional<pg_statement> note_log_begins(const std::vector<const pg_log_row*>& rows) {
     std::vector<std::int64_t> runs;
     for (const pg_log_row* const row : rows) {
         if (row->first_sequence == 1) {
             runs.push_back(row->run);
         }
     }
-    if (runs.empty()) {
-        return std::nullopt;
-    }
-    return known == nullptr ? pg_statement(note_begin, runs)
-                            : pg_statement(note_begin_on_known, runs, texts_of(*known));
+    return runs.empty() ? std::nullopt : std::optional(pg_statement(note_begin, runs));
 }
 
 pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {
@@ -227,8 +242,10 @@ pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit) {
     return batch;
 }
 
-result<std::vector<log_entry>>
-read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit) {
+result<std::vector<log_entry>> read_log(
+    const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit,
+    const std::vector<log_entry>& tail
+) {
     const pg_rows& state = results.at(0);
     if (state.empty() || !state.boolean(0, 0)) {
         return log_is_gone();
@@ -238,10 +255,19 @@ read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t l
     std::uint64_t reached = after;
     for (std::size_t i = 0; i < rows.size() && entries.size() < limit; ++i) {
         const auto first = static_cast<std::uint64_t>(rows.integer(i, 0));
-        if (first > reached + 1 || !decode(rows, i, reached, limit, entries)) {
+        if (first > reached + 1 || !decode(view_of(rows, i), reached, limit, entries)) {
             return log_is_gone();
         }
         reached = entries.empty() ? reached : entries.back().sequence;
+    }
+    for (auto each = tail.begin(); each != tail.end() && entries.size() < limit; ++each) {
+        if (each->sequence > reached) {
+            if (each->sequence != reached + 1) {
+                return log_is_gone();
+            }
+            reached = each->sequence;
+            entries.push_back(*each);
+        }
     }
     const auto end = static_cast<std::uint64_t>(state.integer(0, 1));
     if (entries.size() < limit && reached < end) {
@@ -254,6 +280,10 @@ pg_statement select_log_end(std::int64_t run) { return pg_statement(end_of_log, 
 
 pg_statement select_log_ends(const std::vector<std::int64_t>& runs) {
     return pg_statement(ends_of_logs, runs);
+}
+
+pg_statement need_days_of(const std::vector<std::int64_t>& runs) {
+    return pg_statement(need_days, runs);
 }
 
 pg_statement notify_watchers(const std::vector<std::int64_t>& runs) {

@@ -31,12 +31,16 @@ struct pg_log_row {
     /// counts.
     void append(const log_slice& slice);
     void append(const pg_log_row& next);
+    void append(const log_entry& next);
 };
+/// Of a row that this process has made.
+[[nodiscard]] std::vector<log_entry> entries_of(const pg_log_row& row);
 
-/// Rows of one log. Those of a log with so few are not joined when its run has ended: rewriting
-/// them saves nothing.
+/// Rows of one log. Few or large ones are not joined when its run has ended: rewriting them saves
+/// nothing.
 struct pg_log_size {
     static constexpr std::size_t few_rows = 4;
+    static constexpr std::size_t large_row = 8U << 10U; // On average.
 
     std::size_t rows = 0;
     std::size_t bytes = 0;
@@ -48,42 +52,43 @@ struct pg_log_size {
     }
     /// runs.log_bytes; nullopt: the rows are to be joined.
     [[nodiscard]] std::optional<std::int64_t> bytes_without_joining() const noexcept {
-        return is_known && rows <= few_rows ? std::optional(static_cast<std::int64_t>(bytes))
-                                            : std::nullopt;
+        const bool stays = rows <= few_rows || bytes >= rows * large_row;
+        return is_known && stays ? std::optional(static_cast<std::int64_t>(bytes)) : std::nullopt;
     }
 };
 
-/// Does nothing for rows that are there (after a lost connection they are written again), and
-/// nothing at all on a connection that is not one of `known`. One row: that connection, by a name
-/// that no other connection to a server has, nor one after its restart.
-[[nodiscard]] pg_statement
-insert_log_rows(const std::vector<const pg_log_row*>& rows, const std::set<std::string>& known);
 /// For a transaction that is not carried out twice. Fails if one is there: another that was given
 /// up has ended late.
 [[nodiscard]] pg_statement add_log_rows(const std::vector<const pg_log_row*>& rows);
 
-/// The arguments of agui.end_run() that are its rows.
+/// The last arguments of agui.add_entries(): rows with their runs.
+void add_rows(pg_params& to, const std::vector<const pg_log_row*>& rows);
+/// The arguments of agui.end_run() that are its rows, without the run.
 void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows);
 /// As arguments of a statement.
 [[nodiscard]] std::vector<pg_text> texts_of(const std::set<std::string>& names);
 
 /// Notes in the records of active runs whose first entries are among `rows` that they have a log,
 /// so that a log which loses all its rows is not taken for that of a run which has said nothing. To
-/// be in one transaction with their insertion; `known` as that has it, null: it has none. nullopt:
-/// no row is a first one.
-[[nodiscard]] std::optional<pg_statement>
-note_log_begins(const std::vector<const pg_log_row*>& rows, const std::set<std::string>* known);
+/// be in one transaction with their insertion. nullopt: no row is a first one.
+[[nodiscard]] std::optional<pg_statement> note_log_begins(const std::vector<const pg_log_row*>& rows
+);
 
 /// Two results: whether the log can be read, and its rows.
 [[nodiscard]] pg_batch select_log(std::int64_t run, std::uint64_t after, std::size_t limit);
-/// As store::read_log().
-[[nodiscard]] result<std::vector<log_entry>>
-read_log(const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit);
+/// As store::read_log(). `tail`: the entries after those of the rows.
+[[nodiscard]] result<std::vector<log_entry>> read_log(
+    const std::vector<pg_rows>& results, std::uint64_t after, std::size_t limit,
+    const std::vector<log_entry>& tail
+);
 
 /// One row: the sequence of the run's last entry; 0: it has none.
 [[nodiscard]] pg_statement select_log_end(std::int64_t run);
 /// The same for each of them, after its number.
 [[nodiscard]] pg_statement select_log_ends(const std::vector<std::int64_t>& runs);
+
+/// Makes the partitions of these runs' days if they are missing.
+[[nodiscard]] pg_statement need_days_of(const std::vector<std::int64_t>& runs);
 
 /// Tells the processes that watch one of the runs.
 [[nodiscard]] pg_statement notify_watchers(const std::vector<std::int64_t>& runs);

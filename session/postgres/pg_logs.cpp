@@ -124,7 +124,7 @@ void pg_logs::hurry(std::int64_t run) {
     }
 }
 
-void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
+void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held, keeping how) {
     const std::lock_guard lock(mutex_);
     if (runs_.size() >= forget_at_) {
         forget_lost();
@@ -133,6 +133,7 @@ void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
     const auto [place, is_new] = runs_.try_emplace(run);
     run_log& log = place->second;
     log.held = held;
+    log.is_journaled = how == keeping::in_journal;
     log.stored.is_known = is_new && end == 0;
     if (is_new || log.has_failed) {
         log.end = log.durable = end;
@@ -144,7 +145,8 @@ void pg_logs::open(std::int64_t run, std::uint64_t end, const lease_ptr& held) {
 void pg_logs::forget_lost() {
     std::erase_if(runs_, [](const auto& one) {
         const run_log& log = one.second;
-        return log.held && !log.held->is_held() && !log.is_busy && log.pending.empty();
+        return log.held && !log.held->is_held() && !log.is_busy && log.pending.empty() &&
+               log.oldest_part == 0;
     });
 }
 
@@ -180,6 +182,9 @@ void pg_logs::lose_all() {
             log.end = log.durable;
             log.has_failed = true;
             log.may_be_there = log.is_busy;
+            // Only drop_logs() deletes journal rows of a lost number.
+            log.chain = {};
+            log.oldest_part = 0;
         }
     }
     for (const waiting& each : lost) {
@@ -203,10 +208,11 @@ asio::awaitable<pg_logs::taken> pg_logs::take(std::int64_t run, std::uint64_t la
                 log.is_busy = true;
                 got.is_known = true;
                 got.has_failed = log.has_failed;
+                got.is_journaled = log.is_journaled;
                 got.end = log.end;
                 got.row = std::exchange(log.pending, {});
+                got.chain = std::exchange(log.chain, {});
                 got.stored = log.stored;
-                got.stored.add(got.row);
                 got.observers = std::exchange(log.observers, {});
                 log.last_write.reset();
                 log.end = std::max(log.end, last);
@@ -233,6 +239,10 @@ void pg_logs::give_back(taken entries, outcome of_commit, std::uint64_t durable)
         if (found != runs_.end()) {
             run_log& log = found->second;
             log.is_busy = false;
+            log.chain = std::move(entries.chain);
+            if (log.has_failed && log.may_be_there) {
+                log.chain = {}; // Lost meanwhile.
+            }
             if (is_committed) {
                 note_durable(log, entries, durable);
             } else if (!log.has_failed) {
@@ -261,11 +271,12 @@ void pg_logs::note_durable(run_log& log, const taken& entries, std::uint64_t dur
     log.durable = std::max(log.durable, durable);
     log.end = std::max(log.end, durable);
     log.stored = entries.stored;
+    log.oldest_part = log.chain.empty() ? 0 : log.oldest_part;
     if (entries.has_failed && durable != 0) {
         // The commit has looked where the log ends, and gone on there.
         log.durable = log.end = durable;
         log.has_failed = log.may_be_there = false;
-        log.stored.is_known = false;
+        log.is_journaled = log.stored.is_known = false;
     }
 }
 
@@ -316,6 +327,36 @@ asio::awaitable<void> pg_logs::flush(std::int64_t run) {
             co_await wait_for_change();
         }
     }
+}
+
+void pg_logs::leave_journal(const std::vector<std::int64_t>& runs) {
+    const std::lock_guard lock(mutex_);
+    for (const std::int64_t run : runs) {
+        if (const auto found = runs_.find(run); found != runs_.end()) {
+            run_log& log = found->second;
+            log.chain = {};
+            log.oldest_part = 0;
+            log.is_journaled = log.stored.is_known = false;
+        }
+    }
+}
+
+asio::awaitable<std::vector<std::int64_t>> pg_logs::wait_for_writers(std::vector<std::int64_t> runs
+) {
+    const auto is_busy = [this](std::int64_t run) {
+        const std::lock_guard lock(mutex_);
+        const auto found = runs_.find(run);
+        return found != runs_.end() && found->second.is_busy;
+    };
+    while (std::ranges::any_of(runs, is_busy)) {
+        co_await wait_for_change();
+    }
+    const std::lock_guard lock(mutex_);
+    std::erase_if(runs, [this](std::int64_t run) {
+        const auto found = runs_.find(run);
+        return found == runs_.end() || found->second.oldest_part == 0;
+    });
+    co_return runs;
 }
 
 asio::awaitable<void> pg_logs::wait_for_change() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_journal.hpp"
 #include "session/postgres/pg_log_rows.hpp"
 #include "session/postgres/pg_shared.hpp"
 #include "session/store/store.hpp"
@@ -22,10 +23,14 @@
 
 namespace agui::session {
 
-/// What the active runs of this process have said and no row holds yet. append() only puts it in
-/// memory; the store's thread writes what has come for all runs in one transaction, and the next as
+/// Entries of this process's active runs on their way to the database. append() only puts them in
+/// memory; the store's thread writes those of all runs in one transaction, and the next ones as
 /// soon as that is committed. Slices that may wait are collected for a while. A run's entries are
-/// with one of the two that write at a time: write(), or the commit that has taken them.
+/// with one of two writers at a time: write(), or the commit that has taken them.
+///
+/// The entries of a run go into the journal of this gateway (pg_journal.hpp). From time to time,
+/// and with each commit of the run, its entries there are copied to a row of agui.log_rows.
+/// Memory: up to 16 KB for each run besides the entries that wait to be written.
 ///
 /// Everything but append() belongs to the store's thread.
 class pg_logs {
@@ -36,6 +41,10 @@ public:
     struct settings {
         bool relaxed = false;               ///< Entries are durable without the disk.
         std::chrono::milliseconds batch{0}; ///< As postgres_settings::batch.
+        /// Entries of a run that have been in the journal for so long become a row.
+        std::chrono::milliseconds longest_in_journal{10'000};
+        /// Interval of the search for these entries, and of the deletion of old journal rows.
+        std::chrono::milliseconds between_sweeps{5'000};
     };
     /// The references must outlive this.
     pg_logs(pg_shared& shared, pg_gateway& gateway, settings given, add_notifications notify);
@@ -45,9 +54,22 @@ public:
         const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held
     );
 
+    /// in_journal: the record of the run names the journal of this gateway.
+    enum class keeping : std::uint8_t { in_journal, in_rows };
     /// The run has begun, or goes on after its entry `end`. It is open until close(), or as long as
     /// `held` (if it is not null) is worth anything.
-    void open(std::int64_t run, std::uint64_t end, const lease_ptr& held);
+    void open(
+        std::int64_t run, std::uint64_t end, const lease_ptr& held, keeping how = keeping::in_rows
+    );
+    /// No earlier row of the journal has entries of a run that begins now.
+    [[nodiscard]] std::uint64_t next_journal_row() const noexcept { return next_journal_row_; }
+    /// The records of these runs do not name the journal any more: all entries are in rows, which
+    /// others may have written.
+    void leave_journal(const std::vector<std::int64_t>& runs);
+    /// Waits until nobody writes entries of these runs. Their leases are released, so none will be
+    /// written later. Returns those that have entries in the journal.
+    [[nodiscard]] boost::asio::awaitable<std::vector<std::int64_t>>
+    wait_for_writers(std::vector<std::int64_t> runs);
     /// The run has ended, or is no longer this process's.
     void close(std::int64_t run);
     /// The gateway has lost its leases: what is not written is lost.
@@ -62,9 +84,11 @@ public:
         std::int64_t run = 0;
         bool is_known = false; ///< The run is open. Otherwise the rest says nothing.
         bool has_failed = false;
-        std::uint64_t end = 0; ///< Of its entries.
+        bool is_journaled = false;
+        std::uint64_t end = 0; ///< The last entry.
         pg_log_row row;        ///< May be empty.
-        pg_log_size stored;    ///< What the table has of the log, once this is committed.
+        pg_chain chain;        ///< Entries before the row that only the journal has.
+        pg_log_size stored;    ///< Rows of agui.log_rows, once this is committed.
         std::vector<waiting> observers;
     };
     /// Waits until nobody else writes entries of the run, and takes them: give_back() must follow.
@@ -98,10 +122,10 @@ private:
     /// Where a run is whose entries are to be written.
     enum class list : std::uint8_t { none, waiting, due };
     struct run_log {
-        std::uint64_t end = 0;     ///< Of what was accepted,
-        std::uint64_t durable = 0; ///< and of what is durable.
+        std::uint64_t end = 0;     ///< The last entry that was accepted.
+        std::uint64_t durable = 0; ///< The last one that is durable.
         bool has_failed = false;
-        bool may_be_there = false; ///< What has failed may nevertheless have been written.
+        bool may_be_there = false; ///< Failed entries may have been written nevertheless.
         bool is_busy = false;      ///< Somebody writes its entries.
         bool may_wait = false;     ///< All that is pending may wait for other entries.
         list in = list::none;
@@ -109,25 +133,54 @@ private:
         std::optional<clock::time_point> last_write;
         lease_ptr held; ///< May be null.
         pg_log_row pending;
+        bool is_journaled = false;
+        pg_chain chain;                  ///< Entries in the journal; empty while somebody writes.
+        std::uint64_t oldest_part = 0;   ///< First row of the journal that may have some; 0: none.
+        clock::time_point chain_begun{}; ///< When that row was written.
         pg_log_size stored;
         std::vector<waiting> observers;
     };
-    using batch = std::vector<taken>;
+    /// Entries that the writer has.
+    struct writing : taken {
+        bool becomes_row = false; ///< The row gets the entries of the chain, too.
+        bool is_first = false;    ///< The run has no entries yet.
+        std::string part;         ///< For the journal; empty: `row` goes into agui.log_rows.
+        std::optional<pg_chain::mark> before; ///< The chain without the part.
+        /// Estimated size of its row or part.
+        [[nodiscard]] std::size_t bytes_to_write() const noexcept;
+        [[nodiscard]] bool has_room() const noexcept;
+    };
+    using batch = std::vector<writing>;
 
     [[nodiscard]] batch collect(clock::time_point now);
     [[nodiscard]] bool is_silent(const run_log& log) const;
     void make_waiting_due(clock::time_point now);
     void hurry(std::int64_t run);
-    boost::asio::awaitable<void> write_batch(batch entries);
+    boost::asio::awaitable<void> write_batch(batch entries, std::int64_t gateway);
     boost::asio::awaitable<std::exception_ptr> try_write(batch& entries, std::int64_t gateway);
     boost::asio::awaitable<std::string> write_rows(const batch& entries, std::int64_t gateway);
-    boost::asio::awaitable<void> look_for_losses(std::string connection);
+    boost::asio::awaitable<void>
+    look_for_losses(std::string connection, std::int64_t gateway, batch& entries);
+    [[nodiscard]] std::unordered_map<std::int64_t, std::uint64_t> ends_of_rows(const batch& entries
+    ) const;
+    static void take_for_batch(batch& to, std::int64_t run, run_log& log);
+    void look_for_old_chains(clock::time_point begun_before);
+    void take_old_chains(batch& to, std::size_t bytes);
+    void note_parts(const batch& entries, std::uint64_t journal_row);
+    static void prepare(writing& entries);
+    static void make_row(writing& entries);
+    [[nodiscard]] clock::time_point next_wake(clock::time_point now);
+    [[nodiscard]] std::uint64_t oldest_part_needed() const;
+    [[nodiscard]] std::vector<std::int64_t> journaled_without_lease() const;
+    boost::asio::awaitable<void> clean_journal();
+    boost::asio::awaitable<void> leave_runs_of_others();
     void lose_after(std::int64_t run, std::uint64_t end);
     void drop_failed(batch& entries);
     static void note_durable(run_log& log, const taken& entries, std::uint64_t durable);
     [[nodiscard]] static std::vector<waiting> put_back(run_log& log, taken& entries);
-    void settle(taken& entries);
+    void settle(writing& entries);
     void fail(taken& entries, bool may_be_there);
+    void fail(writing& entries, bool may_be_there);
     void make_due(std::int64_t run, run_log& log);
     void forget_lost();
     enum class urgency : std::uint8_t { none, may_wait, at_once };
@@ -147,7 +200,16 @@ private:
     std::size_t forget_at_ = 64;           ///< So many runs that some may be lost.
     urgency writer_knows_ = urgency::none; ///< What it looks for by itself.
     bool is_finished_ = false;
-    boost::asio::steady_timer writer_timer_;        // The rest is the store's thread's.
+    boost::asio::steady_timer writer_timer_; // The rest is the store's thread's.
+    std::uint64_t next_journal_row_ = 1;
+    std::uint64_t last_journal_row_ = 0; ///< The last one that was acknowledged; 0: none.
+    std::uint64_t cleaned_before_ = 1;   ///< Earlier rows of the journal are deleted.
+    std::int64_t writer_ = 0;            ///< The number of the gateway that wrote them.
+    clock::time_point next_sweep_{};
+    /// Chains that were begun by then become rows: they are old, or the server has lost some of
+    /// their parts.
+    clock::time_point chains_old_at_{};
+    bool has_old_chains_ = false;                   ///< There may be some.
     std::list<boost::asio::steady_timer*> waiters_; ///< Of take() and flush().
     /// Connections since whose begin the server has lost nothing that it had acknowledged: a crash,
     /// or a standby that takes over, ends all connections.

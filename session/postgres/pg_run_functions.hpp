@@ -160,7 +160,7 @@ inline constexpr const char* pg_begin_run =
 CREATE FUNCTION agui.begin_run(
     by_gateway bigint, by_token bigint, of_principal bytea, of_thread_id bytea, is_again boolean,
     seen_version bigint, its_id bytea, its_parent bytea, its_agent bytea, its_digest bytea,
-    its_key bytea, its_protocol bytea, its_start bigint, own_now bigint,
+    its_key bytea, its_protocol bytea, its_start bigint, own_now bigint, its_journal_from bigint,
 )sql" AGUI_PG_CHANGE_ARGUMENTS R"sql(,
     OUT answer text, OUT its_number bigint, OUT its_first bigint
 ) LANGUAGE plpgsql AS $$ DECLARE old record; own_thread bigint;
@@ -209,8 +209,9 @@ ELSE
 END IF;
 INSERT INTO agui.runs (number, thread, run_id, parent_run_id, agent_id, input_digest,
 idempotency_key, protocol, status, end_reason, answered_by, started_at, ended_at, last_sequence,
-log) VALUES (its_number, own_thread, its_id, its_parent, its_agent, its_digest, its_key,
-its_protocol, 'active', '', '', agui.shared_time(its_start, own_now), 0, 0, 'kept');
+log, journal_writer, journal_from) VALUES (its_number, own_thread, its_id, its_parent, its_agent,
+its_digest, its_key, its_protocol, 'active', '', '', agui.shared_time(its_start, own_now), 0, 0,
+'kept', by_gateway, its_journal_from);
 UPDATE agui.leases l SET run_number = its_number, first_own_message = its_first
 WHERE l.principal = of_principal AND l.thread_id = of_thread_id AND l.token = by_token;
 answer := 'begun';
@@ -260,7 +261,7 @@ UPDATE agui.runs r SET parent_run_id = its_parent, agent_id = its_agent, status 
 end_reason = its_reason, started_at = agui.shared_time(its_start, own_now),
 ended_at = agui.shared_time(its_end, own_now), last_sequence = its_last,
 input_digest = CASE WHEN length(its_digest) = 0 THEN r.input_digest ELSE its_digest END,
-outcome = its_outcome, log_bytes = its_log_bytes
+outcome = its_outcome, log_bytes = its_log_bytes, journal_writer = 0
 WHERE r.number = its_number AND r.thread = old.id;
 IF NOT FOUND THEN
     answer := 'no run'; RETURN;
@@ -275,6 +276,42 @@ IF cardinality(row_firsts) > 0 THEN
     row_variants) AS w;
 END IF;
 answer := 'ended';
+END $$
+)sql";
+
+/// Stores entries of active runs: `parts` as a row of the gateway's journal, and rows of their
+/// logs, which have all entries of these runs so far. Rows that are there already stay as they are.
+/// `begun` are runs whose first entries are among them. On a connection that is not one of
+/// `known_connections` it does nothing. Returns the connection. The row of the journal needs no ON
+/// CONFLICT, whose second WAL record takes as much as two tokens: a call that meets an earlier one
+/// under way fails, and is repeated.
+inline constexpr const char* pg_add_entries = R"sql(
+CREATE FUNCTION agui.add_entries(
+    by_gateway bigint, known_connections text[], its_batch bigint, part_runs bigint[],
+    parts bytea[], begun bigint[], row_runs bigint[], row_firsts bigint[], row_lasts bigint[],
+    row_events bytea[], row_lengths bytea[], row_variants bytea[]
+) RETURNS text LANGUAGE plpgsql AS $$ DECLARE name text := agui.connection_name(); BEGIN
+PERFORM agui.enter(by_gateway);
+IF name <> ALL (known_connections) THEN
+    RETURN name;
+END IF;
+IF cardinality(part_runs) > 0 AND NOT EXISTS (SELECT FROM agui.journal j
+WHERE j.writer = by_gateway AND j.batch = its_batch) THEN
+    INSERT INTO agui.journal (writer, batch, runs, entries)
+    VALUES (by_gateway, its_batch, part_runs, parts);
+END IF;
+IF cardinality(row_runs) > 0 THEN
+    INSERT INTO agui.log_rows (run, first_sequence, last_sequence, events, lengths, variants)
+    SELECT w.* FROM unnest(row_runs, row_firsts, row_lasts, row_events, row_lengths,
+    row_variants) AS w ON CONFLICT DO NOTHING;
+    UPDATE agui.runs r SET journal_from = its_batch + 1
+    WHERE r.number = ANY (row_runs) AND r.journal_writer = by_gateway;
+END IF;
+IF cardinality(begun) > 0 THEN
+    UPDATE agui.runs r SET last_sequence = 1
+    WHERE r.number = ANY (begun) AND r.last_sequence = 0 AND r.status = 'active';
+END IF;
+RETURN name;
 END $$
 )sql";
 

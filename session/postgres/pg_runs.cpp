@@ -37,12 +37,12 @@ constexpr const char* run_is_there =
 constexpr const char* insert_run =
     "INSERT INTO agui.runs (number, thread, run_id, parent_run_id, agent_id, input_digest, "
     "idempotency_key, protocol, status, end_reason, answered_by, started_at, ended_at, "
-    "last_sequence, log) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-    "agui.shared_time($12, $16), agui.shared_time($13, $16), $14, $15)";
+    "last_sequence, log, journal_writer, journal_from) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+    "$10, $11, agui.shared_time($12, $16), agui.shared_time($13, $16), $14, $15, $17, $18)";
 constexpr const char* change_run =
     "UPDATE agui.runs SET parent_run_id = $2, agent_id = $3, status = $4, end_reason = $5, "
     "started_at = agui.shared_time($6, $10), ended_at = agui.shared_time($7, $10), "
-    "last_sequence = $8, "
+    "last_sequence = $8, journal_writer = 0, "
     "input_digest = CASE WHEN length($9) = 0 THEN input_digest ELSE $9 END, "
     "log = CASE WHEN $4 = 'active' AND log = 'dropped' THEN 'kept' ELSE log END WHERE number = $1";
 
@@ -114,13 +114,15 @@ pg_statement has_run(const thread_key& key, std::int64_t number) {
     return pg_statement(run_is_there, key.principal, key.thread_id, number);
 }
 
-pg_statement
-add_run(std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now) {
+pg_statement add_run(
+    std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now,
+    pg_journal_place journal
+) {
     return pg_statement(
         insert_run, number, thread, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
         text_or_null(run.idempotency_key), run.protocol, pg_text{to_string(run.status)},
         run.end_reason, run.answered_by, run.started_at, run.ended_at, run.last_sequence,
-        pg_text{run.answered_by.empty() ? "kept" : "dropped"}, own_now
+        pg_text{run.answered_by.empty() ? "kept" : "dropped"}, own_now, journal.writer, journal.from
     );
 }
 

@@ -43,11 +43,19 @@ count_queued(const thread_key& key, const std::vector<std::int64_t>& numbers);
 /// One row: whether the thread has the run with that number.
 [[nodiscard]] pg_statement has_run(const thread_key& key, std::int64_t number);
 
+/// Gateway whose journal gets the entries of a run (0: none), and its first row that may have some.
+struct pg_journal_place {
+    std::int64_t writer = 0;
+    std::uint64_t from = 0;
+};
+
 /// A run that another one answers has no log: it counts as dropped. `own_now`: what the clock of
 /// the run's times says at this moment (pg_clock::own_now()); the database stores them in its own
 /// time.
-[[nodiscard]] pg_statement
-add_run(std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now);
+[[nodiscard]] pg_statement add_run(
+    std::int64_t thread, std::int64_t number, const run_record& run, unix_ms own_now,
+    pg_journal_place journal = {}
+);
 /// As changes::run says. A dropped log of a run that becomes active again is kept from here on.
 [[nodiscard]] pg_statement update_run(const run_record& run, unix_ms own_now);
 

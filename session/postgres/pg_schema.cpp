@@ -198,8 +198,7 @@ constexpr const char* version_4[] = {
 };
 
 constexpr const char* version_5[] = {
-    // Programs of older versions must not go on, because functions that they call are others: they
-    // lose
+    // Programs of older versions must not go on, because they do not read the journal: they lose
     // their leases here, and cannot enroll again without the new column. The locks are those of
     // agui.fence(): no write of theirs is under way after them. They come before all others that
     // such a write may wait for.
@@ -214,6 +213,13 @@ constexpr const char* version_5[] = {
     "$$ SELECT pg_backend_pid() || ' ' || extract(epoch FROM pg_postmaster_start_time()) $$",
     // Random number of the commit that ended the run. A retry recognises its own commit by it.
     "ALTER TABLE agui.runs ADD COLUMN outcome bigint",
+    // Recent entries of active runs (pg_journal.hpp).
+    "CREATE TABLE agui.journal (writer bigint, batch bigint, runs bigint[] NOT NULL, "
+    "entries bytea[] NOT NULL, PRIMARY KEY (writer, batch))",
+    // Gateway whose journal has the run's latest entries; 0: all are in log_rows. They are in rows
+    // from journal_from on.
+    "ALTER TABLE agui.runs ADD COLUMN journal_writer bigint NOT NULL DEFAULT 0, "
+    "ADD COLUMN journal_from bigint NOT NULL DEFAULT 0",
     // Without it, a lease's row that gets its run's number is updated in place.
     "DROP INDEX agui.leases_by_run",
     "DROP FUNCTION agui.take_lease(bytea, bytea, bigint, bytea)",
@@ -221,6 +227,7 @@ constexpr const char* version_5[] = {
     pg_add_to_thread,
     pg_begin_run,
     pg_end_run,
+    pg_add_entries,
 };
 
 constexpr pg_migration all_migrations[] = {

@@ -31,19 +31,44 @@ constexpr const char* runs_of =
     "SELECT number FROM agui.runs WHERE thread = " AGUI_PG_THREAD " AND status = 'active'";
 #define AGUI_PG_ORPHANS(log_end)                                                                   \
     "SELECT " AGUI_PG_RUN_COLUMNS ", " log_end                                                     \
-    " FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD                                           \
+    ", r.journal_writer FROM agui.runs r WHERE r.thread = " AGUI_PG_THREAD                         \
     " AND r.status = 'active' AND r.run_id <> $3 ORDER BY r.number"
 constexpr const char* orphans_of =
     AGUI_PG_ORPHANS("coalesce((SELECT l.last_sequence FROM agui.log_rows l "
                     "WHERE l.run = r.number ORDER BY l.first_sequence DESC LIMIT 1), 0)");
 constexpr const char* orphans_with_damaged_log = AGUI_PG_ORPHANS("0::bigint");
-constexpr const char* need_days = "SELECT agui.need_day(run >> 40) FROM unnest($1) AS run";
 constexpr int log_end_column = 13; // After those of run_at().
+constexpr int journal_column = 14;
+constexpr const char* runs_of_threads =
+    "SELECT r.number FROM unnest($1, $2) AS c(principal, thread_id) "
+    "JOIN agui.threads t ON t.principal = c.principal AND t.thread_id = c.thread_id "
+    "JOIN agui.runs r ON r.thread = t.id AND r.status = 'active' AND r.journal_writer <> 0";
 constexpr const char* begin_run =
     "SELECT answer, its_number, its_first FROM agui.begin_run($1, $2, $3, $4, $5, $6, $7, $8,"
     " $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, "
     "$26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, "
-    "$43, $44, $45, $46)";
+    "$43, $44, $45, $46, $47)";
+
+asio::awaitable<std::vector<pg_rows>> list_orphans(pg_shared& shared, lease_ptr held) {
+    const auto read = [&](const char* statement) {
+        return read_at_once(shared, [held, statement] {
+            pg_batch batch;
+            batch.emplace_back(
+                statement, held->key().principal, held->key().thread_id, held->run_id()
+            );
+            return batch;
+        });
+    };
+    try {
+        co_return co_await read(orphans_of);
+    } catch (const pg_error& error) {
+        if (!error.is_damage()) {
+            throw;
+        }
+    }
+    // A log is of no use, but its run can be ended.
+    co_return co_await read(orphans_with_damaged_log);
+}
 
 // The ids, or the keys, of the run and of those that it answers.
 struct run_names {
@@ -117,7 +142,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin(std::shared_ptr<const begin
     const pg_purpose purpose{.gateway = what->held ? parts_.gateway.id() : 0};
     co_return co_await transact<result<begun_run>>(
         parts_.shared.pool, parts_.shared.patience, purpose,
-        [&](pg_transaction& in) { return begin_in(in, *what); }
+        [&](pg_transaction& in) { return begin_in(in, *what, purpose.gateway); }
     );
 }
 
@@ -128,7 +153,8 @@ bool pg_threads::is_still_held(const lease_ptr& held, const pg_rows& found) {
     return held->is_held();
 }
 
-asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, const beginning& what) {
+asio::awaitable<result<begun_run>>
+pg_threads::begin_in(pg_transaction& in, const beginning& what, std::int64_t gateway) {
     const changes& change = what.change.value();
     const run_names names(what.run, change.answered);
     if (what.held && !what.held->is_held()) {
@@ -172,7 +198,7 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
         what.change.create(writes, thread, key, what.run.agent_id, what.run.started_at);
     }
     if (change.run) {
-        writes.push_back(update_run(*change.run, parts_.shared.time.own_now()));
+        writes.push_back(update_run(*change.run, own_now));
     }
     if (!change.dequeued.empty()) {
         writes.emplace_back(take_queued, thread, change.dequeued);
@@ -183,19 +209,27 @@ asio::awaitable<result<begun_run>> pg_threads::begin_in(pg_transaction& in, cons
         writes.push_back(add_run(thread, found.at(3).integer(next++, 0), answered, own_now));
     }
     const std::int64_t number = found.at(3).integer(next, 0);
-    writes.push_back(add_run(thread, number, what.run, own_now));
+    const bool is_journaled = what.held && what.run.status == run_status::active;
+    const pg_journal_place journal{gateway, parts_.logs.next_journal_row()};
+    writes.push_back(
+        add_run(thread, number, what.run, own_now, is_journaled ? journal : pg_journal_place())
+    );
     const auto first_own =
         static_cast<node_index>((at ? at->size.messages : 0) + change.messages.size());
     if (what.held) {
         writes.push_back(parts_.leases.note_run(*what.held, number, first_own));
     }
     co_await in.commit(std::move(writes));
-    co_return note_begun(what.held, number, first_own);
+    co_return note_begun(
+        what.held, number, first_own,
+        is_journaled ? pg_logs::keeping::in_journal : pg_logs::keeping::in_rows
+    );
 }
 
-begun_run
-pg_threads::note_begun(const lease_ptr& held, std::int64_t number, node_index first_own_message) {
-    parts_.logs.open(number, 0, held);
+begun_run pg_threads::note_begun(
+    const lease_ptr& held, std::int64_t number, node_index first_own_message, pg_logs::keeping log
+) {
+    parts_.logs.open(number, 0, held, log);
     parts_.leases.set_begun(held, number, first_own_message);
     return {number};
 }
@@ -212,7 +246,8 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
     pg_statement call(
         begin_run, parts_.gateway.id(), what.held->token(), what.key.principal, what.key.thread_id,
         is_again, what.seen_version, run.run_id, run.parent_run_id, run.agent_id, run.input_digest,
-        idempotency_key, run.protocol, run.started_at, parts_.shared.time.own_now()
+        idempotency_key, run.protocol, run.started_at, parts_.shared.time.own_now(),
+        parts_.logs.next_journal_row()
     );
     what.change.add_arguments(call.params);
     pg_batch batch;
@@ -220,7 +255,10 @@ pg_threads::begin_at_once(pg_transaction& in, const beginning& what, bool is_aga
     const std::vector<pg_rows> done = co_await in.write_at_once(std::move(batch));
     const std::string_view answer = done.at(0).text(0, 0);
     if (answer == "begun") {
-        co_return note_begun(what.held, done[0].integer(0, 1), node_of(done[0].integer(0, 2)));
+        co_return note_begun(
+            what.held, done[0].integer(0, 1), node_of(done[0].integer(0, 2)),
+            pg_logs::keeping::in_journal
+        );
     }
     if (answer == "lease lost") {
         parts_.leases.lose(what.held);
@@ -248,45 +286,68 @@ asio::awaitable<result<std::vector<store::orphan>>> pg_threads::orphans(lease_pt
         co_return lease_is_lost();
     }
     co_await parts_.logs.flush(0);
-    const auto read = [&](const char* statement) {
-        return read_at_once(parts_.shared, [held, statement] {
-            pg_batch batch;
-            batch.emplace_back(
-                statement, held->key().principal, held->key().thread_id, held->run_id()
-            );
-            return batch;
-        });
-    };
-    std::vector<pg_rows> results;
-    try {
-        results = co_await read(orphans_of);
-    } catch (const pg_error& error) {
-        if (!error.is_damage()) {
-            throw;
+    std::vector<pg_rows> results = co_await list_orphans(parts_.shared, held);
+    std::vector<std::int64_t> numbers;
+    std::vector<std::int64_t> in_journals;
+    for (std::size_t i = 0; i < results.at(0).size(); ++i) {
+        numbers.push_back(results[0].integer(i, 0));
+        if (results[0].integer(i, journal_column) != 0) {
+            in_journals.push_back(results[0].integer(i, 0));
         }
     }
-    if (results.empty()) { // The log is of no use, but the run can be ended.
-        results = co_await read(orphans_with_damaged_log);
+    if (!numbers.empty()) { // Their ends go to their logs, whose partitions may be lost.
+        (void)co_await write_at_once(parts_.shared, {}, [&numbers] {
+            pg_batch batch;
+            batch.push_back(need_days_of(numbers));
+            return batch;
+        });
+    }
+    if (!in_journals.empty()) {
+        co_await settle(std::move(in_journals), parts_.gateway.id());
+        results = co_await list_orphans(parts_.shared, held);
     }
     const pg_rows& rows = results.at(0);
-    std::vector<std::int64_t> numbers;
     std::vector<store::orphan> found;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         store::orphan& each = found.emplace_back();
         each.run = run_at(rows, i);
-        numbers.push_back(each.run.number);
         each.last_sequence = std::max(
             each.run.last_sequence, static_cast<std::uint64_t>(rows.integer(i, log_end_column))
         );
     }
-    if (!found.empty()) { // Their ends are written to the logs, whose partitions may be lost.
-        (void)co_await write_at_once(parts_.shared, {}, [&numbers] {
-            pg_batch batch;
-            batch.emplace_back(need_days, numbers);
-            return batch;
-        });
-    }
     co_return found;
+}
+
+asio::awaitable<void> pg_threads::settle_all(std::vector<lease_ptr> claims) {
+    const auto found = co_await read_at_once(parts_.shared, [&claims] {
+        std::vector<std::string_view> principals;
+        std::vector<std::string_view> threads;
+        for (const lease_ptr& each : claims) {
+            principals.emplace_back(each->key().principal);
+            threads.emplace_back(each->key().thread_id);
+        }
+        pg_batch batch;
+        batch.emplace_back(runs_of_threads, principals, threads);
+        return batch;
+    });
+    std::vector<std::int64_t> runs;
+    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
+        runs.push_back(found[0].integer(i, 0));
+    }
+    co_await settle(std::move(runs), parts_.gateway.id());
+}
+
+asio::awaitable<void> pg_threads::settle_released(std::vector<std::int64_t> runs) {
+    std::vector<std::int64_t> left = co_await parts_.logs.wait_for_writers(std::move(runs));
+    const std::int64_t gateway = parts_.gateway.id();
+    if (gateway != 0) { // Otherwise the leases are lost, and others settle the runs.
+        co_await settle(std::move(left), gateway);
+    }
+}
+
+asio::awaitable<void> pg_threads::settle(std::vector<std::int64_t> runs, std::int64_t gateway) {
+    co_await settle_runs(parts_.shared, gateway, runs);
+    parts_.logs.leave_journal(runs);
 }
 
 } // namespace agui::session

@@ -63,19 +63,31 @@ public:
 
     [[nodiscard]] boost::asio::awaitable<result<std::vector<store::orphan>>> orphans(lease_ptr held
     );
+    /// Copies the journals' entries of the active runs of these threads to rows.
+    [[nodiscard]] boost::asio::awaitable<void> settle_all(std::vector<lease_ptr> claims);
+    /// The same for runs of this process whose leases are released, but still in the table: their
+    /// next owner must find all entries that a reader saw, and this gateway deletes old rows of its
+    /// journal.
+    [[nodiscard]] boost::asio::awaitable<void> settle_released(std::vector<std::int64_t> runs);
 
 private:
     struct commit_log;
 
-    boost::asio::awaitable<result<begun_run>> begin_in(pg_transaction& in, const beginning& what);
+    boost::asio::awaitable<result<begun_run>>
+    begin_in(pg_transaction& in, const beginning& what, std::int64_t gateway);
     boost::asio::awaitable<result<begun_run>>
     begin_at_once(pg_transaction& in, const beginning& what, bool is_again);
     /// Sets what the rest of the store knows of a run that has begun.
-    begun_run note_begun(const lease_ptr& held, std::int64_t number, node_index first_own_message);
+    begun_run note_begun(
+        const lease_ptr& held, std::int64_t number, node_index first_own_message,
+        pg_logs::keeping log
+    );
     boost::asio::awaitable<result<void>>
     commit_with(std::shared_ptr<const committing> what, commit_log& log);
     boost::asio::awaitable<result<void>>
     commit_in(pg_transaction& in, const committing& what, commit_log& log);
+    /// settle_runs(), also for what this process knows of them.
+    boost::asio::awaitable<void> settle(std::vector<std::int64_t> runs, std::int64_t gateway);
     struct ending; ///< The tries of a commit that ends its run and gives the lease up.
     [[nodiscard]] bool can_end_at_once(const committing& what, const commit_log& log) const;
     boost::asio::awaitable<result<void>>

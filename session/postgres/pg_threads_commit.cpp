@@ -22,6 +22,10 @@ constexpr const char* end_run =
     "$33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, "
     "$50, $51, $52, $53, $54, $55, $56)";
 
+// The rows have all entries so far.
+constexpr const char* move_journal =
+    "UPDATE agui.runs SET journal_from = $2 WHERE number = $1 AND journal_writer = $3";
+
 std::int64_t random_mark() {
     const std::string bytes = random_bytes(sizeof(std::int64_t));
     std::int64_t mark = 0;
@@ -31,11 +35,14 @@ std::int64_t random_mark() {
 
 } // namespace
 
-// What a commit writes of a run's log: what waits, and after it the slice that came with it.
+// Entries of a run's log that a commit writes: those in the journal, those that wait, and the slice
+// that came with it.
 struct pg_threads::commit_log {
     const pg_logs::taken& waiting;
+    pg_log_row earlier; // Entries in the journal, and those that wait.
     pg_log_row slice;
-    std::uint64_t end = 0; // Before the slice.
+    bool is_one_row = false; // `earlier` has the slice, too.
+    std::uint64_t end = 0;   // Before the slice.
     // Nobody could say whether it was committed, or the table has less than was thought.
     bool is_unknown = false;
     bool says_size = false;                   // The record of the run gets the size of its log.
@@ -43,7 +50,7 @@ struct pg_threads::commit_log {
 
     // The last entry that the table must have.
     [[nodiscard]] std::uint64_t end_expected() const noexcept {
-        return waiting.row.empty() ? end : waiting.row.first_sequence - 1;
+        return earlier.empty() ? end : earlier.first_sequence - 1;
     }
     // Whether the rows leave no gap after the end that the table has.
     [[nodiscard]] bool continues(std::uint64_t end_in_table) {
@@ -57,12 +64,20 @@ struct pg_threads::commit_log {
         }
         return slice.empty() || slice.first_sequence == end + 1;
     }
+    [[nodiscard]] pg_log_size stored_after() const {
+        pg_log_size size = waiting.stored;
+        for (const pg_log_row* const each : rows()) {
+            size.add(*each);
+        }
+        return size;
+    }
     [[nodiscard]] std::vector<const pg_log_row*> rows() const {
         std::vector<const pg_log_row*> all;
-        for (const pg_log_row* const each : {&waiting.row, &slice}) {
-            if (!each->empty()) {
-                all.push_back(each);
-            }
+        if (!earlier.empty()) {
+            all.push_back(&earlier);
+        }
+        if (!slice.empty() && !is_one_row) {
+            all.push_back(&slice);
         }
         return all;
     }
@@ -96,10 +111,24 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     const std::uint64_t last =
         has_slice ? what->log->first_sequence + what->log->ends.size() - 1 : 0;
     pg_logs::taken entries = co_await parts_.logs.take(run, last);
-    commit_log log{.waiting = entries, .slice = {}, .end = entries.end, .before = {}};
+    commit_log log{
+        .waiting = entries,
+        .earlier = entries.chain.as_row(run),
+        .slice = {},
+        .end = entries.end,
+        .before = {}
+    };
+    if (!entries.row.empty()) {
+        log.earlier.append(entries.row);
+    }
     std::optional<result<void>> outcome;
     std::exception_ptr failed;
     try {
+        if (run != 0 && (!entries.is_known || entries.has_failed)) {
+            log.earlier = {}; // The tables say which entries count.
+            co_await settle({run}, held ? parts_.gateway.id() : 0);
+            entries.chain = {};
+        }
         outcome = co_await commit_with(what, log);
     } catch (const std::exception&) {
         failed = std::current_exception();
@@ -113,7 +142,10 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
         of_entries = pg_logs::outcome::unknown;
         note_unsure(what, log);
     }
-    entries.stored.add(log.slice);
+    if (is_done) {
+        entries.chain = {};
+    }
+    entries.stored = log.stored_after();
     const bool joins_rows = !log.says_size || !entries.stored.bytes_without_joining();
     parts_.logs.give_back(std::move(entries), of_entries, std::max(own, last));
     if (failed) {
@@ -162,6 +194,11 @@ pg_threads::commit_with(std::shared_ptr<const committing> what, commit_log& log)
         log.slice.run = what->log->run_number;
         log.slice.first_sequence = what->log->first_sequence;
         log.slice.append(*what->log);
+        log.is_one_row = !log.earlier.empty() && log.earlier.run == log.slice.run &&
+                         log.earlier.last_sequence + 1 == log.slice.first_sequence;
+        if (log.is_one_row) {
+            log.earlier.append(log.slice);
+        }
     }
     const bool is_one_call = can_end_at_once(*what, log);
     log.says_size = is_one_call;
@@ -229,7 +266,12 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (!rows.empty()) {
         writes.push_back(add_log_rows(rows));
     }
-    if (auto note = note_log_begins(rows, nullptr); note && ended_run(change) == 0) {
+    if (!rows.empty() && !change.run && log.waiting.is_journaled) {
+        writes.emplace_back(
+            move_journal, log.waiting.run, parts_.logs.next_journal_row(), parts_.gateway.id()
+        );
+    }
+    if (auto note = note_log_begins(rows); note && ended_run(change) == 0) {
         writes.push_back(std::move(*note));
     }
     if (!rows.empty() || ended_run(change) != 0) {
@@ -268,15 +310,13 @@ asio::awaitable<result<void>> pg_threads::end_at_once(
         co_return lease_is_lost();
     }
     const run_record& run = *what.change.value().run;
-    pg_log_size stored = log.waiting.stored;
-    stored.add(log.slice);
     pg_statement call(
         end_run, parts_.gateway.id(), held->token(), what.key.principal, what.key.thread_id,
         std::exchange(tries.was_tried, true), tries.mark, run.number, run.parent_run_id,
         run.agent_id, pg_text{to_string(run.status)}, run.end_reason, run.started_at, run.ended_at,
         parts_.shared.time.own_now(), run.last_sequence, run.input_digest,
         texts_of(parts_.logs.known_connections()), log.end_expected(),
-        stored.bytes_without_joining()
+        log.stored_after().bytes_without_joining()
     );
     add_row_columns(call.params, log.rows());
     what.change.add_arguments(call.params);

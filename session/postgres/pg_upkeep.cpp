@@ -66,6 +66,10 @@ constexpr const char* erase_marks =
 constexpr const char* erase_watches =
     "DELETE FROM agui.run_watches w "
     "WHERE NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = w.gateway)";
+// Of gateways that are gone; whoever takes over their runs makes rows of what they have said.
+constexpr const char* erase_journals =
+    "DELETE FROM agui.journal WHERE writer NOT IN (SELECT id FROM agui.gateways) "
+    "AND writer NOT IN (SELECT journal_writer FROM agui.runs WHERE status = 'active') RETURNING 1";
 constexpr const char* older_attempts =
     "DELETE FROM agui.failed_attempts WHERE number IN "
     "(SELECT number FROM agui.failed_attempts WHERE at < $1 ORDER BY at, number LIMIT $2)";
@@ -219,6 +223,7 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await make_partitions();
     (void)co_await write_one(shared_, erase_marks);
     (void)co_await write_one(shared_, erase_watches);
+    (void)co_await write_one(shared_, erase_journals);
     co_await drop_attempts(limits);
     std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);
     co_await drop_older(limits.ended_since, std::move(waiting));

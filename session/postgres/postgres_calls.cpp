@@ -1,6 +1,7 @@
 // The calls of the store: each is its statements, and what their rows mean.
 #include "session/postgres/pg_attachments.hpp"
 #include "session/postgres/pg_error.hpp"
+#include "session/postgres/pg_journal.hpp"
 #include "session/postgres/postgres_store.hpp"
 #include "session/postgres/postgres_submit.hpp"
 #include "session/store/store_failures.hpp"
@@ -16,8 +17,6 @@
 namespace agui::session {
 
 namespace asio = boost::asio;
-
-namespace {} // namespace
 
 asio::awaitable<result<postgres_store::rows>>
 postgres_store::read(std::function<pg_batch()> statements) {
@@ -257,7 +256,7 @@ postgres_store::read_log(std::int64_t run_number, std::uint64_t after, std::size
     if (!found) {
         co_return found.error();
     }
-    co_return session::read_log(*found, after, limit);
+    co_return read_log_and_parts(*found, after, limit);
 }
 
 asio::awaitable<result<postgres_store::rows>>
@@ -265,7 +264,7 @@ postgres_store::rows_of_log(std::int64_t run_number, std::uint64_t after, std::s
     co_await logs_.flush(run_number);
     try {
         co_return co_await read_at_once(shared_, [=] {
-            return select_log(run_number, after, limit);
+            return select_log_and_parts(run_number, after, limit);
         });
     } catch (const pg_error& error) {
         if (!error.is_damage()) {
@@ -395,7 +394,20 @@ asio::awaitable<result<std::vector<store::orphan>>> postgres_store::orphans(leas
 }
 
 asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_orphans(std::size_t limit) {
-    return on_store<std::vector<lease_ptr>>([this, limit] { return leases_.claim_orphans(limit); });
+    return on_store<std::vector<lease_ptr>>([this, limit] { return claim_and_settle(limit); });
+}
+
+asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_and_settle(std::size_t limit
+) {
+    result<std::vector<lease_ptr>> claims = co_await leases_.claim_orphans(limit);
+    if (claims && !claims->empty()) {
+        try {
+            co_await threads_.settle_all(*claims);
+        } catch (const std::runtime_error& error) {
+            note_failure(error.what()); // orphans() does it for each.
+        }
+    }
+    co_return claims;
 }
 
 asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {

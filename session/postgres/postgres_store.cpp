@@ -17,7 +17,17 @@ namespace agui::session {
 
 namespace asio = boost::asio;
 
-postgres_store::postgres_store(const postgres_settings& settings)
+namespace {
+
+pg_logs::settings settings_of_logs(const postgres_settings& from, pg_logs::settings times) {
+    times.relaxed = from.durability == durability::relaxed;
+    times.batch = from.batch;
+    return times;
+}
+
+} // namespace
+
+postgres_store::postgres_store(const postgres_settings& settings, pg_logs::settings logs)
     : log_(settings.logger == nullptr ? null_logger() : *settings.logger),
       work_(context_.get_executor()),
       target_(settings.url, settings.password),
@@ -37,11 +47,15 @@ postgres_store::postgres_store(const postgres_settings& settings)
           time_
       },
       gateway_(shared_, settings.lease, *this),
-      leases_(shared_, gateway_),
+      leases_(
+          shared_, gateway_,
+          [this](std::vector<std::int64_t> runs) {
+              return threads_.settle_released(std::move(runs));
+          }
+      ),
       watches_(shared_, gateway_, [this](std::int64_t run) { return leases_.has_run(run); }),
       logs_(
-          shared_, gateway_,
-          {.relaxed = settings.durability == durability::relaxed, .batch = settings.batch},
+          shared_, gateway_, settings_of_logs(settings, logs),
           [this](const std::vector<std::int64_t>& runs, pg_batch& to) {
               watches_.add_notifications(runs, to);
           }

@@ -33,8 +33,9 @@ namespace agui::session {
 /// connections; what takes long without them (JSON to and from values) happens on the caller's.
 class postgres_store final : public store, private pg_gateway::listener {
 public:
-    /// Connects, migrates the schema and starts. Throws std::runtime_error.
-    explicit postgres_store(const postgres_settings& settings);
+    /// Connects, migrates the schema and starts. Of `logs`, only the times are used. Throws
+    /// std::runtime_error.
+    explicit postgres_store(const postgres_settings& settings, pg_logs::settings logs = {});
     ~postgres_store() override { postgres_store::close(); }
     postgres_store(const postgres_store&) = delete;
     postgres_store& operator=(const postgres_store&) = delete;
@@ -123,6 +124,7 @@ private:
     );
     boost::asio::awaitable<result<void>>
     commit_and_release(std::shared_ptr<const pg_threads::committing> what);
+    boost::asio::awaitable<result<std::vector<lease_ptr>>> claim_and_settle(std::size_t limit);
     boost::asio::awaitable<result<bool>> remove_and_erase(thread_key key);
     boost::asio::awaitable<result<void>> drop_old_logs(log_limits limits);
     boost::asio::awaitable<result<void>>

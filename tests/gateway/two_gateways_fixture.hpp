@@ -78,7 +78,9 @@ public:
             first_gateway_);
         sql("SELECT agui.fence(" + first_gateway_ + ")");
     }
-    void lose_logs() override { sql_session(database_.url())("DELETE FROM agui.log_rows"); }
+    void lose_logs() override {
+        sql_session(database_.url())("DELETE FROM agui.log_rows; DELETE FROM agui.journal");
+    }
 
 private:
     postgres_database database_;

@@ -136,7 +136,7 @@ TEST_P(PostgresCuts, ARequestIsQueuedOnce) {
 TEST_P(PostgresCuts, EntriesAreWrittenOnce) {
     const std::int64_t number = begin(*store_, thread_1, "run_1", nullptr);
     const auto observer = std::make_shared<recording_observer>();
-    proxy_->set(GetParam(), 3, "INSERT INTO agui.log_rows", "");
+    proxy_->set(GetParam(), 3, "agui.add_entries", "");
     for (std::uint64_t i = 1; i <= 5; ++i) {
         store_->append_log(slice_of(number, i, {std::to_string(i)}), observer, nullptr);
         EXPECT_TRUE(observer->wait_durable(i));

@@ -34,7 +34,7 @@ TEST_F(PostgresLost, EntriesThatFollowACommitOfUnknownOutcomeAreNotShown) {
     {
         // The writer waits with the first entry, so that the commit takes the others.
         test::sql_session blocker(database_->url());
-        blocker("BEGIN; LOCK TABLE agui.log_rows IN SHARE MODE");
+        blocker("BEGIN; LOCK TABLE agui.journal IN SHARE MODE");
         store->append_log(slice_of(number, 1, {"1"}), observer, held);
         EXPECT_TRUE(happens([&] {
             return sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";

@@ -132,7 +132,7 @@ TEST_F(PostgresStore, MigratesStepByStepAndAllOrNothing) {
 }
 
 // Programs that know version 4 run while another one makes version 5.
-TEST_F(PostgresStore, GatewaysOfOlderVersionsLoseTheirLeases) {
+TEST_F(PostgresStore, GatewaysThatDoNotKnowTheJournalLoseTheirLeases) {
     constexpr const char* enroll =
         "INSERT INTO agui.gateways (id, expires) OVERRIDING SYSTEM VALUE "
         "VALUES (7, now() + interval '1 hour') ON CONFLICT DO NOTHING";
