@@ -45,7 +45,7 @@ public:
     [[nodiscard]] pg_log_row as_row(std::int64_t run) const;
 
 private:
-    entry_chain chain_;
+    entry_chain chain_{entry_chain::sharing::twice};
     std::string bytes_;
     std::uint64_t first_ = 0;
     std::uint64_t last_ = 0;

@@ -15,6 +15,12 @@ namespace agui::session {
 /// state: an object that has decoded a chain can continue to encode it.
 class entry_chain {
 public:
+    /// once: as readers of all versions of agui.db expect it. twice: an entry may share bytes after
+    /// its text, too, which halves a delta that has a time. Decoding takes both.
+    enum class sharing : std::uint8_t { once, twice };
+    explicit entry_chain(sharing how = sharing::once) noexcept
+        : shares_twice_(how == sharing::twice) {}
+
     /// Appends the next entry to `bytes`.
     void encode(std::string_view json, std::string_view variants, std::string& bytes);
 
@@ -29,7 +35,9 @@ public:
 
 private:
     void remember(std::size_t shared, std::string_view own);
+    [[nodiscard]] std::string_view rest_of_last(std::size_t shared) const noexcept;
 
+    bool shares_twice_;
     std::string last_; ///< The part of the last entry with which the next one is compared.
 };
 

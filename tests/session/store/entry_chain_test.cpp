@@ -12,6 +12,11 @@ std::string delta(std::string_view text) {
            std::string(text) + R"("})";
 }
 
+std::string timed(std::string_view text, int time) {
+    return R"({"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_0123456789","delta":")" +
+           std::string(text) + R"(","timestamp":)" + std::to_string(1'795'740'000'000 + time) + "}";
+}
+
 // Numbered from 1, some of them with variants.
 std::vector<log_entry> conversation() {
     return {
@@ -25,11 +30,17 @@ std::vector<log_entry> conversation() {
         {8, "{}", ""},
         {9, std::string(100'000, 's'), std::string(300, 'v')},
         {10, std::string(100'000, 's'), ""},
-        {11, R"({"type":"RUN_FINISHED"})", ""},
+        {11, timed("Hel", 1), ""},
+        {12, timed("lo", 20), "v"},
+        {13, timed("", 20), ""},
+        {14, timed(R"("quoted")", 999), ""},
+        {15, timed(std::string(600, 's'), 1000), ""},
+        {16, timed("!", 1001), ""},
+        {17, R"({"type":"RUN_FINISHED"})", ""},
     };
 }
 
-std::string encoded(const std::vector<log_entry>& entries, entry_chain chain = {}) {
+std::string encoded(const std::vector<log_entry>& entries, entry_chain chain = entry_chain()) {
     std::string bytes;
     for (const log_entry& entry : entries) {
         chain.encode(entry.json, entry.variants, bytes);
@@ -45,16 +56,36 @@ void expect_same(const log_entry& left, const log_entry& right) {
 
 TEST(EntryChain, GivesBackWhatWasEncoded) {
     const std::vector<log_entry> given = conversation();
-    const std::string bytes = encoded(given);
+    for (const auto how : {entry_chain::sharing::once, entry_chain::sharing::twice}) {
+        const std::string bytes = encoded(given, entry_chain(how));
 
-    entry_chain chain;
-    std::string_view rest = bytes;
-    for (const log_entry& expected : given) {
-        log_entry read;
-        ASSERT_TRUE(chain.decode(expected.sequence, rest, read));
-        expect_same(read, expected);
+        entry_chain chain;
+        std::string_view rest = bytes;
+        for (const log_entry& expected : given) {
+            log_entry read;
+            ASSERT_TRUE(chain.decode(expected.sequence, rest, read));
+            expect_same(read, expected);
+        }
+        EXPECT_EQ(rest, "");
     }
-    EXPECT_EQ(rest, "");
+}
+
+TEST(EntryChain, ATimeAfterTheTextTakesAFewBytes) {
+    entry_chain chain(entry_chain::sharing::twice);
+    std::string one;
+    chain.encode(timed("Hello", 1), "", one);
+    std::string two;
+    chain.encode(timed("World", 22), "", two);
+
+    EXPECT_LE(two.size(), 16U) << "and the five of the text";
+    for (std::size_t size = 0; size < two.size(); ++size) {
+        entry_chain reader;
+        log_entry read;
+        std::string_view rest = one;
+        ASSERT_TRUE(reader.decode(1, rest, read));
+        rest = std::string_view(two).substr(0, size);
+        EXPECT_FALSE(reader.decode(2, rest, read)) << size;
+    }
 }
 
 TEST(EntryChain, ADeltaTakesItsTextAndAFewBytes) {
