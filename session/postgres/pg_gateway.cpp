@@ -30,13 +30,13 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr const char* insert_gateway =
     "INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE "
     "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond', $3) "
-    "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms()";
+    "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms(), agui.timeline()";
 // As agui.fence() does, but whatever the time: it is its own.
 constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
 constexpr const char* fence_former = "UPDATE agui.gateways SET fenced = true WHERE id = $1";
 constexpr const char* renew_gateway =
     "UPDATE agui.gateways SET expires = clock_timestamp() + $2 * interval '1 millisecond' "
-    "WHERE id = $1 AND NOT fenced RETURNING agui.now_ms()";
+    "WHERE id = $1 AND NOT fenced RETURNING agui.now_ms(), agui.timeline()";
 constexpr const char* fence_gateway = "SELECT agui.fence($1)";
 // Leases of nobody have the number 0.
 constexpr const char* gone_gateways =
@@ -108,6 +108,7 @@ asio::awaitable<void> pg_gateway::enroll() {
     shared_.pool.set_unavailable({}); // A renewal that failed may have said so.
     id_ = results.back().integer(0, 0);
     shared_.time.note(results.back().integer(0, 1));
+    timeline_ = results.back().integer(0, 2);
     term_ = std::make_shared<lease_term>();
     set_term(sent);
     told_.on_registered(id_);
@@ -160,6 +161,7 @@ asio::awaitable<bool> pg_gateway::renew_once() {
             co_return false;
         }
         shared_.time.note(results[0].integer(0, 0));
+        timeline_ = results[0].integer(0, 1);
         if (id == id_) {
             set_term(sent);
             told_.on_renewed();

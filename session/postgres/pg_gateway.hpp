@@ -64,6 +64,8 @@ public:
     [[nodiscard]] boost::asio::awaitable<std::vector<std::int64_t>> fence_expired();
     /// How many gateways this process has fenced.
     [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
+    /// The server's at the last renewal: another one says that a standby has taken its place.
+    [[nodiscard]] std::int64_t timeline() const noexcept { return timeline_; }
 
     void close() noexcept;
     /// Gives the number back, and all leases up: others need not wait for its end.
@@ -78,6 +80,7 @@ private:
     listener& told_;
     std::int64_t id_ = 0;
     std::uint64_t fences_ = 0;
+    std::int64_t timeline_ = 0;
     std::shared_ptr<lease_term> term_;
     std::chrono::nanoseconds term_end_{0};
     std::vector<std::int64_t> former_; ///< Numbers that it has lost, and not yet fenced itself.

@@ -52,6 +52,8 @@ constexpr const char* note_strays =
     "(SELECT FROM agui.gateways g WHERE g.id = l.gateway))) "
     "ON CONFLICT (principal, thread_id) DO UPDATE SET gateway = 0 WHERE l.gateway <> 0 "
     "AND NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = l.gateway)";
+constexpr const char* own_leases =
+    "SELECT principal, thread_id, token FROM agui.leases WHERE gateway = $1";
 constexpr const char* has_lease =
     "SELECT EXISTS (SELECT FROM agui.leases WHERE principal = $1 AND thread_id = $2 "
     "AND token = $3)";
@@ -77,6 +79,13 @@ struct keys_of_threads {
 
 failure busy(std::string run_id) {
     return {errc::thread_busy, "another run is active on this thread", {}, std::move(run_id)};
+}
+
+// As agui.next_lease_token() makes tokens. What was acquired on the timeline of now was acquired
+// after the failover, perhaps while the table was read.
+bool is_of_timeline(const lease& held, std::int64_t timeline) {
+    constexpr std::uint64_t mask = (1U << 20U) - 1;
+    return held.token() >> 40U == (static_cast<std::uint64_t>(timeline) & mask);
 }
 
 failure no_gateway() {
@@ -231,6 +240,10 @@ asio::awaitable<result<std::vector<lease_ptr>>> pg_leases::claim_orphans(std::si
         });
         strays_seen_at_ = fences;
     }
+    if (const std::int64_t timeline = gateway_.timeline(); compared_at_ != timeline) {
+        co_await compare_with_table();
+        compared_at_ = timeline;
+    }
     const std::vector<std::int64_t> left_by = co_await gateway_.fence_expired();
     const std::int64_t gateway = gateway_.id();
     if (left_by.empty() || gateway == 0) {
@@ -286,6 +299,56 @@ asio::awaitable<bool> pg_leases::claim_in(
     change.emplace_back(drop_left_leases, idle.principals, idle.threads);
     co_await in.commit(std::move(change));
     co_return true;
+}
+
+// A standby that was behind has leases that were released here, and their runs as active: nobody
+// else takes those of a gateway that lives. And it lacks leases that were acquired here.
+asio::awaitable<void> pg_leases::compare_with_table() {
+    const std::int64_t gateway = gateway_.id();
+    const auto found = co_await read_at_once(shared_, [gateway] {
+        pg_batch batch;
+        batch.emplace_back(own_leases, gateway);
+        return batch;
+    });
+    if (gateway != gateway_.id()) {
+        co_return; // Others take over the rows of a lost number.
+    }
+    std::map<thread_key, std::uint64_t> in_table;
+    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
+        in_table.emplace(
+            thread_key{std::string(found[0].text(i, 0)), std::string(found[0].text(i, 1))},
+            static_cast<std::uint64_t>(found[0].integer(i, 2))
+        );
+    }
+    std::vector<claim> forgotten;
+    for (const lease_ptr& held : missing_in(in_table)) {
+        lose(held);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [key, token] : in_table) {
+            if (!here_.contains(key)) {
+                forgotten.push_back({key, token});
+            }
+        }
+    }
+    note_unsure(forgotten, gateway);
+}
+
+std::vector<lease_ptr> pg_leases::missing_in(const std::map<thread_key, std::uint64_t>& table
+) const {
+    std::vector<lease_ptr> missing;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, by] : here_) {
+        if (!by.held || by.ending || is_of_timeline(*by.held, gateway_.timeline())) {
+            continue; // It is changing, or came later.
+        }
+        if (const auto row = table.find(key);
+            row == table.end() || row->second != by.held->token()) {
+            missing.push_back(by.held);
+        }
+    }
+    return missing;
 }
 
 void pg_leases::note_unsure(const std::vector<claim>& claims, std::int64_t gateway) {

@@ -112,6 +112,10 @@ private:
         pg_transaction& in, const std::vector<std::int64_t>& left_by, std::int64_t gateway,
         std::size_t limit, std::vector<claim>& claims
     );
+    [[nodiscard]] boost::asio::awaitable<void> compare_with_table();
+    /// Of those held here since before the last failover, those whose token the table has not.
+    [[nodiscard]] std::vector<lease_ptr> missing_in(const std::map<thread_key, std::uint64_t>& table
+    ) const;
     void note_unsure(const std::vector<claim>& claims, std::int64_t gateway);
     [[nodiscard]] std::vector<lease_ptr>
     keep_claims(const std::vector<claim>& claims, std::int64_t gateway);
@@ -129,7 +133,7 @@ private:
         lease_ptr held;
         std::int64_t run_number;
     };
-    /// An acquisition that has failed without an answer, under the number that this process had.
+    /// A lease that may be in the table under a number of this process, and is not held here.
     struct unsure {
         thread_key key;
         std::int64_t gateway;
@@ -140,6 +144,7 @@ private:
     boost::asio::steady_timer writer_timer_;
     /// pg_gateway::fences() at the last look for active runs without a lease. Nullopt: one is due.
     std::optional<std::uint64_t> strays_seen_at_;
+    std::int64_t compared_at_ = 0; ///< pg_gateway::timeline() at the last compare_with_table().
     bool is_closed_ = false;
 };
 

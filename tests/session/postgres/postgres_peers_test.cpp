@@ -318,6 +318,67 @@ TEST_F(PostgresPeers, ARunThatIsReleasedWithoutItsEndIsFound) {
     EXPECT_EQ(failure_of(first_->acquire(thread_1, "run_2")), errc::thread_busy);
 }
 
+class PostgresFailover : public PostgresPeers {
+protected:
+    void SetUp() override {
+        PostgresPeers::SetUp();
+        if (database_) {
+            postgres_settings given = settings();
+            given.lease = std::chrono::seconds(6); // Renewed each third of it.
+            store_ = make_postgres_store(given);
+            EXPECT_TRUE(get(store_->claim_orphans(10)).empty());
+        }
+    }
+
+    /// As if a standby had taken the server's place: its timeline is another one.
+    void fail_over() {
+        sql("CREATE OR REPLACE FUNCTION agui.timeline() RETURNS bigint LANGUAGE sql AS "
+            "'SELECT 1000::bigint'");
+    }
+
+    std::unique_ptr<store> store_;
+};
+
+// A standby that was behind has the run as active, and the lease of a gateway that has released it.
+TEST_F(PostgresFailover, ARunWhoseEndTheStandbyLackedIsFoundAlthoughItsGatewayLives) {
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    const std::int64_t number = begin(*store_, thread_1, "run_1", held);
+    sql("CREATE TABLE behind AS SELECT * FROM agui.leases");
+    done(store_->commit(
+        thread_1, end_of(number, "run_1", 1), slice_of(number, 1, {"end"}), {held, true}
+    ));
+    sql("UPDATE agui.runs SET status = 'active'; INSERT INTO agui.leases SELECT * FROM behind");
+    fail_over();
+
+    std::vector<lease_ptr> claimed;
+    EXPECT_TRUE(happens([&] {
+        if (claimed.empty()) {
+            claimed = get(store_->claim_orphans(10));
+        }
+        return !claimed.empty();
+    }));
+
+    ASSERT_EQ(claimed.size(), 1U);
+    EXPECT_EQ(get(store_->orphans(claimed[0])).size(), 1U);
+}
+
+TEST_F(PostgresFailover, ALeaseThatTheStandbyLackedIsLost) {
+    const lease_ptr kept = get(store_->acquire(thread_1, "run_1"));
+    const lease_ptr lost = get(store_->acquire(key_of("thread_2"), "run_2"));
+    const lease_ptr former = get(store_->acquire(key_of("thread_3"), "run_3"));
+    sql("DELETE FROM agui.leases WHERE thread_id = 'thread_2'");
+    sql("UPDATE agui.leases SET token = token - 1 WHERE thread_id = 'thread_3'");
+    fail_over();
+
+    EXPECT_TRUE(happens([&] {
+        (void)get(store_->claim_orphans(10));
+        return lost->is_lost() && former->is_lost();
+    }));
+
+    EXPECT_TRUE(kept->is_held());
+    EXPECT_TRUE(happens([&] { return sql("SELECT count(*) FROM agui.leases") == "1"; }));
+}
+
 TEST_F(PostgresPeers, ARunWithoutAnyLeaseIsFoundAtTheStart) {
     const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
     begin(*first_, thread_1, "run_1", held);
