@@ -315,7 +315,7 @@ kill_campaign() {
     count "the checker" "${good:-0}" "${bad:-0}" $status
 }
 
-# peers_campaign PRESET: two gateways on one PostgreSQL are killed and stopped, and so is PostgreSQL.
+# peers_campaign PRESET: two gateways on one PostgreSQL are killed, stopped and cut off, and so is PostgreSQL, or replaced.
 peers_campaign() {
     local preset=$1 good bad status=0
     run "20 faults of 2 gateways, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \

@@ -24,11 +24,11 @@ export const binFolder = path.resolve(here, '../..', process.env.AGUI_BIN_DIR ??
 /// `mayFail`: a request may be answered with 500. `hasty`: a conversation has messages that are sent while the run before
 /// is not over, and none of them may be refused for that. `gateways`: how many share the store; with more than one the
 /// clients come through a router, lose patience, and go away in the middle of a stream. `session`: lines of that section
-/// of the configuration. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
+/// of a gateway's configuration, by its index. `readStore`: writes agui.db, for the checker, where the store is no such file. No gateway is
 /// started yet.
 export async function createCampaign({
     folder, seed, mayFail = false, durability = 'process', hasty = false, queue = false,
-    gateways = 1, session = `store = "sqlite:${path.join(folder, 'agui.db')}"`, readStore = () => {},
+    gateways = 1, session = () => `store = "sqlite:${path.join(folder, 'agui.db')}"`, readStore = () => {},
 }) {
     fs.mkdirSync(folder, { recursive: true });
 
@@ -94,7 +94,7 @@ export async function createCampaign({
         const { thread, run } = runThatAsks(messages);
         const name = `${thread}/${run}`;
         const open = { thread, run, by };
-        note('upstream', { messages });
+        note('upstream', { thread, run, messages });
         note('calls', { what: 'begin', ...open });
         openCalls.add(open);
         holders.set(name, by);
@@ -150,7 +150,7 @@ export async function createCampaign({
         return port;
     }
 
-    const configuration = (port, name) => `
+    const configuration = ({ index, port, name }) => `
     [server]
     listen = "127.0.0.1:${port}"
     threads = 2
@@ -158,7 +158,7 @@ export async function createCampaign({
     on_disconnect = "continue"
     ${several ? 'heartbeat_seconds = 1' : ''}
     [session]
-    ${session}
+    ${session(index)}
     durability = "${durability}"
     ${hasty ? 'busy_wait_ms = 60000' : ''}
     ${queue ? 'on_busy = "enqueue"' : ''}
@@ -191,7 +191,7 @@ export async function createCampaign({
         const server = servers[which];
         server.launches += 1;
         server.name = `g${which}.${server.launches}`;
-        fs.writeFileSync(server.config, configuration(server.port, server.name));
+        fs.writeFileSync(server.config, configuration(server));
         const gateway = spawn(path.join(binFolder, 'agui-gateway'), ['--config', server.config],
             { stdio: ['ignore', 'pipe', server.logFile], env: { ...process.env, ...env } });
         server.process = gateway;
@@ -219,8 +219,10 @@ export async function createCampaign({
 
     let stopping = false;
     const counts = { runs: 0, handoffs: 0, cuts: 0, lost: 0, reposts: 0, reattached: 0, stops: 0, executed: 0,
-        left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
+        gone: 0, left: 0, impatient: 0, attachedElsewhere: 0, repostedElsewhere: 0, answeredElsewhere: 0, stopsElsewhere: 0 };
     let linkCount = 0;
+    let readerCount = 0;
+    let losses = 0; ///< How often the store was replaced by one that may lack what clients have seen.
 
     const violations = {};
     function violation(what, where) {
@@ -230,8 +232,10 @@ export async function createCampaign({
     }
 
     // One request; calls `onFrame(sequence, data, link)` for each event, which may tell it to go away by returning
-    // true. Resolves to the status and, if it is no stream, the JSON. `link`: the connection and whose it is.
-    function exchange(method, target, sent, onFrame, { port = router?.port ?? servers[0].port, subject, patience } = {}) {
+    // true. Resolves to the status and, if it is no stream, the JSON. `link`: the connection and whose it is. `patience`: for
+    // how long it may say nothing, `atMost`: how long it may take in all.
+    function exchange(method, target, sent, onFrame,
+        { port = router?.port ?? servers[0].port, subject, patience, atMost = 0 } = {}) {
         // Some wait for long for a gateway that says nothing: they see what it says when it wakes up.
         patience ??= !several ? 0 : below(3) === 0 ? 30_000 : 2500;
         return new Promise((resolve, reject) => {
@@ -272,6 +276,10 @@ export async function createCampaign({
                 },
             );
             request.on('error', reject);
+            if (atMost > 0) {
+                const limit = setTimeout(() => request.destroy(new Error('it has no end')), atMost);
+                request.on('close', () => clearTimeout(limit));
+            }
             if (patience > 0) {
                 request.setTimeout(patience, () => {
                     counts.impatient += 1;
@@ -297,9 +305,10 @@ export async function createCampaign({
         }).catch(() => {});
     }
 
-    // Carries one run to its terminal event, whatever happens to the gateway. `answers`: call ids that it answers.
-    // Resolves to that event and to the gateway that has begun the stream.
-    async function drive(thread, run, input, answers, stopAfter = 0) {
+    // Carries one run to its terminal event, whatever happens to the gateway. `answers`: call ids that it answers. `known`:
+    // the losses before the thread's begin: after another one its requests may be refused, and are then given up.
+    // Resolves to that event, to the gateway that has begun the stream, and whether the run was given up.
+    async function drive(thread, run, input, answers, known, stopAfter = 0) {
         const sent = JSON.stringify({ threadId: thread, runId: run, protocolVersion: '1.1', ...input });
         const target = `/agui/threads/${thread}/runs/${run}/events`;
         let last = 0;
@@ -309,14 +318,33 @@ export async function createCampaign({
         let leaveAfter = 0;
         let first;
         let refusals = 0;
+        let refused;
+        const begun = performance.now();
+        let got = new Map();
+        readerCount += 1;
+        let reader = readerCount;
         counts.runs += 1;
-        const onFrame = (sequence, data, { by, number: link }) => {
+        const isLossy = () => losses > known;
+        // What was seen after that number is lost: as a client that forgets it.
+        function readAnew(kept = 0) {
+            last = kept;
+            seen = kept > 0;
+            got = new Map();
+            readerCount += 1;
+            reader = readerCount;
+        }
+        function noteSeen(sequence, data, { by, number: link }) {
+            got.set(sequence, data);
+            note('seen', { thread, run, sequence, by, link, reader, data });
+        }
+        const onFrame = (sequence, data, link) => {
             const event = JSON.parse(data);
             if (sequence === 0) return false; // RUN_ERROR store_unavailable: the durable end is read later.
             if (!seen) note('acknowledged', { thread, run, answers });
             seen = true;
-            first ??= by;
-            note('seen', { thread, run, sequence, by, link, data });
+            unknown = false;
+            first ??= link.by;
+            noteSeen(sequence, data, link);
             if (sequence > last + 1) violation('gap', { thread, run, last, sequence });
             last = Math.max(last, sequence);
             if (isTerminal(event)) terminal = event;
@@ -328,7 +356,8 @@ export async function createCampaign({
         for (let attempt = 0; !terminal; attempt += 1) {
             if (!several) await untilReady();
             const again = seen && !unknown && random() < 0.7;
-            unknown = false;
+            // Where the run may have been lost it may begin anew, and until that is seen no number means anything.
+            unknown = !again && seen && isLossy();
             if (attempt > 0) counts[again ? 'reattached' : 'reposts'] += 1;
             leaveAfter = several && below(4) === 0 ? last + 1 + below(10) : 0;
             try {
@@ -340,19 +369,38 @@ export async function createCampaign({
                     : await exchange('POST', '/agui', sent, (sequence, data, link) => {
                         if (attempt > 0) countElsewhere('repostedElsewhere', link);
                         // A repeat begins with the first event: it must be what was seen before.
+                        if (isLossy() && got.has(sequence) && got.get(sequence) !== data) readAnew(sequence - 1);
                         if (sequence > last || sequence === 0) return onFrame(sequence, data, link);
-                        note('seen', { thread, run, sequence, by: link.by, link: link.number, data });
+                        noteSeen(sequence, data, link);
+                        unknown = false;
                         return false;
                     }, { subject: { thread, run } });
                 if (reply.status === 200) {
                     if (!terminal && last > 0) await sleep(5);
                     continue;
                 }
-                if (reply.status === 409 && attempt === 0) violation('busy after its end', { thread, run, reply });
+                if (isLossy() && again && [204, 404, 410].includes(reply.status)) {
+                    note('gone', { thread, run, after: last, status: reply.status, by: reply.by });
+                    counts.gone += 1;
+                    const { status } = reply;
+                    readAnew();
+                    if (status === 404) { // Its message is sent again, or not.
+                        if (below(2) === 0) return { terminal: { type: 'RUN_ERROR' }, first, given: true };
+                        continue;
+                    }
+                    seen = true; // It is there, but ends before that number: it is read from its begin.
+                    continue;
+                }
+                if (reply.status === 409 && attempt === 0 && !isLossy()) violation('busy after its end', { thread, run, reply });
                 // Until it is repeated, the gateway does not look for a message that waited before the kill.
                 if (reply.status === 404 && queue && last === 1) { unknown = true; continue; }
                 if (reply.status === 404 && seen) violation('a run that was seen is unknown', { thread, run, last });
                 const expected = reply.status === 503 || reply.status === 409 || (mayFail && reply.status === 500);
+                refused = { status: reply.status, text: reply.text.slice(0, 200), by: reply.by };
+                if (!expected && isLossy()) {
+                    note('gone', { thread, run, status: reply.status, by: reply.by, text: reply.text });
+                    return { terminal: { type: 'RUN_ERROR' }, first, given: true };
+                }
                 if (!expected) {
                     violation('refused', { thread, run, reply });
                     refusals += 1;
@@ -363,6 +411,10 @@ export async function createCampaign({
             } catch {
                 counts.cuts += 1;
                 await sleep(below(several ? 100 : 20));
+            }
+            if (performance.now() - begun > 60_000 && isLossy()) {
+                violation('a request has no end', { thread, run, last, attempt, refused });
+                return { terminal: { type: 'RUN_ERROR' }, first, given: true };
             }
             if (attempt > 2000) throw new Error(`run ${thread}/${run} does not end`);
         }
@@ -382,17 +434,19 @@ export async function createCampaign({
     async function converse(client, conversations) {
         for (let conversation = 0; !stopping && conversation < conversations; conversation += 1) {
             const thread = `t${client}-${conversation}`;
+            const known = losses;
             for (let turn = 0; turn < 3; turn += 1) {
                 const run = `r${turn}`;
                 const kind = ['plain', 'external', 'external', 'server'][below(4)];
                 const message = { id: `u${turn}`, role: 'user', content: `kind:${kind} marker:${thread}/${run}` };
                 const stopAfter = below(8) === 0 ? 2 + below(8) : 0;
-                const driven = drive(thread, run, { messages: [message], tools }, [], stopAfter);
+                const driven = drive(thread, run, { messages: [message], tools }, [], known, stopAfter);
                 if ((hasty || queue) && kind !== 'external') { // A hand-off waits for its answer, not for another message.
                     const more = { id: `h${turn}`, role: 'user', content: `kind:plain marker:${thread}/${run}h` };
-                    await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [])]);
+                    await Promise.all([driven, drive(thread, `${run}h`, { messages: [more], tools }, [], known)]);
                 }
-                const { terminal: end, first } = await driven;
+                const { terminal: end, first, given } = await driven;
+                if (given) break;
                 if (end.type === 'RUN_ERROR') counts.lost += 1;
                 const pending = end.outcome?.pendingToolCallIds ?? [];
                 if (pending.length > 0) {
@@ -400,26 +454,36 @@ export async function createCampaign({
                     const messages = pending.map((id) => ({
                         id: `a-${id}`, role: 'tool', toolCallId: id, content: `answer to ${id} of ${thread}`,
                     }));
-                    const answered = await drive(thread, `${run}a`, { messages }, pending);
+                    const answered = await drive(thread, `${run}a`, { messages }, pending, known);
+                    if (answered.given) break;
                     if (gatewayOf(answered.first) !== gatewayOf(first)) counts.answeredElsewhere += 1;
                 }
             }
         }
     }
 
-    // Through each gateway: all must show the same.
+    // Through each gateway: all must show the same. Then what comes after the last number that anybody saw.
     async function readAllAgain() {
-        const runs = new Set();
+        const runs = new Map();
         for await (const line of createInterface({ input: fs.createReadStream(path.join(folder, 'seen.jsonl')) })) {
-            const { thread, run } = JSON.parse(line);
-            runs.add(`${thread}/runs/${run}`);
+            const { thread, run, sequence } = JSON.parse(line);
+            const name = `${thread}/runs/${run}`;
+            runs.set(name, Math.max(runs.get(name) ?? 0, sequence));
         }
-        for (const name of runs) {
+        let unread = 0;
+        for (const [name, after] of runs) {
             const [thread, , run] = name.split('/');
             for (const { port, name: by } of servers) {
-                const reply = await exchange('GET', `/agui/threads/${name}/events?after=0`, undefined,
-                    (sequence, data) => note('final', { thread, run, sequence, by, data }), { port, patience: 30_000 });
-                if (reply.status !== 200) violation('cannot be read again', { thread, run, by, reply });
+                const read = (number, onFrame) => exchange('GET', `/agui/threads/${name}/events?after=${number}`, undefined,
+                    onFrame, { port, patience: 30_000, atMost: unread < 3 ? 30_000 : 1000 }).catch((error) => ({ error: String(error) }));
+                const reply = await read(0, (sequence, data) => note('final', { thread, run, sequence, by, data }));
+                if (reply.error || (reply.status !== 200 && losses === 0)) {
+                    violation('cannot be read again', { thread, run, by, reply });
+                    unread += 1;
+                } else if (losses > 0) {
+                    const { status, text } = await read(after, () => {});
+                    note('cursors', { thread, run, by, whole: reply.status, after, status, text });
+                }
             }
         }
         return runs.size;
@@ -456,6 +520,8 @@ export async function createCampaign({
         signal: (name, which = 0) => servers[which].process.kill(name),
         ended: (which = 0) => servers[which].ended,
         stopClients() { stopping = true; },
+        /// From now on clients put up with that what they have seen is lost.
+        expectLoss() { losses += 1; },
         /// Reads every run again, stops the gateways, and runs the checker. Returns its exit status and what it printed.
         async finish() {
             await Promise.all(servers.map((_, i) => untilReady(i)));

@@ -7,7 +7,7 @@ The folder holds, one JSON object a line, numbered in the order in which they ha
   seen          {thread, run, sequence, data}    an event as some reader got it
   acknowledged  {thread, run, answers}           the first event of a run arrived: its input must be stored
   final         {thread, run, sequence, data}    every run, read again from its begin after all
-  upstream      {messages}                       a request to the model server
+  upstream      {thread, run, messages}          a request to the model server
   executed      {toolCallId}                     a call of the server tool
   violations    {what, ...}                      what the driver itself noticed
 and agui.db. Several gateways (peers.mjs) leave more behind, and check_peers.py looks at it. The last line says `N passed, M failed`; each check counts once, its failures are listed.
@@ -104,7 +104,7 @@ def check_streams(report, seen, runs):
         )
 
 
-def check_upstream(report, upstream, acknowledged):
+def check_upstream(report, upstream, acknowledged, losses):
     answered_at = {}
     for line in acknowledged:
         for call in line["answers"]:
@@ -128,6 +128,8 @@ def check_upstream(report, upstream, acknowledged):
                 waiting.append(call["id"])
                 valid = valid and isinstance(json.loads(call["function"]["arguments"]), dict)
         report.expect("P5 every call answered, in order, next to it", valid and not waiting, messages)
+        if losses.lost_run(line):
+            continue  # Who sends the question again cannot be told that it was asked.
         last = messages[-1]
         asked_for[last["role"], last["content"]] += 1
     for what, count in asked_for.items():
@@ -139,7 +141,7 @@ def check_executions(report, executed):
         report.expect("a server tool is executed once", count == 1, (call, count))
 
 
-def check_store(report, database, acknowledged, seen):
+def check_store(report, database, acknowledged, lossy, losses, seen):
     responses = collections.Counter()
     stored_runs = collections.Counter()
     threads = dict(database.execute("SELECT id, thread_id FROM threads"))
@@ -156,9 +158,11 @@ def check_store(report, database, acknowledged, seen):
         statuses[threads[thread], run] = status
     for line in acknowledged:
         name = (line["thread"], line["run"])
+        if losses.lost_shown_run(line):
+            continue
         report.expect("P6 one record for a run", stored_runs[name] == 1, name)
         report.expect("every run has ended", statuses.get(name) not in (None, "active"), name)
-        for call in line["answers"]:
+        for call in line["answers"] if line["thread"] not in lossy else []:
             key = (line["thread"], call)
             report.expect("P4 one tool.response for an answer", responses[key] == 1, (key, responses[key]))
             report.expect(
@@ -189,8 +193,13 @@ def main():
     seen, final = lines(folder, "seen"), lines(folder, "final")
     acknowledged = lines(folder, "acknowledged")
     runs = runs_of(final)
+    losses = check_peers.Losses({name: lines(folder, name) for name in ("faults", "stored", "calls")}, runs)
+    all_seen, seen = seen, [line for line in seen if not losses.has(line)]
+    upstream = lines(folder, "upstream")
+    # A call whose hand-off was lost has been answered with an error, and takes no other answer.
+    threads = losses.threads(all_seen, acknowledged + upstream)
     check_streams(report, seen, runs)
-    check_upstream(report, lines(folder, "upstream"), acknowledged)
+    check_upstream(report, upstream, [line for line in acknowledged if line["thread"] not in threads], losses)
     check_executions(report, lines(folder, "executed"))
     database = sqlite3.connect(folder / "agui.db")
     report.expect(
@@ -198,12 +207,14 @@ def main():
         database.execute("PRAGMA integrity_check").fetchone() == ("ok",),
         "integrity_check",
     )
-    check_store(report, database, acknowledged, seen)
+    touched = {check_peers.name_of(line) for line in all_seen if losses.has(line)}
+    check_store(report, database, acknowledged, threads, losses,
+                [line for line in seen if check_peers.name_of(line) not in touched])
     settings = lines(folder, "settings")
     if settings:
-        names = ("witnessed", "calls", "faults", "links", "ended", "stops")
+        names = ("witnessed", "calls", "faults", "links", "ended", "stops", "acknowledged", "cursors", "gone", "ready")
         notes = {name: lines(folder, name) for name in names}
-        check_peers.check(report, settings[0], {**notes, "seen": seen, "final": final}, runs, database)
+        check_peers.check(report, settings[0], {**notes, "seen": seen, "final": final}, runs, database, losses, all_seen)
     report.expect("the driver noticed nothing", not (found := lines(folder, "violations")), found)
     return report.finish([
         "P1 RUN_STARTED of the request first",

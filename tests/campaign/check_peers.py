@@ -4,6 +4,10 @@
   seen, final have {by}, the process of a gateway that showed it: g0.3 is the third process of the first gateway
   calls       {what: begin|end, thread, run, by}         a model call
   faults      {fault, kind, what: begin|end, by?, open}  `open`: [{thread, run, said}], whose model calls are under way
+  stored      {fault, runs}                              {"THREAD/RUN": last number}: what the lagging standby of that fault had
+  ready       {fault, kind, by, ms}                      a gateway was ready again so long after the fault
+  gone        {thread, run, after?, by, status}          a client was told that what it had seen is not there
+  cursors     {thread, run, by, whole, after, status}    after all: a read from the begin, and after the last number that anybody saw
   links       {what: opened|closed, link, by, thread, run}  a reader's connection; `seen` names it
   witnessed   {thread, run, sequence, by, data}          seen by those who follow the runs that a fault has cut
   ended       {fault, kind, thread, run, ms}                   such a run's end was seen so long after the fault
@@ -24,14 +28,25 @@ IN_TIME = "a run that was lost ends within the lease and 5 seconds"
 NEEDED = "no run is lost unless its gateway or the server was away"
 STOPPED = "a stop is answered within 10 seconds"
 HELD = "no thread is held, no run is active"
-CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, STORED, IN_TIME, NEEDED, STOPPED, HELD]
+ONE_CONTENT = "after a loss no number has two contents for one reader"
+EXPIRED = "a number that the store does not have is 410, or 404 with the whole run"
+EXPLAINED = "a client is told that something is gone only if the standby lacked it"
+READY = "every gateway is ready again"
+CHECKS = [ONE_CALL, WITNESSED, STITCHED, SAME, DROPPED, STORED, IN_TIME, NEEDED, STOPPED, HELD,
+          ONE_CONTENT, EXPIRED, EXPLAINED, READY]
 
 KILLS = {"kill", "date", "failpoint"}
-SERVER = {"immediate", "fast"}
+LAGGING = "failover-lagging"
+SERVER = {"immediate", "fast", "failover-synchronous", LAGGING}
 CONNECTIONS = SERVER | {"backends", "pooler"}
+# Of one gateway.
+NETWORK = {"network-cut", "network-silent"}
 # What ends a run whose process is gone.
 LOST = "internal"
 MARGIN = 5  # Seconds.
+# In milliseconds. Until a gateway has compared its leases with those of another server.
+NOTICED = 6000
+READY_IN = 15_000
 # After an outage, until a gateway has renewed its leases. Milliseconds.
 RENEWED = 500
 
@@ -68,9 +83,47 @@ def is_lost(events):
     return last["type"] == "RUN_ERROR" and last.get("code") == LOST
 
 
+class Losses:
+    """What was lost when standbys that lagged behind took the server's place. Without any, it is never true. Until a gateway
+    has noticed it, it shows from memory what the new server does not have."""
+
+    def __init__(self, notes, runs):
+        kept = {line["fault"]: line["runs"] for line in notes["stored"]}
+        self.faults = [(fault, kept[fault.number]) for fault in faults_of(notes) if fault.kind == LAGGING]
+        self.runs = runs
+        # Runs that had asked a model before the fault.
+        self.called = {
+            (*name_of(line), fault.number) for fault, _ in self.faults for line in notes["calls"] if line["n"] < fault.end_n}
+
+    def threads(self, seen, others):
+        """Of which something was lost: an event, or a run that the other lines are about."""
+        return {line["thread"] for line in seen if self.has(line)} | {
+            line["thread"] for line in others if self.lost_run(line)}
+
+    def after(self, line, noticed=0):
+        return [(fault, kept) for fault, kept in self.faults
+                if line["n"] < fault.end_n or noticed and line["t"] < fault.end + noticed]
+
+    def lost_run(self, line):
+        """The fault that has taken the run that the line is about, with its record; or None."""
+        return next((fault for fault, kept in self.after(line) if "/".join(name_of(line)) not in kept), None)
+
+    def lost_shown_run(self, line):
+        """The same of a line that says that a client has seen the run, which it may have after the fault."""
+        return self.lost_run(line) or next(
+            (fault for fault, kept in self.after(line, NOTICED)
+             if "/".join(name_of(line)) not in kept and (*name_of(line), fault.number) in self.called), None)
+
+    def has(self, line):
+        """Of an event: that it was lost."""
+        if self.runs.get(name_of(line), {}).get(line["sequence"]) == line["data"]:
+            return False
+        return any(line["sequence"] > kept.get("/".join(name_of(line)), 0) for _, kept in self.after(line, NOTICED))
+
+
 def is_long_outage(fault, lease):
     """A gateway keeps its runs for two thirds of a lease after each renewal, and renews after a third."""
-    return fault.kind in SERVER and fault.end - fault.begin > lease * 1000 / 6
+    return fault.kind in SERVER | NETWORK and fault.end - fault.begin > lease * 1000 / 6
 
 
 def percentiles(values):
@@ -78,10 +131,11 @@ def percentiles(values):
     return f"p50 {values[len(values) // 2]} ms, p99 {values[len(values) * 99 // 100]} ms, max {values[-1]} ms, of {len(values)}"
 
 
-def calls_of(notes, pauses, lease):
+def calls_of(notes, pauses, lease, losses):
     """[{thread, run, by, begin_n, end_n, end}]. `end`: from then on its answer has no effect, as a time if that is before its
     end: a process that is stopped has lost its runs at the earliest a third of the lease after that, because it keeps
-    them for two thirds of a lease after each renewal, and nobody else may take them before the whole has passed."""
+    them for two thirds of a lease after each renewal, and nobody else may take them before the whole has passed. A run that a
+    new server does not know can store nothing there."""
     calls = []
     open_ = {}
     for line in notes["calls"]:
@@ -93,6 +147,8 @@ def calls_of(notes, pauses, lease):
         else:
             open_.pop(key)["end_n"] = line["n"]
     for call in calls:
+        if fault := losses.lost_run(call):
+            call["lost"] = fault.begin
         for pause in pauses:
             if pause.by == call["by"] and call["n"] < pause.begin_n < call["end_n"]:
                 call["lost"] = min(call["lost"], pause.begin + lease * 1000 / 3)
@@ -107,7 +163,7 @@ def check_calls(report, calls):
         by_thread[call["thread"]].append(call)
 
 
-def check_streams(report, notes, runs):
+def check_streams(report, notes, runs, touched):
     for line in notes["witnessed"]:
         kept = runs.get(name_of(line), {}).get(line["sequence"])
         report.expect(WITNESSED, kept == line["data"], (line, kept))
@@ -119,7 +175,7 @@ def check_streams(report, notes, runs):
             parts.append((line["sequence"], line["data"]))
             gateways[name_of(line)].add(line["by"].split(".")[0])
     for name, parts in stitched.items():
-        if len(gateways[name]) > 1:
+        if len(gateways[name]) > 1 and name not in touched:
             report.expect(STITCHED, parts == sorted(runs.get(name, {}).items()), (name, parts[-3:]))
     shown = collections.defaultdict(lambda: collections.defaultdict(list))
     for line in notes["final"]:
@@ -156,7 +212,7 @@ def check_stopped(report, notes, runs, pauses):
 
 
 def check_lost(report, notes, runs, faults, calls, lease):
-    begins = sorted(fault.begin for fault in faults if fault.kind in KILLS | SERVER | {"stop"})
+    begins = sorted(fault.begin for fault in faults if fault.kind in KILLS | SERVER | NETWORK | {"stop"})
     took, disturbed = [], []
     by_number = {(fault.number, fault.kind): fault for fault in faults}
     for line in notes["ended"]:
@@ -188,7 +244,9 @@ def check_lost(report, notes, runs, faults, calls, lease):
         end = ends[name]["n"] if name in ends else float("inf")
         why = {
             fault.kind for fault in faults
-            if (is_long_outage(fault, lease) and fault.end + RENEWED > begun["t"]
+            if (is_long_outage(fault, lease) and fault.end + RENEWED > begun["t"] and fault.by in (None, begun["by"])
+                # The standby may lack renewals, and the next one comes after a third of the lease.
+                or fault.kind == LAGGING and fault.end + lease * 1000 / 3 + RENEWED > begun["t"]
                 or fault.by == begun["by"] and fault.kind in KILLS | {"stop"} and fault.end_n > begun["n"])
             and fault.begin_n < end
         }
@@ -224,14 +282,60 @@ def check_stops(report, notes, faults, lease):
         print(f"a stop through another gateway took {percentiles(elsewhere)}")
 
 
-def check(report, settings, notes, runs, database):
+def check_losses(report, notes, runs, losses, all_seen):
+    """`all_seen`: also what was lost."""
+    readers, lost = collections.defaultdict(list), set()
+    for line in all_seen:
+        readers[name_of(line), line.get("reader", f"link {line['link']}")].append(line)
+        if losses.has(line):
+            lost.add((*name_of(line), line["sequence"], line["data"]))
+    gone_threads = losses.threads(all_seen, notes["calls"] + notes["acknowledged"])
+    mixed = 0
+    for (name, reader), lines in readers.items():
+        contents = collections.defaultdict(set)
+        for line in lines:
+            contents[line["sequence"]].add(line["data"])
+        kept = runs.get(name, {})
+        other = [number for number, data in contents.items() if data != {kept.get(number)}]
+        if other:
+            mixed += any(number > min(other) and kept.get(number) in data for number, data in contents.items())
+            double = [number for number, data in contents.items() if len(data) > 1]
+            report.expect(ONE_CONTENT, not double, (name, reader, min(other), double))
+    for line in notes["cursors"]:
+        last = max(runs.get(name_of(line), {0: ""}))
+        allowed = {404: {404}, 200: {410} if line["after"] > last else {200, 204}}.get(line["whole"], set())
+        report.expect(EXPIRED, line["status"] in allowed, (line, last))
+    for line in notes["gone"]:
+        report.expect(EXPLAINED, line["thread"] in gone_threads, line)
+    whole = {name_of(line) for line in notes["acknowledged"] if losses.lost_shown_run(line)}
+    if losses.faults:
+        early = {(thread, run) for thread, run, *_ in lost} - whole
+        print(f"{len(losses.faults)} standbys that lagged: {len(lost)} events lost that clients had seen, "
+              f"{len(whole)} runs lost wholly, {len(early)} the end of which was lost")
+        print(f"{mixed} readers went on from a number that has another content now")
+
+
+def check_ready(report, notes):
+    by_kind = collections.defaultdict(list)
+    for line in notes["ready"]:
+        by_kind[line["kind"]].append(line["ms"])
+        report.expect(READY, line["ms"] <= READY_IN, line)
+    for kind, took in sorted(by_kind.items()):
+        print(f"ready again after {kind} in {percentiles(took)}")
+
+
+def check(report, settings, notes, runs, database, losses, all_seen):
     lease = settings["lease"]
     faults = faults_of(notes)
+    touched = {name_of(line) for line in all_seen if losses.has(line)}
+    notes["witnessed"] = [line for line in notes["witnessed"] if not losses.has(line)]
+    check_losses(report, notes, runs, losses, all_seen)
+    check_ready(report, notes)
     # Long enough to have lost what it had.
     pauses = [one for one in faults if one.kind == "stop" and one.end - one.begin > lease * 1000]
-    calls = calls_of(notes, pauses, lease)
+    calls = calls_of(notes, pauses, lease, losses)
     check_calls(report, calls)
-    check_streams(report, notes, runs)
+    check_streams(report, notes, runs, touched)
     check_stopped(report, notes, runs, pauses)
     check_lost(report, notes, runs, faults, calls, lease)
     check_stops(report, notes, faults, lease)

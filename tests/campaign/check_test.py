@@ -46,8 +46,8 @@ class Folder:
             "acknowledged": [{"thread": "t", "run": "r", "answers": []}, {"thread": "t", "run": "ra", "answers": ["c1"]}],
             "executed": [{"toolCallId": "c9"}],
             "upstream": [
-                {"messages": [user]},
-                {"messages": [
+                {"thread": "t", "run": "r", "messages": [user]},
+                {"thread": "t", "run": "ra", "messages": [
                     user,
                     {"role": "assistant", "content": "Look", "tool_calls": [call]},
                     {"role": "tool", "tool_call_id": "c1", "content": ANSWER},
@@ -62,6 +62,7 @@ class Folder:
         ]
         self.responses = ["c1"]
         self.other_thread = {"runs": [], "messages": []}
+        self.third_thread = []
         self.leases = []
 
     def failed_checks(self):
@@ -75,13 +76,14 @@ class Folder:
                         out.write(json.dumps({"n": number, "t": number, **line}) + "\n")
             database = sqlite3.connect(folder / "agui.db")
             database.executescript(
-                "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't'), (2, 's');"
+                "CREATE TABLE threads (id, thread_id); INSERT INTO threads VALUES (1, 't'), (2, 's'), (3, 'v');"
                 "CREATE TABLE session_events (thread, type, data); CREATE TABLE messages (thread, message);"
                 "CREATE TABLE runs (thread, run_id, status); CREATE TABLE leases (thread_id, run_id);"
             )
             database.executemany("INSERT INTO runs VALUES (1, ?, ?)", self.runs)
             database.executemany("INSERT INTO messages VALUES (1, ?)", [(json.dumps(one),) for one in self.messages])
             database.executemany("INSERT INTO runs VALUES (2, ?, ?)", self.other_thread["runs"])
+            database.executemany("INSERT INTO runs VALUES (3, ?, ?)", self.third_thread)
             database.executemany(
                 "INSERT INTO messages VALUES (2, ?)", [(json.dumps(one),) for one in self.other_thread["messages"]]
             )
@@ -104,7 +106,8 @@ class Folder:
 class PeersFolder(Folder):
     """The same at two gateways; besides, the first one is stopped for longer than its lease while it has the run x of
     another thread. The second one ends that run and begins the next one, y, while the first one's model still speaks. The
-    first one's reader gets that end when it wakes up."""
+    first one's reader gets that end when it wakes up. Then a standby takes the server's place that lacks the end of the run p
+    of a third thread, and its run q: a reader that has seen p's events is told so, and reads from the begin."""
 
     def __init__(self):
         super().__init__()
@@ -157,6 +160,46 @@ class PeersFolder(Folder):
             ended=[{"fault": 1, "kind": "stop", "thread": "s", "run": "x", "ms": 7000}],
             stops=[{"n": 50, "t": 500, "thread": "s", "run": "x", "holder": "g1.1", "by": "g1.2", "status": 200,
                     "cancelled": True, "ms": 20}],
+        )
+        for line in self.files["seen"]:
+            line["reader"] = line["link"]
+        self.lose_some()
+
+    def lose_some(self):
+        text = (event("TEXT_MESSAGE_START", messageId="mp"), event("TEXT_MESSAGE_END", messageId="mp"))
+        p = stream("v", "p", *text, end="RUN_ERROR")
+        p[-1]["data"] = event("RUN_ERROR", code="internal")
+        said = {**p[2], "data": event("TEXT_MESSAGE_CONTENT", messageId="mp", delta="Lost")}
+        q = stream("v", "q")[0]
+        before = [*p[:2], said, {**said, "sequence": 4}, q]
+        self.files["seen"] += [
+            *({**line, "by": "g1.1", "link": 5, "reader": 5, "n": 280 + i, "t": 9800} for i, line in enumerate(before)),
+            *({**line, "by": "g1.1", "link": 6, "reader": 6, "n": 330 + i, "t": 16_500} for i, line in enumerate(p)),
+        ]
+        self.files["final"] += [{**line, "by": by} for by in ("g0.1", "g1.1") for line in p]
+        self.third_thread = [("p", "failed")]
+        self.files["acknowledged"] += [
+            {"n": 279, "t": 9800, "thread": "v", "run": run, "answers": []} for run in ("p", "q")]
+        by_p, by_q = ({"thread": "v", "run": run, "by": "g1.1"} for run in ("p", "q"))
+        self.files["calls"] += [
+            {"what": "begin", "n": 276, "t": 9700, **by_p},
+            {"what": "end", "n": 277, "t": 9750, **by_p},
+            {"what": "begin", "n": 278, "t": 9750, **by_q},
+        ]
+        self.files["upstream"] += [{"n": 278, "t": 9750, **by_q, "messages": [{"role": "user", "content": "q"}]}]
+        lagging = {"fault": 2, "kind": check_peers.LAGGING}
+        self.files["faults"] += [
+            {**lagging, "what": "begin", "n": 300, "t": 15_000, "open": []},
+            {**lagging, "what": "end", "n": 310, "t": 16_000},
+        ]
+        self.files.update(
+            stored=[{"n": 309, "t": 15_900, "fault": 2, "runs": {"t/r": 7, "t/ra": 2, "s/x": 5, "s/y": 2, "v/p": 2}}],
+            ready=[{"n": 311, "t": 16_100, **lagging, "by": "g1.1", "ms": 100}],
+            gone=[{"n": 320, "t": 16_200, "thread": "v", "run": "p", "after": 4, "by": "g0.1", "status": 204}],
+            cursors=[
+                {"n": 400, "t": 20_000, "thread": "v", "run": "p", "by": "g0.1", "whole": 200, "after": 5, "status": 410},
+                {"n": 401, "t": 20_000, "thread": "v", "run": "q", "by": "g0.1", "whole": 404, "after": 1, "status": 404},
+            ],
         )
 
 
@@ -220,6 +263,13 @@ PEER_FAULTS = [
     (check_peers.NEEDED, without_the_stop),
     (check_peers.NEEDED, lambda folder: [one.update(by="g1.1") for one in folder.files["faults"]]),
     (check_peers.STOPPED, line_of("stops", 0, ms=10_500)),
+    # A reader that has seen what was lost gets what is there now.
+    (check_peers.ONE_CONTENT, lambda folder: folder.files["seen"].append(
+        {**folder.files["seen"][-1], "n": 340, "sequence": 3, "reader": 5})),
+    (check_peers.EXPIRED, line_of("cursors", 0, status=204)),
+    (check_peers.EXPIRED, line_of("cursors", 1, status=200)),
+    (check_peers.EXPLAINED, line_of("gone", 0, thread="t")),
+    (check_peers.READY, line_of("ready", 0, ms=16_000)),
     (check_peers.HELD, lambda folder: folder.leases.append(("s", "y"))),
     (check_peers.HELD, lambda folder: folder.other_thread["runs"].append(("z", "active"))),
 ]
@@ -246,6 +296,26 @@ class Checker(unittest.TestCase):
                 put_in(folder)
                 self.assertIn(check_name, folder.failed_checks())
         self.assertEqual({name for name, _ in PEER_FAULTS}, set(check_peers.CHECKS))
+
+    def test_only_what_the_standby_lacked_may_be_lost(self):
+        for check_name, file, index, changed in [
+            # It had the event, the run was there already, or the run has begun after the loss.
+            ("P3 what was seen is still there, byte for byte", "stored", 0, {"runs": {"t/r": 7, "t/ra": 2, "v/p": 3, "v/q": 0}}),
+            ("P6 one record for a run", "stored", 0, {"runs": {"t/r": 7, "t/ra": 2, "v/p": 2, "v/q": 0}}),
+            ("P6 one record for a run", "acknowledged", -1, {"n": 320, "t": 23_000}),
+        ]:
+            with self.subTest(check_name):
+                folder = PeersFolder()
+                folder.files[file][index].update(changed)
+                self.assertIn(check_name, folder.failed_checks())
+
+    def test_a_second_model_call_is_found_in_spite_of_a_loss(self):
+        folder = PeersFolder()
+        again = folder.files["upstream"][-1]
+        folder.files["upstream"] += [{**again, "n": 350}]
+        self.assertEqual(folder.failed_checks(), [])
+        folder.files["upstream"] += [{**again, "n": 360}]
+        self.assertEqual(folder.failed_checks(), ["P6 the model is asked once for the same"])
 
     def test_an_empty_folder_fails(self):
         folder = Folder()

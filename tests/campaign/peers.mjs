@@ -1,20 +1,23 @@
 // Several gateways on one PostgreSQL, behind a router that sends each request to any of them, while gateways are killed
-// and stopped, the server's connections and the server itself end, and dates jump.
+// and stopped, the server's connections and the server itself end, a standby takes its place, the network between has
+// faults, and dates jump.
 //
 // usage: node peers.mjs [--faults N] [--clients N] [--gateways 2|3] [--seed N] [--only KIND,...] [--keep FOLDER] [--pgbouncer]
 //        [--queue] [--failpoints]
 // AGUI_BIN_DIR: where agui-gateway is. Needs Debian's postgresql-15 and clang-19; and pgbouncer for --pgbouncer.
 
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 
 import { createCampaign } from './campaign.mjs';
+import { createDatabase } from './database.mjs';
+import { createNetwork } from './network.mjs';
 import { createRandom, shuffled } from './random.mjs';
 
 const { values: options } = parseArgs({
@@ -31,62 +34,77 @@ const { values: options } = parseArgs({
     },
 });
 const here = path.dirname(fileURLToPath(import.meta.url));
-const postgresScript = path.join(here, '../postgres.sh');
 const folder = options.keep ?? fs.mkdtempSync(path.join(os.tmpdir(), 'agui-peers-'));
 const lease = 6;
 const gateways = Number(options.gateways);
 const faultCount = Number(options.faults);
-// A fault takes up to 15 s; then there are as many to be waited for as have lost a run.
-const mostSeconds = 120 + 15 * faultCount;
+// A fault takes up to 20 s; then there are as many to be waited for as have lost a run.
+const mostSeconds = 120 + 20 * faultCount;
 console.log(`seed ${options.seed}, ${gateways} gateways, ${options.clients} clients, ${faultCount} faults` +
     `${options.pgbouncer ? ' through PgBouncer' : ''}, files in ${folder}`);
 
 // ---- PostgreSQL, and PgBouncer before it. Both refuse to run as root, and their user must be able to enter the folder.
 
 const serverFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'agui-peers-pg-'));
-const direct = execFileSync(postgresScript, ['start', serverFolder], { encoding: 'utf8' }).trim();
-const psql = (...words) => promisify(execFile)('psql', ['--no-psqlrc', '--quiet', '--dbname', direct, ...words]);
-
-function asServer() {
-    if (process.getuid() !== 0) return {};
-    const { uid, gid } = fs.statSync(path.join(serverFolder, 'data'));
-    return { uid, gid };
-}
+fs.chmodSync(serverFolder, 0o755);
+const database = createDatabase(serverFolder);
+const poolerFolder = path.join(serverFolder, 'pooler');
+fs.mkdirSync(poolerFolder);
+const asServer = process.getuid() === 0 ? database.owner() : {};
+if (asServer.uid) fs.chownSync(poolerFolder, asServer.uid, asServer.gid);
 
 let pooler;
-async function startPooler() {
-    const config = path.join(serverFolder, 'pgbouncer.ini');
-    fs.writeFileSync(config, `[databases]
-postgres = host=${serverFolder} dbname=postgres user=agui
+const poolerConfig = path.join(poolerFolder, 'pgbouncer.ini');
+function configurePooler() {
+    fs.writeFileSync(poolerConfig, `[databases]
+postgres = host=${database.places[database.primary()]} dbname=postgres user=agui
 [pgbouncer]
 listen_addr =
 listen_port = 6432
-unix_socket_dir = ${serverFolder}
+unix_socket_dir = ${poolerFolder}
 auth_type = any
 pool_mode = transaction
 default_pool_size = 20
 max_client_conn = 200
 server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
-logfile = ${serverFolder}/pgbouncer.log
+logfile = ${poolerFolder}/pgbouncer.log
 `);
+}
+async function startPooler() {
+    configurePooler();
     // A killed one leaves its socket, and the next one takes that for a running one.
-    fs.rmSync(path.join(serverFolder, '.s.PGSQL.6432'), { force: true });
-    pooler = spawn('pgbouncer', ['--quiet', config], { stdio: 'ignore', cwd: '/', ...asServer() });
+    fs.rmSync(path.join(poolerFolder, '.s.PGSQL.6432'), { force: true });
+    pooler = spawn('pgbouncer', ['--quiet', poolerConfig], { stdio: 'ignore', cwd: '/', ...asServer });
     pooler.ended = new Promise((resolve) => pooler.on('close', resolve));
-    while (!fs.existsSync(path.join(serverFolder, '.s.PGSQL.6432'))) await sleep(20);
+    while (!fs.existsSync(path.join(poolerFolder, '.s.PGSQL.6432'))) await sleep(20);
 }
 if (options.pgbouncer) await startPooler();
-const pooled = `postgresql:///postgres?host=${serverFolder}&port=6432&user=agui`;
+
+// Each gateway has a network of its own, and in its URL both places where the server may be.
+const networks = [];
+for (let i = 0; i < gateways; i += 1) {
+    networks.push(await createNetwork([...database.places.map((place) => path.join(place, '.s.PGSQL.5432')),
+        path.join(poolerFolder, '.s.PGSQL.6432')]));
+}
+const everywhere = (what, place) => Promise.all(networks.map((network) => network[what](place)));
+await everywhere('takeDown', 1 - database.primary());
+const urlOf = (...ports) =>
+    `postgresql:///postgres?host=${ports.map(() => networks[0].host).join(',')}&port=${ports.join(',')}&user=agui`;
+
+function storeOf(which) {
+    const [first, second, toPooler] = networks[which].ports;
+    const direct = urlOf(first, second);
+    return options.pgbouncer ? `store = "${urlOf(toPooler)}"\n    listen = "${direct}"\n    prepared = false` : `store = "${direct}"`;
+}
 
 const campaign = await createCampaign({
     folder, seed: options.seed, gateways, queue: options.queue,
-    session: `
-    store = "${options.pgbouncer ? pooled : direct}"
-    ${options.pgbouncer ? `listen = "${direct}"\n    prepared = false` : ''}
+    session: (which) => `
+    ${storeOf(which)}
     lease_seconds = ${lease}
     store_wait_seconds = 10`,
-    readStore: () => execFileSync('python3', [path.join(here, 'postgres_tables.py'), direct, folder], { stdio: 'inherit' }),
+    readStore: () => execFileSync('python3', [path.join(here, 'postgres_tables.py'), database.url(), folder], { stdio: 'inherit' }),
 });
 const { counts, note, violation, servers } = campaign;
 // With some kinds of faults only, some checks have nothing to look at.
@@ -99,7 +117,7 @@ function endAll() {
         server.process?.kill('SIGKILL');
     }
     pooler?.kill('SIGKILL');
-    spawnSync(postgresScript, ['stop', serverFolder]);
+    database.stop();
 }
 process.on('exit', endAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
@@ -107,17 +125,19 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 // ---- Witnesses: each follows a run that a fault has cut, through the other gateways, to see when it ends.
 
 const witnesses = [];
+const mayLose = (kind) => kind === 'failover-lagging';
 async function follow({ fault, kind }, which, { thread, run }) {
     const since = performance.now();
     for (let attempt = 0; performance.now() - since < 60_000; attempt += 1) {
         const others = servers.filter(({ index }) => index !== which);
         const { port, name: by } = others[attempt % others.length];
         let ended = false;
-        await campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined, (sequence, data) => {
+        const reply = await campaign.exchange('GET', `/agui/threads/${thread}/runs/${run}/events?after=0`, undefined, (sequence, data) => {
             if (sequence > 0) note('witnessed', { thread, run, sequence, by, data });
             const { type } = JSON.parse(data);
             ended ||= sequence > 0 && (type === 'RUN_ERROR' || type === 'RUN_FINISHED');
         }, { port, patience: 2500 }).catch(() => {});
+        if (reply?.status === 404 && mayLose(kind)) return;
         if (ended) {
             note('ended', { fault, kind, thread, run, ms: Math.round(performance.now() - since) });
             return;
@@ -192,12 +212,72 @@ async function pause(kind, which, milliseconds) {
 // By the signals that PostgreSQL documents, as pg_ctl stop does with --mode immediate and fast.
 async function restartServer(kind, signal) {
     const fault = begin(kind);
-    const pidFile = path.join(serverFolder, 'data/postmaster.pid');
-    process.kill(Number(fs.readFileSync(pidFile, 'utf8').split('\n')[0]), signal);
-    while (fs.existsSync(pidFile)) await sleep(20);
+    await database.end(signal);
+    await everywhere('takeDown', database.primary());
     await sleep(random.below(2500));
-    await promisify(execFile)(postgresScript, ['resume', serverFolder]);
+    await database.resume();
+    await everywhere('bringUp', database.primary());
     end(fault);
+}
+
+// Until each gateway says that it is ready again.
+async function untilAllReady({ fault, kind }) {
+    const since = performance.now();
+    await Promise.all(servers.map(async ({ port, name: by }) => {
+        for (;;) {
+            const reply = await campaign.exchange('GET', '/readyz', undefined, () => {}, { port, patience: 1000 }).catch(() => {});
+            const ms = Math.round(performance.now() - since);
+            if (reply?.status === 200) return note('ready', { fault, kind, by, ms });
+            if (ms > 15_000) return violation('a gateway is not ready again', { fault, kind, by });
+            await sleep(20);
+        }
+    }));
+}
+
+// Runs whose record the server has, with the number of the last event of each.
+async function storedRuns() {
+    const rows = await database.ask(`SELECT json_object_agg(
+        convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8'),
+        coalesce((SELECT max(last_sequence) FROM agui.log_rows l WHERE l.run = r.number), 0))
+        FROM agui.runs r JOIN agui.threads t ON t.id = r.thread`);
+    return JSON.parse(rows || '{}');
+}
+
+// A standby takes the place of the server, which is killed at any moment. Nobody reaches it until it is noted what it has.
+async function failOver(kind) {
+    await database.addStandby(!mayLose(kind));
+    if (mayLose(kind)) await database.cutStandby();
+    // As it is in a cluster, its place is in every URL, and it refuses to write.
+    await everywhere('bringUp', 1 - database.primary());
+    await sleep(random.below(3) === 0 ? random.below(100) : random.below(3000));
+    const fault = begin(kind);
+    await database.destroy();
+    await Promise.all([everywhere('takeDown', 0), everywhere('takeDown', 1)]);
+    if (mayLose(kind)) {
+        campaign.expectLoss();
+        watchLost(fault);
+    }
+    await database.promote();
+    if (mayLose(kind)) note('stored', { fault: faultNumber, runs: await storedRuns() });
+    if (options.pgbouncer) {
+        configurePooler();
+        pooler.kill('SIGHUP');
+    }
+    await everywhere('bringUp', database.primary());
+    end(fault);
+    await untilAllReady(fault);
+}
+
+// For long enough to lose what it has, or only for a moment.
+async function disturb(kind, which, how) {
+    const milliseconds = random.below(2) === 0 ? 200 + random.below(700) : lease * 1000 + 1000 + random.below(2000);
+    const fault = begin(kind, which);
+    if (milliseconds > lease * 1000) watchLost(fault, which);
+    await how(networks[which]);
+    await sleep(milliseconds);
+    await networks[which].mend();
+    end(fault);
+    await untilAllReady(fault);
 }
 
 const dateFile = (which) => path.join(folder, `date-${which}`);
@@ -225,12 +305,24 @@ const kinds = {
     blink: (which) => pause('blink', which, 200 + random.below(1000)),
     async backends() {
         const fault = begin('backends');
-        await psql('-c', `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        await database.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
         end(fault);
     },
     immediate: () => restartServer('immediate', 'SIGQUIT'),
     fast: () => restartServer('fast', 'SIGINT'),
+    'failover-synchronous': () => failOver('failover-synchronous'),
+    'failover-lagging': () => failOver('failover-lagging'),
+    'network-cut': (which) => disturb('network-cut', which, (network) => network.cut()),
+    'network-silent': (which) => disturb('network-silent', which, (network) => network.silence()),
+    // Nothing may be lost.
+    async 'network-slow'(which) {
+        const fault = begin('network-slow', which);
+        networks[which].slow(20);
+        await sleep(3000 + random.below(3000));
+        await networks[which].mend();
+        end(fault);
+    },
     // A gateway whose date is another one, and runs a little faster or slower; it jumps while the gateway runs.
     async date(which) {
         setDate(which);
@@ -302,12 +394,13 @@ const guard = setTimeout(() => {
 
 await Promise.all(servers.map(({ index }) => start(index)));
 const clients = Array.from({ length: Number(options.clients) }, (_, i) => campaign.converse(i, Infinity));
+const isChosen = (kind) => !options.only || options.only.split(',').some((one) => kind === one || kind.startsWith(`${one}-`));
 let deck = [];
 for (; faultNumber < faultCount; faultNumber += 1) {
     await sleep(300 + random.below(1200));
     // Every fourth one is not followed by another one while the runs that it has cut are ended.
     if (faultNumber % 4 === 3) await Promise.all(witnesses);
-    if (deck.length === 0) deck = shuffled(options.only ? options.only.split(',') : Object.keys(kinds), random.below);
+    if (deck.length === 0) deck = shuffled(Object.keys(kinds).filter(isChosen), random.below);
     await lookForCrashes();
     const kind = deck.pop();
     const which = random.below(gateways);
@@ -324,6 +417,7 @@ for (const what of ['attachedElsewhere', 'repostedElsewhere', 'answeredElsewhere
 }
 const { status, text } = await campaign.finish();
 clearTimeout(guard);
+for (const network of networks) network.close();
 if (options.failpoints) {
     const missed = places.filter((name) => !passed.has(name));
     console.log(`killed itself at ${[...passed].join(', ')}; not at ${missed.join(', ')}`);
@@ -333,7 +427,7 @@ console.log(`${counts.known} runs, ${counts.handoffs} hand-offs (${counts.answer
     `${counts.stops} stops (${counts.stopsElsewhere} through another gateway), ${counts.cuts} connections lost ` +
     `(${counts.left} left, ${counts.impatient} without patience), ${counts.reattached} re-attached ` +
     `(${counts.attachedElsewhere} through another gateway), ${counts.reposts} repeated (${counts.repostedElsewhere}), ` +
-    `${counts.lost} runs ended by an error, ${witnesses.length} witnesses`);
+    `${counts.lost} runs ended by an error, ${counts.gone} requests for what was lost, ${witnesses.length} witnesses`);
 process.stdout.write(text);
 if (status === 0 && !options.keep) fs.rmSync(folder, { recursive: true });
 process.exit(status);
