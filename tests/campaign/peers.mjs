@@ -240,7 +240,32 @@ async function storedRuns() {
         convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8'),
         coalesce((SELECT max(last_sequence) FROM agui.log_rows l WHERE l.run = r.number), 0))
         FROM agui.runs r JOIN agui.threads t ON t.id = r.thread`);
-    return JSON.parse(rows || '{}');
+    const runs = JSON.parse(rows || '{}');
+    // A part of a row of the journal begins with the number of its first entry and their count.
+    const parts = await database.ask(`SELECT json_agg(json_build_array(
+        convert_from(t.thread_id, 'UTF8') || '/' || convert_from(r.run_id, 'UTF8'), encode(substr(p.entries, 1, 20), 'hex')))
+        FROM agui.journal j, unnest(j.runs, j.entries) AS p(run, entries), agui.runs r, agui.threads t
+        WHERE r.number = p.run AND r.journal_writer = j.writer AND j.batch >= r.journal_from AND t.id = r.thread`);
+    for (const [name, bytes] of JSON.parse(parts || '[]') ?? []) {
+        const [first, count] = numbersOf(Buffer.from(bytes, 'hex'));
+        runs[name] = Math.max(runs[name], first + count - 1);
+    }
+    return runs;
+}
+
+// LEB128.
+function numbersOf(bytes) {
+    const numbers = [0];
+    let shift = 0;
+    for (const byte of bytes) {
+        numbers[numbers.length - 1] += (byte & 127) * 2 ** shift;
+        shift += 7;
+        if (byte < 128) {
+            numbers.push(0);
+            shift = 0;
+        }
+    }
+    return numbers;
 }
 
 // A standby takes the place of the server, which is killed at any moment. Nobody reaches it until it is noted what it has.
