@@ -172,6 +172,7 @@ private:
     [[nodiscard]] clock::time_point next_wake(clock::time_point now);
     [[nodiscard]] std::uint64_t oldest_part_needed() const;
     [[nodiscard]] std::vector<std::int64_t> journaled_without_lease() const;
+    boost::asio::awaitable<bool> knows_runs_of_journal();
     boost::asio::awaitable<void> clean_journal();
     boost::asio::awaitable<void> leave_runs_of_others();
     void lose_after(std::int64_t run, std::uint64_t end);
@@ -204,6 +205,7 @@ private:
     std::uint64_t next_journal_row_ = 1;
     std::uint64_t last_journal_row_ = 0; ///< The last one that was acknowledged; 0: none.
     std::uint64_t cleaned_before_ = 1;   ///< Earlier rows of the journal are deleted.
+    std::int64_t cleaned_at_ = -1;       ///< pg_gateway::timeline() of the last cleaning.
     std::int64_t writer_ = 0;            ///< The number of the gateway that wrote them.
     clock::time_point next_sweep_{};
     /// Chains that were begun by then become rows: they are old, or the server has lost some of

@@ -41,8 +41,10 @@ constexpr const char* has_journal_row =
     "SELECT EXISTS (SELECT FROM agui.journal WHERE writer = $1 AND batch = $2)";
 constexpr const char* runs_in_journal =
     "SELECT number FROM agui.runs WHERE number = ANY($1) AND journal_writer = $2";
+constexpr const char* active_runs_in_journal =
+    "SELECT number FROM agui.runs WHERE status = 'active' AND journal_writer = $1";
 constexpr const char* drop_journal_rows =
-    "DELETE FROM agui.journal WHERE writer = $1 AND batch < $2";
+    "DELETE FROM agui.journal WHERE writer = $1 AND batch < $2 AND agui.timeline() = $3";
 
 struct batch_failure {
     std::string text;
@@ -462,6 +464,23 @@ asio::awaitable<void> pg_logs::leave_runs_of_others() {
     leave_journal(runs);
 }
 
+// A standby that was behind has runs as active that this process has ended. Until somebody ends
+// them again, they need their rows.
+asio::awaitable<bool> pg_logs::knows_runs_of_journal() {
+    const auto found = co_await read_at_once(shared_, [&] {
+        pg_batch batch;
+        batch.emplace_back(active_runs_in_journal, writer_);
+        return batch;
+    });
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < found.at(0).size(); ++i) {
+        if (!runs_.contains(found[0].integer(i, 0))) {
+            co_return false;
+        }
+    }
+    co_return true;
+}
+
 asio::awaitable<void> pg_logs::clean_journal() {
     try {
         co_await leave_runs_of_others();
@@ -469,13 +488,22 @@ asio::awaitable<void> pg_logs::clean_journal() {
         if (oldest <= cleaned_before_ || writer_ != gateway_.id()) {
             co_return;
         }
+        const std::int64_t timeline = gateway_.timeline();
+        if (cleaned_at_ != timeline) {
+            if (!co_await knows_runs_of_journal()) {
+                co_return;
+            }
+            cleaned_at_ = timeline;
+        }
         // A crash of the server may bring them back.
-        (void)co_await write_at_once(shared_, {.relaxed = true}, [&] {
+        const auto dropped = co_await write_at_once(shared_, {.relaxed = true}, [&] {
             pg_batch batch;
-            batch.emplace_back(drop_journal_rows, writer_, oldest);
+            batch.emplace_back(drop_journal_rows, writer_, oldest, timeline);
             return batch;
         });
-        cleaned_before_ = oldest;
+        if (dropped.at(0).changed() > 0) { // Otherwise the server may be another one by now.
+            cleaned_before_ = oldest;
+        }
     } catch (const pg_error&) { // The next time.
     } catch (const pg_unavailable&) {
     }

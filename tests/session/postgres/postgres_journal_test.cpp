@@ -361,6 +361,45 @@ TEST_F(PostgresJournal, RowsThatNoRunNeedsAreDeleted) {
     EXPECT_EQ(log_of(*store_, other_run), std::vector<std::string>{"x"});
 }
 
+// A standby that was behind has the run as active, and its rows; its gateway has ended it.
+TEST_F(PostgresJournal, RowsOfARunThatAFailoverBroughtBackStay) {
+    postgres_settings given = settings();
+    given.lease = 6s; // Renewed each third of it: then the gateway hears of the failover.
+    store_ = std::make_unique<postgres_store>(
+        given, pg_logs::settings{.longest_in_journal = 1h, .between_sweeps = 1ms}
+    );
+    const lease_ptr held = get(store_->acquire(thread_1, "run_1"));
+    const lease_ptr other_held = get(store_->acquire(thread_2, "run_2"));
+    const std::int64_t run = begin(*store_, thread_1, "run_1", held);
+    const std::int64_t other_run = begin(*store_, thread_2, "run_2", other_held);
+    say(run, 1, {"a"}, held);
+    say(run, 2, {"b"}, held);
+    sql("CREATE TABLE behind AS SELECT * FROM agui.runs");
+    sql("CREATE TABLE its_lease AS SELECT * FROM agui.leases WHERE thread_id = 'thread_1'");
+    sql("CREATE OR REPLACE FUNCTION agui.timeline() RETURNS bigint LANGUAGE sql AS "
+        "'SELECT 1000::bigint'");
+    done(store_->commit(thread_1, end_of(run, "run_1", 3), slice_of(run, 3, {"end"}), {held, true})
+    );
+    sql("DELETE FROM agui.log_rows WHERE run = " + std::to_string(run));
+    sql("DELETE FROM agui.runs; INSERT INTO agui.runs SELECT * FROM behind");
+    sql("INSERT INTO agui.leases SELECT * FROM its_lease");
+    say(other_run, 1, {"x"}, other_held);
+
+    std::vector<lease_ptr> claims;
+    EXPECT_TRUE(happens([&] {
+        if (claims.empty()) {
+            claims = get(store_->claim_orphans(10));
+        }
+        return !claims.empty();
+    }));
+
+    ASSERT_EQ(claims.size(), 1U);
+    EXPECT_EQ(get(store_->orphans(claims[0])).at(0).last_sequence, 2U);
+    EXPECT_EQ(log_of(*store_, run), (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(happens([&] { return oldest_row() == row_of(other_run); }))
+        << "then nobody needs them";
+}
+
 TEST_F(PostgresJournal, TheNextOwnerOfAReleasedRunHasAllThatWasShown) {
     store_ = open_with(1h, 1ms);
     const auto other = open();
