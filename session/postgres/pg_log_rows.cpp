@@ -26,8 +26,8 @@ constexpr const char* end_of_log =
     "SELECT coalesce((SELECT last_sequence FROM agui.log_rows WHERE run = $1 "
     "ORDER BY first_sequence DESC LIMIT 1), 0)";
 constexpr const char* ends_of_logs =
-    "SELECT r.run, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.run "
-    "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM unnest($1) AS r(run)";
+    "SELECT r.number, coalesce((SELECT l.last_sequence FROM agui.log_rows l WHERE l.run = r.number "
+    "ORDER BY l.first_sequence DESC LIMIT 1), 0) FROM agui.runs r WHERE r.number = ANY($1)";
 constexpr const char* note_begin =
     "UPDATE agui.runs SET last_sequence = 1 WHERE number = ANY($1) AND last_sequence = 0 "
     "AND status = 'active'";

@@ -84,7 +84,7 @@ void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows);
 
 /// One row: the sequence of the run's last entry; 0: it has none.
 [[nodiscard]] pg_statement select_log_end(std::int64_t run);
-/// The same for each of them, after its number.
+/// The same for each of them that has a record, after its number.
 [[nodiscard]] pg_statement select_log_ends(const std::vector<std::int64_t>& runs);
 
 /// Makes the partitions of these runs' days if they are missing.

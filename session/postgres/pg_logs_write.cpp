@@ -375,17 +375,17 @@ std::unordered_map<std::int64_t, std::uint64_t> pg_logs::ends_of_rows(const batc
             ends.emplace(each.run, std::min(found->second.durable, first - 1));
         }
     }
-    std::erase_if(ends, [](const auto& each) { return each.second == 0; });
     return ends;
 }
 
 // With durability::relaxed a crash of the server takes the last entries with it, and so does a
 // standby that was behind. Later entries would leave a gap, and make the whole log unreadable: if
 // rows of a log are lost, it ends there. Lost entries of the journal are written once more, because
-// this process still has them.
+// this process still has them. A run whose record is lost has ended for good, even if it has said
+// nothing yet.
 asio::awaitable<void>
 pg_logs::look_for_losses(std::string connection, std::int64_t gateway, batch& entries) {
-    const std::unordered_map<std::int64_t, std::uint64_t> durable = ends_of_rows(entries);
+    std::unordered_map<std::int64_t, std::uint64_t> durable = ends_of_rows(entries);
     std::vector<std::int64_t> runs;
     runs.reserve(durable.size());
     for (const auto& [run, sequence] : durable) {
@@ -401,9 +401,12 @@ pg_logs::look_for_losses(std::string connection, std::int64_t gateway, batch& en
         for (std::size_t i = 0; i < found.at(0).size(); ++i) {
             const std::int64_t run = found[0].integer(i, 0);
             const auto end = static_cast<std::uint64_t>(found[0].integer(i, 1));
-            if (end < durable.at(run)) {
+            if (end < durable.extract(run).mapped()) {
                 lose_after(run, end);
             }
+        }
+        for (const auto& [run, end] : durable) {
+            lose_after(run, 0);
         }
         if (last_journal_row_ != 0 && !found.at(1).boolean(0, 0)) {
             last_journal_row_ = 0;

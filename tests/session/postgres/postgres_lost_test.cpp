@@ -195,6 +195,28 @@ TEST_F(PostgresLost, ALogEndsWhereTheServerHasLostEntriesThatItHadAcknowledged) 
     EXPECT_EQ(get(store->read_log(healthy, 0, 10)).size(), 4U);
 }
 
+// A standby that was behind has not even their records.
+TEST_F(PostgresLost, RunsThatTheServerDoesNotKnowAcceptNoEntries) {
+    const auto store = open();
+    const std::int64_t lost = begin(*store, thread_1, "run_1", nullptr);
+    const std::int64_t silent = begin(*store, thread_1, "run_2", nullptr);
+    const std::int64_t healthy = begin(*store, thread_1, "run_3", nullptr);
+    sql("DELETE FROM agui.runs WHERE run_id IN ('run_1', 'run_2')");
+    database_->end_sessions();
+
+    const auto observer = std::make_shared<recording_observer>();
+    store->append_log(slice_of(lost, 1, {"1"}), observer, nullptr);
+    EXPECT_TRUE(observer->wait_told(1));
+    EXPECT_EQ(observer->durable(), 0U);
+    const auto other = std::make_shared<recording_observer>();
+    store->append_log(slice_of(healthy, 1, {"1"}), other, nullptr);
+    EXPECT_TRUE(other->wait_durable(1));
+    const auto later = std::make_shared<recording_observer>();
+    store->append_log(slice_of(silent, 1, {"1"}), later, nullptr);
+    EXPECT_TRUE(later->wait_told(1));
+    EXPECT_EQ(later->durable(), 0U) << "also one that had said nothing when this was noticed";
+}
+
 TEST_F(PostgresLost, NoCommitLeavesAGapInALog) {
     const auto store = open();
     const std::int64_t number = begin(*store, thread_1, "run_1", nullptr);
