@@ -111,6 +111,41 @@ void shared_store::hub::wake(std::int64_t run_number) {
     }
 }
 
+/// Tells another observer what it has heard, once it may.
+class late_observer final : public session::log_observer {
+public:
+    explicit late_observer(std::shared_ptr<log_observer> to) : to_(std::move(to)) {}
+
+    void on_durable(std::uint64_t sequence) noexcept override {
+        {
+            const std::lock_guard lock(mutex_);
+            heard_ = sequence;
+            if (is_held_) {
+                return;
+            }
+        }
+        to_->on_durable(sequence);
+    }
+    void on_failed() noexcept override { to_->on_failed(); }
+    void let_go() {
+        std::uint64_t heard = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            is_held_ = false;
+            heard = heard_;
+        }
+        if (heard > 0) {
+            to_->on_durable(heard);
+        }
+    }
+
+private:
+    const std::shared_ptr<log_observer> to_;
+    std::mutex mutex_;
+    std::uint64_t heard_ = 0;
+    bool is_held_ = true;
+};
+
 class shared_store::door final : public store {
 public:
     door(std::shared_ptr<hub> of, std::size_t number)
@@ -223,8 +258,23 @@ public:
             observer->on_failed();
             return;
         }
-        store_->append_log(slice, observer, nullptr);
+        store_->append_log(slice, heard_by(observer), nullptr);
         hub_->wake(slice.run_number);
+    }
+    void hold_answers() {
+        const std::lock_guard lock(mutex_);
+        holds_answers_ = true;
+    }
+    void let_answers_go() {
+        std::vector<std::shared_ptr<late_observer>> late;
+        {
+            const std::lock_guard lock(mutex_);
+            holds_answers_ = false;
+            late.swap(late_);
+        }
+        for (const auto& each : late) {
+            each->let_go();
+        }
     }
 
     asio::awaitable<result<std::vector<orphan>>> orphans(lease_ptr mine) override {
@@ -380,6 +430,17 @@ public:
     void close() override {} // The others may still use it.
 
 private:
+    std::shared_ptr<session::log_observer>
+    heard_by(const std::shared_ptr<session::log_observer>& observer) {
+        const std::lock_guard lock(mutex_);
+        if (!holds_answers_) {
+            return observer;
+        }
+        return late_.emplace_back(std::make_shared<late_observer>(observer));
+    }
+    bool holds_answers_ = false;
+    std::vector<std::shared_ptr<late_observer>> late_;
+
     bool is_to_wait(const std::string& run_id) {
         const std::lock_guard lock(mutex_);
         if (held_lookup_.empty() || run_id != held_lookup_) {
@@ -465,6 +526,10 @@ void shared_store::lose_stops(std::size_t door, std::size_t count) {
 }
 
 void shared_store::lose_logs(std::size_t number) { find(number)->lose_logs(); }
+
+void shared_store::hold_answers(std::size_t number) { find(number)->hold_answers(); }
+
+void shared_store::let_answers_go(std::size_t number) { find(number)->let_answers_go(); }
 
 void shared_store::damage_logs(std::size_t number) { find(number)->damage_logs(); }
 

@@ -31,6 +31,10 @@ public:
     void lose_stops(std::size_t door, std::size_t count);
     /// From now on a door reads no logs, because they are gone.
     void lose_logs(std::size_t door);
+    /// From now on a door's process does not hear that its entries are durable, as over a slow
+    /// network, until it is told.
+    void hold_answers(std::size_t door);
+    void let_answers_go(std::size_t door);
     /// From now on the entries that a door reads are damaged.
     void damage_logs(std::size_t door);
     /// The next time that a door looks for a run of that id, it waits until it is let go, ten

@@ -51,6 +51,26 @@ TEST_P(TwoGateways, ARunIsReadThroughTheOtherOneWhileItGoesOn) {
     EXPECT_EQ(events_in(rest), expected);
 }
 
+// What is in the store can be read through the other one before this one knows that it is there.
+TEST_F(TwoGatewaysOfOneProcess, AnEventThatTheOtherOneHasShownIsNotGoneHere) {
+    start_both();
+    fake->hold_answers(1);
+    raw_client there(a());
+    there.send(post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    (void)open(b(), get(events_path("r")));
+
+    raw_client back(a());
+    back.send(get(events_path("r", "?after=1")));
+    EXPECT_THAT(back.read_until("\r\n\r\n"), HasSubstr("200 OK"));
+
+    fake->let_answers_go(1);
+    model.answer({.text = "Hello"});
+    const std::string rest = rest_of(back);
+    EXPECT_THAT(rest, HasSubstr("id: 2"));
+    EXPECT_THAT(rest, HasSubstr("RUN_FINISHED"));
+}
+
 TEST_P(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     start_both();
     for (int i = 0; i < 20; ++i) {

