@@ -220,6 +220,10 @@ constexpr const char* version_5[] = {
     // from journal_from on.
     "ALTER TABLE agui.runs ADD COLUMN journal_writer bigint NOT NULL DEFAULT 0, "
     "ADD COLUMN journal_from bigint NOT NULL DEFAULT 0",
+    // Not with the principal first: where the server knows nothing of the table yet, it took this
+    // index to find a thread by its name, and read all threads of the principal.
+    "DROP INDEX agui.threads_by_change",
+    "CREATE INDEX threads_by_change ON agui.threads (archived, principal, updated_at, id)",
     // Without it, a lease's row that gets its run's number is updated in place.
     "DROP INDEX agui.leases_by_run",
     "DROP FUNCTION agui.take_lease(bytea, bytea, bigint, bytea)",
