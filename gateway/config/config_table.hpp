@@ -151,7 +151,7 @@ private:
 
     bool
     integer(std::string_view key, std::int64_t& value, std::int64_t lowest, std::int64_t highest);
-    /// Null: the key is absent, or wrong.
+    /// Returns null if the key is absent or wrong.
     const toml::table* inner(std::string_view key);
     std::vector<const toml::table*> array_of_tables(std::string_view key);
     const toml::node* find(std::string_view key);

@@ -36,7 +36,7 @@ public:
     virtual boost::asio::awaitable<stop_reason> run() { return run_steps(); }
     boost::asio::awaitable<void> finish(stop_reason reason);
 
-    /// What has happened, for end_details. The first one counts.
+    /// Records the reason that end_details gives. Only the first call counts.
     void note(std::string_view detail);
 
 protected:
@@ -72,7 +72,7 @@ protected:
     stop_source& stop_;
     const run_tools tools_;
     conversation conversation_;
-    std::unique_ptr<run_hooks> hooks_; ///< Null: no plugins.
+    std::unique_ptr<run_hooks> hooks_; ///< Null if there are no plugins.
     model_round model_round_{parts()};
     tool_round tool_round_{parts()};
     std::uint32_t answers_ = 0;                  ///< That held calls.
@@ -92,7 +92,7 @@ private:
 
     turn_use used_;                         ///< By this user turn; tokens: by earlier runs.
     std::string detail_;                    ///< See note().
-    std::optional<loop_detector> detector_; ///< Empty: no detection.
+    std::optional<loop_detector> detector_; ///< Empty if detection is off.
 };
 
 } // namespace agui::runner

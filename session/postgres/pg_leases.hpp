@@ -113,7 +113,7 @@ private:
         std::size_t limit, std::vector<claim>& claims
     );
     [[nodiscard]] boost::asio::awaitable<void> compare_with_table();
-    /// Of those held here since before the last failover, those whose token the table has not.
+    /// Leases acquired before the last failover whose token is not in the table.
     [[nodiscard]] std::vector<lease_ptr> missing_in(const std::map<thread_key, std::uint64_t>& table
     ) const;
     void note_unsure(const std::vector<claim>& claims, std::int64_t gateway);

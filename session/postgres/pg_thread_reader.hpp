@@ -20,7 +20,7 @@ namespace agui::session {
 /// One statement. If the thread has a run of that id, only the run is read.
 [[nodiscard]] pg_batch
 select_thread(const thread_key& key, const std::optional<std::string>& run_id);
-/// Of what select_thread() has found.
+/// Reads the run from the result of select_thread(). Nullopt if the thread has no such run.
 [[nodiscard]] std::optional<run_record> run_found(const pg_rows& found);
 /// Lets other coroutines of the executor run in between: a long thread takes many milliseconds.
 /// Nullopt if there is no thread. Throws std::runtime_error for rows that do not form one.

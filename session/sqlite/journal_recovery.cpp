@@ -39,7 +39,7 @@ private:
     struct taken_run {
         bool is_read = false;    ///< It may lack entries in rows.
         std::uint64_t end = 0;   ///< Of its rows and of `entries`.
-        entry_chain chain;       ///< Of what was read.
+        entry_chain chain;       ///< State after the entries read so far.
         bool has_chain = false;  ///< What comes next may continue it.
         bool is_suspect = false; ///< Entries may be missing after `end`.
         bool is_damaged = false;
