@@ -244,10 +244,14 @@ config_result<config> load_config(const config_sources& sources) {
 
 namespace {
 
-/// The address that is listened on, as it stands in a URL.
-std::string listen_host(const server_config& server) {
-    const auto address = parse_endpoint(server.listen).address();
+/// As it stands in a URL.
+std::string host_of(const boost::asio::ip::address& address) {
     return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
+}
+
+/// The address that is listened on.
+std::string listen_host(const server_config& server) {
+    return host_of(parse_endpoint(server.listen).address());
 }
 
 } // namespace
@@ -276,6 +280,23 @@ std::string effective_public_url(const server_config& server, std::uint16_t port
         return server.public_url;
     }
     return "http://" + listen_host(server) + ":" + std::to_string(port) + server.base_path;
+}
+
+std::string effective_peer_url(
+    const server_config& server, std::uint16_t port, const std::string& address_at_store
+) {
+    if (!server.peer_url.empty()) {
+        return server.peer_url;
+    }
+    auto address = parse_endpoint(server.listen).address();
+    if (address.is_unspecified()) {
+        boost::system::error_code unreadable;
+        address = boost::asio::ip::make_address(address_at_store, unreadable);
+        if (unreadable || address.is_loopback()) {
+            return {};
+        }
+    }
+    return "http://" + host_of(address) + ":" + std::to_string(port) + server.base_path;
 }
 
 std::vector<std::string> effective_hosts(const server_config& server) {

@@ -42,6 +42,9 @@ struct server_config {
     std::string base_path;
     /// The URL at which clients reach base_path; empty: effective_public_url() decides.
     std::string public_url;
+    /// The URL at which other gateways reach base_path; empty: effective_peer_url() decides.
+    std::string peer_url;
+    std::string peer_ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
     std::string static_dir;
     bool spa = false; ///< As static_settings::spa.
     /// The Content-Security-Policy of the files of static_dir. nullopt: the default; empty: none.
@@ -269,5 +272,13 @@ struct config_sources {
 /// The URL at which clients reach base_path: server.public_url, or the address itself if it is a
 /// loopback address, with the port that it has in the end. Empty: it is not known.
 [[nodiscard]] std::string effective_public_url(const server_config& server, std::uint16_t port);
+
+/// The URL at which other gateways on the same store reach base_path: server.peer_url, or the
+/// listen address with the port that it has in the end. If that stands for all addresses, the one
+/// that the machine has on its way to the store's server, unless it is a loopback address. Empty:
+/// it is not known.
+[[nodiscard]] std::string effective_peer_url(
+    const server_config& server, std::uint16_t port, const std::string& address_at_store
+);
 
 } // namespace agui::gateway

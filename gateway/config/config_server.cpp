@@ -91,6 +91,11 @@ void describe_server(config_table& table, server_config& server) {
             "public_url", "must be like \"https://app.example/chat\", without a final '/'"
         );
     }
+    if (table.value("peer_url", server.peer_url) && !server.peer_url.empty() &&
+        !is_http_url(server.peer_url)) {
+        table.problem("peer_url", "must be like \"http://10.0.0.3:8080\", without a final '/'");
+    }
+    table.value("peer_ca_file", server.peer_ca_file);
     if (table.value("static_dir", server.static_dir) && !server.static_dir.empty() &&
         !std::filesystem::is_directory(server.static_dir)) {
         table.problem("static_dir", "must be an existing folder");

@@ -10,9 +10,12 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fcntl.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
 #include <libpq-fe.h>
 
+#include <array>
 #include <exception>
 #include <optional>
 #include <unordered_map>
@@ -113,6 +116,22 @@ bool pg_connection::is_usable() const noexcept { return handle_->is_usable; }
 
 bool pg_connection::is_idle() const noexcept {
     return PQtransactionStatus(handle_->connection) == PQTRANS_IDLE;
+}
+
+std::string pg_connection::local_address() const {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    std::array<char, NI_MAXHOST> text{};
+    const int socket = PQsocket(handle_->connection);
+    const bool is_tcp = ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+                        (own.ss_family == AF_INET || own.ss_family == AF_INET6);
+    if (!is_tcp || ::getnameinfo(
+                       reinterpret_cast<const sockaddr*>(&own), size, text.data(), text.size(),
+                       nullptr, 0, NI_NUMERICHOST
+                   ) != 0) {
+        return {};
+    }
+    return text.data();
 }
 
 void pg_connection::abandon() noexcept {

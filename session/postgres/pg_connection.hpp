@@ -54,6 +54,8 @@ public:
 
     /// False: it was lost, or a call on it did not end. It can only be destroyed.
     [[nodiscard]] bool is_usable() const noexcept;
+    /// The IP address of this end; empty: the way to the server is not TCP.
+    [[nodiscard]] std::string local_address() const;
     /// No transaction is open.
     [[nodiscard]] bool is_idle() const noexcept;
     /// The session has the settings of a transaction already: search_path, limits of time, and

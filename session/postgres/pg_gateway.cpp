@@ -28,8 +28,8 @@ constexpr auto next_try = 200ms;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr const char* insert_gateway =
-    "INSERT INTO agui.gateways (id, expires, knows_version) OVERRIDING SYSTEM VALUE "
-    "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond', $3) "
+    "INSERT INTO agui.gateways (id, expires, knows_version, url, secret) OVERRIDING SYSTEM VALUE "
+    "VALUES ($2, clock_timestamp() + $1 * interval '1 millisecond', $3, $4, $5) "
     "ON CONFLICT DO NOTHING RETURNING id, agui.now_ms(), agui.timeline()";
 // As agui.fence() does, but whatever the time: it is its own.
 constexpr const char* lock_former = "SELECT pg_advisory_xact_lock((16711::bigint << 48) + $1)";
@@ -37,6 +37,14 @@ constexpr const char* fence_former = "UPDATE agui.gateways SET fenced = true WHE
 constexpr const char* renew_gateway =
     "UPDATE agui.gateways SET expires = clock_timestamp() + $2 * interval '1 millisecond' "
     "WHERE id = $1 AND NOT fenced RETURNING agui.now_ms(), agui.timeline()";
+constexpr const char* announce_gateway =
+    "UPDATE agui.gateways SET url = $2, secret = $3 WHERE id = $1";
+constexpr const char* live_gateway =
+    "SELECT id, url, secret FROM agui.gateways "
+    "WHERE id = $1 AND url <> '' AND NOT fenced AND expires >= clock_timestamp()";
+constexpr const char* other_live_gateways =
+    "SELECT id, url, secret FROM agui.gateways "
+    "WHERE id <> $1 AND NOT fenced AND expires >= clock_timestamp() ORDER BY id";
 constexpr const char* fence_gateway = "SELECT agui.fence($1)";
 // Leases of nobody have the number 0.
 constexpr const char* gone_gateways =
@@ -87,19 +95,22 @@ void pg_gateway::set_term(std::chrono::nanoseconds sent) {
 
 asio::awaitable<void> pg_gateway::enroll() {
     const std::vector<std::int64_t> former = former_;
+    const std::string url = url_;
+    const std::string secret = secret_;
     // Of the try that succeeds.
     std::chrono::nanoseconds sent{0};
-    const auto results =
-        co_await write_at_once(shared_, {}, [former, &sent, lease = lease_.count()] {
-            sent = time_since_boot();
-            pg_batch batch;
-            for (const std::int64_t id : former) {
-                batch.emplace_back(lock_former, id);
-                batch.emplace_back(fence_former, id);
-            }
-            batch.emplace_back(insert_gateway, lease, random_number(), pg_migrations().size());
-            return batch;
-        });
+    const auto results = co_await write_at_once(shared_, {}, [=, &sent, lease = lease_.count()] {
+        sent = time_since_boot();
+        pg_batch batch;
+        for (const std::int64_t id : former) {
+            batch.emplace_back(lock_former, id);
+            batch.emplace_back(fence_former, id);
+        }
+        batch.emplace_back(
+            insert_gateway, lease, random_number(), pg_migrations().size(), url, secret
+        );
+        return batch;
+    });
     former_.clear();
     if (results.back().empty()) {
         co_await enroll(); // The number is taken.
@@ -112,6 +123,55 @@ asio::awaitable<void> pg_gateway::enroll() {
     term_ = std::make_shared<lease_term>();
     set_term(sent);
     told_.on_registered(id_);
+    if (url != url_) {
+        co_await announce(url_, secret_); // It was announced meanwhile.
+    }
+}
+
+asio::awaitable<void> pg_gateway::announce(std::string url, std::string secret) {
+    url_ = std::move(url);
+    secret_ = std::move(secret);
+    if (id_ == 0) {
+        co_return; // The next number comes with them.
+    }
+    (void)co_await write_at_once(shared_, {}, [id = id_, url = url_, secret = secret_] {
+        pg_batch batch;
+        batch.emplace_back(announce_gateway, id, url, secret);
+        return batch;
+    });
+}
+
+namespace {
+
+std::vector<peer_address> addresses_in(const pg_rows& rows) {
+    std::vector<peer_address> found;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        found.push_back(
+            {rows.integer(i, 0), std::string(rows.text(i, 1)), std::string(rows.text(i, 2))}
+        );
+    }
+    return found;
+}
+
+} // namespace
+
+asio::awaitable<std::optional<peer_address>> pg_gateway::find(std::int64_t number) {
+    const auto results = co_await read_at_once(shared_, [number] {
+        pg_batch batch;
+        batch.emplace_back(live_gateway, number);
+        return batch;
+    });
+    std::vector<peer_address> found = addresses_in(results.at(0));
+    co_return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+
+asio::awaitable<std::vector<peer_address>> pg_gateway::others() {
+    const auto results = co_await read_at_once(shared_, [own = id_] {
+        pg_batch batch;
+        batch.emplace_back(other_live_gateways, own);
+        return batch;
+    });
+    co_return addresses_in(results.at(0));
 }
 
 asio::awaitable<void> pg_gateway::renew() {

@@ -2,6 +2,7 @@
 
 #include "session/postgres/pg_shared.hpp"
 #include "session/store/lease.hpp"
+#include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,11 @@ public:
     /// Of leases that are given out under id().
     [[nodiscard]] const std::shared_ptr<lease_term>& term() const noexcept { return term_; }
 
+    /// As store::announce(), find_gateway() and other_gateways().
+    [[nodiscard]] boost::asio::awaitable<void> announce(std::string url, std::string secret);
+    [[nodiscard]] boost::asio::awaitable<std::optional<peer_address>> find(std::int64_t number);
+    [[nodiscard]] boost::asio::awaitable<std::vector<peer_address>> others();
+
     /// Gets a number. Throws pg_error or pg_unavailable.
     [[nodiscard]] boost::asio::awaitable<void> enroll();
     /// Renews it, and gets a new one when it was lost, until close(). To be called once.
@@ -81,6 +88,8 @@ private:
     std::int64_t id_ = 0;
     std::uint64_t fences_ = 0;
     std::int64_t timeline_ = 0;
+    std::string url_; ///< Where others can ask this process; empty: it was not announced.
+    std::string secret_;
     std::shared_ptr<lease_term> term_;
     std::chrono::nanoseconds term_end_{0};
     std::vector<std::int64_t> former_; ///< Numbers that it has lost, and not yet fenced itself.

@@ -24,7 +24,7 @@ constexpr const char* take_lease =
     "SELECT its_token, has_orphans, its_run, its_gateway, has_expired "
     "FROM agui.take_lease($1, $2, $3, $4)";
 constexpr const char* holder_of =
-    "SELECT l.run_id, l.run_number, l.first_own_message FROM agui.leases l "
+    "SELECT l.run_id, l.run_number, l.first_own_message, l.gateway FROM agui.leases l "
     "JOIN agui.gateways g ON g.id = l.gateway AND NOT g.fenced AND g.expires >= clock_timestamp() "
     "WHERE l.principal = $1 AND l.thread_id = $2 AND l.gateway <> $3";
 // Retried threads have newer tokens and come last.
@@ -227,7 +227,8 @@ asio::awaitable<result<std::optional<thread_holder>>> pg_leases::holder(thread_k
         co_return std::nullopt;
     }
     co_return thread_holder{
-        std::string(row.text(0, 0)), row.integer(0, 1), node_of(row.integer(0, 2)), false
+        std::string(row.text(0, 0)), row.integer(0, 1), node_of(row.integer(0, 2)), false,
+        row.integer(0, 3)
     };
 }
 

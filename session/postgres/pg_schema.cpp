@@ -234,12 +234,22 @@ constexpr const char* version_5[] = {
     pg_add_entries,
 };
 
+constexpr const char* version_6[] = {
+    // Programs of older versions must not go on, because they do not ask others and are not asked:
+    // as in version_5.
+    "LOCK TABLE agui.gateways IN SHARE ROW EXCLUSIVE MODE",
+    "SELECT pg_advisory_xact_lock((16711::bigint << 48) + g.id) FROM agui.gateways g ORDER BY g.id",
+    "UPDATE agui.gateways SET fenced = true",
+    "ALTER TABLE agui.gateways ADD CONSTRAINT knows_of_others CHECK (fenced OR knows_version >= 6)",
+
+    // How other gateways ask it.
+    "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT '', "
+    "ADD COLUMN secret bytea NOT NULL DEFAULT ''",
+};
+
 constexpr pg_migration all_migrations[] = {
-    {version_1, false},
-    {version_2, false},
-    {version_3, false},
-    {version_4, false},
-    {version_5, true}
+    {version_1, false}, {version_2, false}, {version_3, false},
+    {version_4, false}, {version_5, true},  {version_6, true},
 };
 
 // From the tables: to_regclass() may answer as it was when the transaction began.

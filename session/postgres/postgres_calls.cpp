@@ -421,6 +421,33 @@ postgres_store::watch(std::int64_t run_number, const asio::any_io_executor& exec
     return watches_.watch(run_number, executor);
 }
 
+asio::awaitable<result<void>> postgres_store::announce(std::string url, std::string secret) {
+    return on_store<void>(
+        [this, url = std::move(url),
+         secret = std::move(secret)]() -> asio::awaitable<result<void>> {
+            co_await gateway_.announce(url, secret);
+            co_return result<void>();
+        }
+    );
+}
+
+asio::awaitable<result<std::optional<peer_address>>>
+postgres_store::find_gateway(std::int64_t number) {
+    return on_store<std::optional<peer_address>>(
+        [this, number]() -> asio::awaitable<result<std::optional<peer_address>>> {
+            co_return co_await gateway_.find(number);
+        }
+    );
+}
+
+asio::awaitable<result<std::vector<peer_address>>> postgres_store::other_gateways() {
+    return on_store<std::vector<peer_address>>(
+        [this]() -> asio::awaitable<result<std::vector<peer_address>>> {
+            co_return co_await gateway_.others();
+        }
+    );
+}
+
 asio::awaitable<result<void>> postgres_store::drop_logs(log_limits limits) {
     return on_store<void>([this, limits] { return drop_old_logs(limits); });
 }

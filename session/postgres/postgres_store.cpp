@@ -90,6 +90,7 @@ void postgres_store::run_thread() {
 asio::awaitable<void> postgres_store::start() {
     co_await open_pg_schema(pool_, shared_.patience);
     signing_key_ = co_await read_signing_key(pool_, shared_.patience);
+    local_address_ = co_await read_local_address();
     co_await upkeep_.make_partitions();
     co_await gateway_.enroll();
     keep_running(gateway_.renew());
@@ -100,6 +101,12 @@ asio::awaitable<void> postgres_store::start() {
     keep_running(upkeep_.work());
     keep_running(watches_.work());
     keep_running(listener_.run());
+}
+
+asio::awaitable<std::string> postgres_store::read_local_address() {
+    const auto until = std::chrono::steady_clock::now() + shared_.patience.store_wait;
+    const pg_pool::loan on = co_await pool_.take(until);
+    co_return on->local_address();
 }
 
 // A loop catches what the server or the network does; what else it throws ends the process, as a
@@ -163,13 +170,13 @@ void postgres_store::close() {
 }
 
 void postgres_store::on_lost() {
-    is_registered_ = false;
+    number_ = 0;
     logs_.lose_all();
     leases_.lose_all();
 }
 
 void postgres_store::on_registered(std::int64_t id) {
-    is_registered_ = true;
+    number_ = id;
     listener_.set_channels(pg_watches::channels_of(id));
     watches_.on_registered();
 }
@@ -184,7 +191,7 @@ std::string postgres_store::unavailable() const {
     if (!pool_.unavailable().empty()) {
         return "the database cannot be used";
     }
-    return is_registered_ ? "" : "the leases of this server were lost";
+    return number_ != 0 ? "" : "the leases of this server were lost";
 }
 
 void postgres_store::use_password(std::string password) {

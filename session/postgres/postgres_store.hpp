@@ -92,6 +92,12 @@ public:
     boost::asio::awaitable<result<void>> request_stop(stop_request request) override;
     std::unique_ptr<run_watch>
     watch(std::int64_t run_number, const boost::asio::any_io_executor& executor) override;
+    std::int64_t gateway_number() const noexcept override { return number_; }
+    boost::asio::awaitable<result<void>> announce(std::string url, std::string secret) override;
+    boost::asio::awaitable<result<std::optional<peer_address>>> find_gateway(std::int64_t number
+    ) override;
+    boost::asio::awaitable<result<std::vector<peer_address>>> other_gateways() override;
+    std::string local_address() const override { return local_address_; }
     std::string unavailable() const override;
     void use_password(std::string password) override;
 
@@ -141,6 +147,7 @@ private:
     void on_not_renewed(const std::string& reason) override { note_failure(reason); }
 
     boost::asio::awaitable<void> start();
+    boost::asio::awaitable<std::string> read_local_address();
     boost::asio::awaitable<void> shut_down();
     void keep_running(boost::asio::awaitable<void> loop);
     boost::asio::awaitable<void> wait_for(const std::function<bool()>& condition);
@@ -163,9 +170,10 @@ private:
     pg_attempts attempts_;
     pg_threads threads_;
     pg_listener listener_;
-    std::string signing_key_;            ///< Set before the constructor returns.
-    boost::asio::steady_timer progress_; ///< Cancelled when a call or a loop has ended.
-    std::atomic<bool> is_registered_{false};
+    std::string signing_key_;             ///< Set before the constructor returns.
+    std::string local_address_;           ///< The same.
+    boost::asio::steady_timer progress_;  ///< Cancelled when a call or a loop has ended.
+    std::atomic<std::int64_t> number_{0}; ///< 0: it is not registered.
     std::atomic<bool> is_closing_{false};
     std::atomic<int> calls_{0}; ///< Under way.
     int loops_ = 0;             ///< The same. Of the store's thread, as has_failed_.

@@ -34,6 +34,21 @@ asio::awaitable<result<void>> store::request_stop(stop_request request) {
     co_return result<void>();
 }
 
+asio::awaitable<result<void>> store::announce(std::string url, std::string secret) {
+    (void)url;
+    (void)secret;
+    co_return result<void>();
+}
+
+asio::awaitable<result<std::optional<peer_address>>> store::find_gateway(std::int64_t number) {
+    (void)number;
+    co_return std::optional<peer_address>();
+}
+
+asio::awaitable<result<std::vector<peer_address>>> store::other_gateways() {
+    co_return std::vector<peer_address>();
+}
+
 std::unique_ptr<run_watch>
 store::watch(std::int64_t run_number, const asio::any_io_executor& executor) {
     (void)run_number;

@@ -73,6 +73,14 @@ struct thread_holder {
     /// How many messages the thread had when the run had begun: later ones are the run's own.
     node_index first_own_message = no_node;
     bool is_here = false; ///< It was acquired through this store object, not by another process.
+    std::int64_t gateway = 0; ///< Of another process: peer_address::number; 0: it has none.
+};
+
+/// How a process on the same store can be asked for what it has.
+struct peer_address {
+    std::int64_t number = 0; ///< Given anew whenever the process has lost its leases.
+    std::string url;         ///< Empty: it cannot be asked.
+    std::string secret;      ///< Shown to the process; only what can read the store knows it.
 };
 
 /// What begin() and commit() store beside the change, for who holds the thread.
@@ -344,6 +352,21 @@ public:
     /// Watches a run of another process, which must be active.
     [[nodiscard]] virtual std::unique_ptr<run_watch>
     watch(std::int64_t run_number, const boost::asio::any_io_executor& executor);
+
+    /// The number of this process; 0: it has none at the moment, or processes have none.
+    [[nodiscard]] virtual std::int64_t gateway_number() const noexcept { return 0; }
+    /// Where other processes can ask this one, also under the numbers that it gets later. Once it
+    /// returns, they know. If it fails, they know with the next number.
+    [[nodiscard]] virtual boost::asio::awaitable<result<void>>
+    announce(std::string url, std::string secret);
+    /// Nullopt: that process cannot be asked, or has not renewed its leases in time.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::optional<peer_address>>>
+    find_gateway(std::int64_t number);
+    /// All others that have renewed their leases in time, those without a URL too.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<peer_address>>>
+    other_gateways();
+    /// The IP address of this machine on the way to the store's server. Empty: the way is not TCP.
+    [[nodiscard]] virtual std::string local_address() const { return {}; }
 
     /// 32 random bytes, made once with the store and kept with it: every process on it has the same
     /// ones. For signatures; they never leave the process.

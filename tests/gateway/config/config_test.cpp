@@ -844,6 +844,35 @@ TEST(Config, ChecksThatAgentsNameModels) {
     EXPECT_NE(problem_of(text).find("there is no [models.none]"), std::string::npos);
 }
 
+TEST(Config, OtherGatewaysAskAtTheListenAddress) {
+    server_config server;
+    EXPECT_EQ(effective_peer_url(server, 4000, "10.0.0.3"), "http://127.0.0.1:4000");
+    server.listen = "[fd00::1]:80";
+    server.base_path = "/chat";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://[fd00::1]:80/chat");
+    server.peer_url = "https://gateway-1.internal";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "https://gateway-1.internal");
+}
+
+TEST(Config, OtherGatewaysAskAtTheAddressThatTheDatabaseSeesIfAllAreListenedOn) {
+    server_config server;
+    server.listen = "0.0.0.0:80";
+    EXPECT_EQ(effective_peer_url(server, 80, "10.0.0.3"), "http://10.0.0.3:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "fd00::3"), "http://[fd00::3]:80");
+    EXPECT_EQ(effective_peer_url(server, 80, "127.0.0.1"), "");
+    EXPECT_EQ(effective_peer_url(server, 80, "::1"), "");
+    EXPECT_EQ(effective_peer_url(server, 80, ""), "") << "a Unix socket";
+}
+
+TEST(Config, RefusesAPeerUrlThatPathsCannotBeAppendedTo) {
+    EXPECT_NE(
+        problem_of(minimal, {"server.peer_url=10.0.0.3:8080"}).find("peer_url"), std::string::npos
+    );
+    EXPECT_NE(
+        problem_of(minimal, {"server.peer_url=http://a/"}).find("peer_url"), std::string::npos
+    );
+}
+
 TEST(Config, ServesLoopbackNamesWhileListeningOnLoopback) {
     server_config server;
     EXPECT_EQ(

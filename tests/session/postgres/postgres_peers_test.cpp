@@ -46,6 +46,54 @@ protected:
     std::string second_number_;
 };
 
+TEST_F(PostgresPeers, EachIsFoundByItsNumberOnceItHasSaidWhere) {
+    const std::int64_t first = first_->gateway_number();
+    EXPECT_NE(first, 0);
+    EXPECT_NE(first, second_->gateway_number());
+    EXPECT_FALSE(get(second_->find_gateway(first)));
+
+    done(first_->announce("http://10.0.0.1:8080", "secret 1"));
+
+    const auto found = get(second_->find_gateway(first));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->number, first);
+    EXPECT_EQ(found->url, "http://10.0.0.1:8080");
+    EXPECT_EQ(found->secret, "secret 1");
+    const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
+    EXPECT_EQ(get(second_->holder(thread_1)).value().gateway, first);
+    EXPECT_EQ(get(first_->holder(thread_1)).value().gateway, 0);
+}
+
+TEST_F(PostgresPeers, OthersAreThoseThatRenewTheirLeases) {
+    done(first_->announce("http://10.0.0.1:8080", "secret 1"));
+    const auto others = get(second_->other_gateways());
+    ASSERT_EQ(others.size(), 1U);
+    EXPECT_EQ(others[0].number, first_->gateway_number());
+    EXPECT_EQ(others[0].url, "http://10.0.0.1:8080");
+    EXPECT_EQ(get(first_->other_gateways()).at(0).url, "");
+
+    const std::int64_t first = first_->gateway_number();
+    expire_first();
+
+    EXPECT_TRUE(get(second_->other_gateways()).empty());
+    EXPECT_FALSE(get(second_->find_gateway(first)));
+}
+
+// Its new number has the address of the old one.
+TEST_F(PostgresPeers, AnAddressIsKnownUnderTheNextNumberToo) {
+    done(first_->announce("http://10.0.0.1:8080", "secret 1"));
+    const std::int64_t before = first_->gateway_number();
+    sql("UPDATE agui.gateways SET fenced = true WHERE id = " + std::to_string(before));
+
+    const lease_ptr held = acquire_soon(*first_, thread_1, "run_1");
+
+    const std::int64_t now = first_->gateway_number();
+    EXPECT_NE(now, before);
+    EXPECT_FALSE(get(second_->find_gateway(before)));
+    ASSERT_TRUE(get(second_->find_gateway(now)));
+    EXPECT_EQ(get(second_->find_gateway(now))->secret, "secret 1");
+}
+
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
     const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*first_, thread_1, "run_1", held, user_turn("m1", "Hi"));

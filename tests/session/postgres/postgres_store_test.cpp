@@ -159,7 +159,7 @@ TEST_F(PostgresStore, GatewaysThatDoNotKnowTheJournalLoseTheirLeases) {
     EXPECT_THROW(
         sql(std::string("DELETE FROM agui.gateways WHERE id = 7; ") + enroll), std::runtime_error
     );
-    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), "5");
+    EXPECT_EQ(sql("SELECT min_reader_version FROM agui.meta"), "6");
 }
 
 TEST_F(PostgresStore, AMigrationHoldsUpOtherGatewaysForALimitedTime) {
