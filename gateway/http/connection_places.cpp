@@ -14,15 +14,31 @@ connection_places::place::place(connection_places& owner, client_map::iterator c
 
 connection_places::place::~place() {
     const std::lock_guard lock(owner_.mutex_);
+    leave();
+    if (client_ != owner_.clients_.end() && --client_->second.places == 0) {
+        owner_.clients_.erase(client_);
+    }
+}
+
+// What it counts against, and the lists of what may be evicted.
+void connection_places::place::leave() noexcept {
     unlist();
+    if (exempt_) {
+        return;
+    }
     if (evicted_) {
         --(is_reserve() ? owner_.evicted_reserved_ : owner_.evicted_);
     } else {
         count(false);
     }
-    if (client_ != owner_.clients_.end() && --client_->second.places == 0) {
-        owner_.clients_.erase(client_);
-    }
+}
+
+void connection_places::place::exempt() noexcept {
+    const std::lock_guard lock(owner_.mutex_);
+    leave();
+    exempt_ = true;
+    evicted_ = false;
+    why_ = shortage::none;
 }
 
 void connection_places::place::count(bool more) noexcept {
@@ -45,7 +61,7 @@ void connection_places::place::on_evict(std::function<void()> ask) {
 
 void connection_places::place::mark_idle(time_point since) noexcept {
     const std::lock_guard lock(owner_.mutex_);
-    if (is_reserve() || evicted_) {
+    if (is_reserve() || evicted_ || exempt_) {
         return;
     }
     unlist();

@@ -77,21 +77,25 @@ public:
         void mark_idle(time_point since) noexcept;
         /// The head of a request is complete.
         void mark_busy() noexcept;
+        /// From now on it counts against no limit, and is not evicted. May be called again.
+        void exempt() noexcept;
 
         [[nodiscard]] shortage reserve_because() const noexcept { return why_; }
         [[nodiscard]] bool is_reserve() const noexcept { return why_ != shortage::none; }
 
     private:
         friend connection_places;
+        void leave() noexcept;
         void count(bool more) noexcept;
         void unlist() noexcept;
         void evict();
 
         connection_places& owner_;
         const client_map::iterator client_; ///< clients_.end() if the client has no limit.
-        const shortage why_;
+        shortage why_;
         std::function<void()> ask_;
         bool evicted_ = false;
+        bool exempt_ = false;
         time_point since_;
         hook in_all_;    ///< Linked: it may be evicted.
         hook in_client_; ///< The same, for the next connection of its client.

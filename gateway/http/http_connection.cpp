@@ -46,6 +46,14 @@ bool lists_option(const http_request& request, std::string_view option) {
     return false;
 }
 
+/// The only Authorization header; empty: there is none, or there are several.
+std::string_view token_in(const http_request& request) {
+    const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
+        return field.first == "authorization";
+    });
+    return tokens == 1 ? request.header("authorization") : "";
+}
+
 } // namespace
 
 http_connection::http_connection(
@@ -228,7 +236,8 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
         return nullptr;
     }
     auto& found = std::get<router::found>(match);
-    if (place_->is_reserve() && (found.target == nullptr || !found.target->probe)) {
+    const bool any_place = found.target != nullptr && (found.target->probe || found.target->peer);
+    if (place_->is_reserve() && !any_place) {
         const auto [code, text] = refusal_of(place_->reserve_because());
         refuse(code, text);
         return nullptr;
@@ -251,6 +260,9 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
 
 bool http_connection::admit(const router::found& match, http_request& request) {
     const access_settings& access = services_.access;
+    if (match.target != nullptr && match.target->peer) {
+        return admit_peer(request);
+    }
     const bool any_host = match.target != nullptr && match.target->any_host;
     if (!any_host && !access.allowed_hosts.empty() &&
         !host_allowed(request.header("host"), access.allowed_hosts)) {
@@ -268,11 +280,7 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         reply_ = std::move(reply);
         return false;
     }
-    const auto tokens = std::ranges::count_if(request.headers, [](const auto& field) {
-        return field.first == "authorization";
-    });
-    const std::string_view token = tokens == 1 ? request.header("authorization") : "";
-    if (!match.target->open && !services_.token.accepts(token)) {
+    if (!match.target->open && !services_.token.accepts(token_in(request))) {
         refuse_token(request);
         return false;
     }
@@ -284,6 +292,16 @@ bool http_connection::admit(const router::found& match, http_request& request) {
         );
         return false;
     }
+    return true;
+}
+
+// The secret proves that the request does not come from a page. Only then is the connection exempt.
+bool http_connection::admit_peer(const http_request& request) {
+    if (services_.peers == nullptr || !services_.peers->accepts(token_in(request))) {
+        refuse_token(request);
+        return false;
+    }
+    place_->exempt();
     return true;
 }
 

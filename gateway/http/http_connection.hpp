@@ -73,6 +73,7 @@ struct connection_services {
     room_log& no_room;
     refused_origins& refused;
     std::vector<network> trusted_proxies;
+    const bearer_token* peers = nullptr; ///< For routes of peers; null: there are none.
 };
 
 /// One HTTP/1.1 connection: reads requests one after the other, and answers each with a plain reply
@@ -118,6 +119,7 @@ private:
     [[nodiscard]] const route*
     examine(std::string_view block, http_request& request, body_framing& framing);
     [[nodiscard]] bool admit(const router::found& match, http_request& request);
+    [[nodiscard]] bool admit_peer(const http_request& request);
     void refuse_token(const http_request& request);
     [[nodiscard]] boost::asio::awaitable<void> delay_refusal();
     [[nodiscard]] std::string address_of_client(const http_request& request) const;

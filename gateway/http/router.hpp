@@ -20,7 +20,11 @@ struct route {
     bool open = false;     ///< Served without authentication.
     bool any_host = false; ///< Served whatever the Host header says: probes use addresses.
     bool probe = false;    ///< Served also by the connections that are kept for probes.
-    bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
+    /// Only for other gateways, which show this process's secret instead of a token. Served
+    /// whatever the Host header says, and by every connection, which is exempt from limits from
+    /// then on.
+    bool peer = false;
+    bool json = false; ///< Takes a JSON body, so Content-Type is checked.
     /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
     bool large_reply = false;
     std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise the smaller of the two.

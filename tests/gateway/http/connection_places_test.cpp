@@ -236,5 +236,60 @@ TEST_F(ConnectionPlaces, AreFreeAgainWhateverTheyWereUsedFor) {
     }
 }
 
+TEST_F(ConnectionPlaces, OneThatIsExemptCountsAgainstNoLimit) {
+    std::vector<place_ptr> exempt;
+    for (int i = 0; i < 10; ++i) {
+        exempt.push_back(enter("client"));
+        ASSERT_TRUE(is_whole(exempt.back()));
+        exempt.back()->exempt();
+        exempt.back()->mark_idle(now);
+        exempt.back()->mark_busy();
+        exempt.back()->exempt();
+    }
+    std::vector<place_ptr> taken;
+    for (int i = 0; i < 3; ++i) {
+        taken.push_back(enter());
+        EXPECT_TRUE(is_whole(taken.back()));
+    }
+
+    exempt.clear();
+    EXPECT_EQ(reason(enter()), shortage::of_all);
+    taken.clear();
+    EXPECT_TRUE(is_whole(enter("client")));
+}
+
+TEST_F(ConnectionPlaces, OneOfTheReserveThatIsExemptLeavesItToOthers) {
+    std::vector<place_ptr> taken;
+    for (int i = 0; i < 3; ++i) {
+        taken.push_back(enter());
+    }
+    std::vector<place_ptr> exempt;
+    for (int i = 0; i < 5; ++i) {
+        exempt.push_back(enter("client"));
+        ASSERT_EQ(reason(exempt.back()), shortage::of_all);
+        exempt.back()->exempt();
+        EXPECT_TRUE(is_whole(exempt.back()));
+    }
+    EXPECT_EQ(reason(enter("client")), shortage::of_all);
+    EXPECT_EQ(std::ranges::count(asked, true), 0);
+}
+
+// It was to give way, but its request has come.
+TEST_F(ConnectionPlaces, OneThatIsEvictedMayBecomeExempt) {
+    auto evicted = idle();
+    const auto second = enter();
+    const auto third = enter();
+    now += 5s;
+    auto next = enter();
+    ASSERT_TRUE(is_whole(next));
+    ASSERT_TRUE(asked.at(0));
+
+    evicted->exempt();
+    evicted.reset();
+
+    next.reset();
+    EXPECT_TRUE(is_whole(enter()));
+}
+
 } // namespace
 } // namespace agui::gateway
