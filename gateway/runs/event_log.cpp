@@ -200,24 +200,31 @@ std::string event_log::write_variants(
 
 // With the mutex held. `slice` is empty.
 void event_log::write_staged(session::log_slice& slice) {
-    slice.run_number = settings_.run_number;
-    slice.first_sequence = staged_from_;
+    write_entries(staged_from_, events_.size(), slice);
     // The first delta of a message does not wait: the time to the first token must not grow.
-    slice.may_wait = staged_from_ > 1 && events_.is_delta(staged_from_ - 1);
-    for (std::uint64_t sequence = staged_from_; sequence <= events_.size(); ++sequence) {
-        events_.write(sequence, slice.events);
-        slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
+    slice.may_wait = staged_from_ > 1;
+    for (std::uint64_t sequence = staged_from_ - 1; sequence <= events_.size(); ++sequence) {
         slice.may_wait = slice.may_wait && events_.is_delta(sequence);
     }
-    for (const variant_entry& variant : variants_) {
-        if (variant.sequence >= staged_from_) {
-            slice.variants.emplace_back(
-                static_cast<std::uint32_t>(variant.sequence - staged_from_),
-                write_variants(variant.v1_0, variant.undeclared)
-            );
-        }
-    }
     staged_from_ = events_.size() + 1;
+}
+
+// With the mutex held. `slice` is empty.
+void event_log::write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice)
+    const {
+    slice.run_number = settings_.run_number;
+    slice.first_sequence = first;
+    for (std::uint64_t sequence = first; sequence <= last; ++sequence) {
+        events_.write(sequence, slice.events);
+        slice.ends.push_back(static_cast<std::uint32_t>(slice.events.size()));
+    }
+    auto variant = std::ranges::lower_bound(variants_, first, {}, &variant_entry::sequence);
+    for (; variant != variants_.end() && variant->sequence <= last; ++variant) {
+        slice.variants.emplace_back(
+            static_cast<std::uint32_t>(variant->sequence - first),
+            write_variants(variant->v1_0, variant->undeclared)
+        );
+    }
 }
 
 void event_log::publish_end() {
@@ -235,11 +242,18 @@ void event_log::publish_end() {
 
 std::vector<std::string> event_log::freeze() {
     std::vector<std::string> visible;
-    const std::lock_guard lock(mutex_);
-    frozen_ = true;
-    for (std::uint64_t sequence = 1; sequence <= visible_; ++sequence) {
-        events_.write(sequence, visible.emplace_back());
+    resumptions ready;
+    {
+        const std::lock_guard lock(mutex_);
+        frozen_ = true;
+        for (std::uint64_t sequence = 1; sequence <= visible_; ++sequence) {
+            events_.write(sequence, visible.emplace_back());
+        }
+        if (is_elsewhere()) {
+            take_waiters(ready); // Other gateways need not wait here for the store.
+        }
     }
+    resume(ready);
     return visible;
 }
 

@@ -156,6 +156,17 @@ public:
     [[nodiscard]] bool
     read(cursor& at, const stream_form& form, std::size_t max_bytes, std::string& out);
 
+    /// Entries as a store keeps them, for a gateway that shows them to readers of its own.
+    struct stored_entries {
+        session::log_slice slice;
+        std::vector<std::string> unnumbered; ///< The events that end a log and have no number.
+        bool ended = false;                  ///< Nothing will follow.
+        bool is_elsewhere = false; ///< The run is lost to another process, which has the rest.
+    };
+    /// Fills `out` with the next visible entries, and moves the cursor past them: about `max_bytes`
+    /// at most, but no less than one if there is one. Memory of `out` is used again.
+    void read_entries(cursor& at, std::size_t max_bytes, stored_entries& out);
+
     /// Where readers go on that read() has given nothing; null: they wait here.
     [[nodiscard]] std::shared_ptr<event_log> continuation() const;
 
@@ -193,6 +204,8 @@ public:
 
         /// The server closes the connection: the reader will not have left by itself.
         void set_cut_off() noexcept { how_ = leaving::cut_off; }
+        /// The reader will have left by itself, as is assumed at first.
+        void set_left() noexcept { how_ = leaving::left; }
 
     private:
         leaving how_ = leaving::left;
@@ -233,6 +246,7 @@ private:
     void schedule_flush();
     void flush();
     void write_staged(session::log_slice& slice);
+    void write_entries(std::uint64_t first, std::uint64_t last, session::log_slice& slice) const;
     enum class stored { no, yes };
     void make_visible(std::uint64_t sequence, stored is_stored);
     [[nodiscard]] std::size_t unstored_bytes() const noexcept;

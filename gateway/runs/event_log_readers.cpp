@@ -138,6 +138,29 @@ bool event_log::read(cursor& at, const stream_form& form, std::size_t max_bytes,
     return ended_ && all_read;
 }
 
+void event_log::read_entries(cursor& at, std::size_t max_bytes, stored_entries& out) {
+    out.slice.events.clear();
+    out.slice.ends.clear();
+    out.slice.variants.clear();
+    out.unnumbered.clear();
+    out.ended = false;
+    const std::lock_guard lock(mutex_);
+    out.is_elsewhere = is_elsewhere();
+    if (out.is_elsewhere) {
+        return;
+    }
+    std::uint64_t last = at.after;
+    for (std::size_t bytes = 0; last < visible_ && bytes < max_bytes; ++last) {
+        bytes += events_.bytes_between(last, last + 1, false, 0);
+    }
+    write_entries(at.after + 1, last, out.slice);
+    at.after = last;
+    if (ended_ && last >= visible_) {
+        out.unnumbered = tail_;
+        out.ended = true;
+    }
+}
+
 std::size_t event_log::backlog_bytes(const cursor& at, const stream_form& form) const {
     const std::lock_guard lock(mutex_);
     if (at.after >= visible_ || events_.size() == 0) {

@@ -16,19 +16,19 @@ namespace {
 
 using runner::stop_reason;
 
-boost::asio::awaitable<void>
-stop_once_left(std::shared_ptr<run_core> core, std::shared_ptr<live_run> run) {
+// False: it still has readers, or has ended meanwhile.
+boost::asio::awaitable<bool> loses_readers(run_core& core, const std::shared_ptr<live_run>& run) {
     const auto executor = co_await boost::asio::this_coro::executor;
-    const auto give_up = std::chrono::steady_clock::now() + core->settings.busy_wait;
-    const auto watch = core->registry.watch_place(run->place(), executor);
+    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    const auto watch = core.registry.watch_place(run->place(), executor);
     while (!run->detached()) {
         if (std::chrono::steady_clock::now() >= give_up ||
-            core->registry.active(run->place()) != run) {
-            co_return;
+            core.registry.active(run->place()) != run) {
+            co_return false;
         }
         co_await watch->wait_until(give_up);
     }
-    run->stop(stop_reason::superseded);
+    co_return true;
 }
 
 boost::asio::awaitable<void> forward_wakes(
@@ -42,6 +42,23 @@ boost::asio::awaitable<void> forward_wakes(
 }
 
 } // namespace
+
+boost::asio::awaitable<stopped_here> supersede_here(
+    std::shared_ptr<run_core> core, conversation_key place, std::optional<std::string> run_id,
+    bool if_left
+) {
+    const auto run = core->registry.active(place);
+    if (!run || (run_id && run->record().run_id != *run_id)) {
+        co_return stopped_here();
+    }
+    const bool gives_way = !if_left || co_await loses_readers(*core, run);
+    if (!gives_way) {
+        co_return stopped_here{true, false};
+    }
+    run->stop(stop_reason::superseded);
+    co_await run->ended().wait();
+    co_return stopped_here{true, run->was_stopped()};
+}
 
 peer_link::peer_link(session::store& store, const std::shared_ptr<run_core>& core)
     : store_(store), core_(core) {
@@ -70,13 +87,12 @@ void peer_link::stop(const session::stop_request& request) {
         return;
     }
     const auto run = core->registry.active(place);
-    if (!run || (request.run_id && run->record().run_id != *request.run_id)) {
-        return;
-    }
-    if (request.reason == peer_stop::superseded) {
-        run->stop(stop_reason::superseded);
-    } else if (request.reason == peer_stop::superseded_if_left) {
-        boost::asio::co_spawn(run->executor(), stop_once_left(core, run), boost::asio::detached);
+    const bool if_left = request.reason == peer_stop::superseded_if_left;
+    if (run && (if_left || request.reason == peer_stop::superseded)) {
+        boost::asio::co_spawn(
+            run->executor(), supersede_here(core, place, request.run_id, if_left),
+            boost::asio::detached
+        );
     }
 }
 

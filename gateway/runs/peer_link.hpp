@@ -1,15 +1,19 @@
 #pragma once
 
 #include "gateway/runs/conversation_key.hpp"
+#include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/run_core.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace agui::gateway {
@@ -21,6 +25,14 @@ inline constexpr std::string_view superseded = "superseded";
 /// The same, but only once the run has lost its readers, within run_settings::busy_wait.
 inline constexpr std::string_view superseded_if_left = "superseded_if_left";
 } // namespace peer_stop
+
+/// Stops the thread's active run, the one with that runId if one is given, because another process
+/// has a new message for the thread. Returns once the run has ended. With `if_left` only if it
+/// loses its readers within run_settings::busy_wait.
+[[nodiscard]] boost::asio::awaitable<stopped_here> supersede_here(
+    std::shared_ptr<run_core> core, conversation_key place, std::optional<std::string> run_id,
+    bool if_left
+);
 
 /// Carries out what other processes on the same store want of the runs here: stops, and readers
 /// there, which count like those here. While it exists it is the store's peer handler.

@@ -57,7 +57,7 @@ find_active_log(run_core& core, const conversation_key& place) {
     if (!known->has_value() || (*known)->place != run_place::elsewhere) {
         co_return std::optional<active_log>(); // It has just ended.
     }
-    auto log = co_await followed_log(core, place, (*known)->record);
+    auto log = co_await followed_log(core, place, (*known)->record, (*there)->gateway);
     if (!log) {
         co_return log.error();
     }
@@ -200,6 +200,33 @@ run_service::history(std::string principal, const translator::run_input& input) 
     }
     out.live = live ? live->log : nullptr;
     co_return out;
+}
+
+boost::asio::awaitable<std::shared_ptr<event_log>>
+run_service::find_here(thread_key key, std::string run_id) {
+    const std::shared_ptr<run_core> core = core_;
+    const conversation_key place{std::move(key), false};
+    // With its turn, because a run that is just beginning is in neither place.
+    const auto turn = co_await core->registry.take_turn(place, "run " + run_id);
+    if (const auto live = core->registry.active(place); live && live->record().run_id == run_id) {
+        co_return live->log();
+    }
+    const auto waiting = core->queue.find(place, run_id);
+    co_return waiting ? waiting->log : nullptr;
+}
+
+boost::asio::awaitable<stopped_here>
+run_service::stop_here(thread_key key, std::optional<std::string> run_id, stop_wish wish) {
+    const std::shared_ptr<run_core> core = core_;
+    conversation_key place{std::move(key), false};
+    if (wish != stop_wish::cancelled) {
+        const bool if_left = wish == stop_wish::superseded_if_left;
+        co_return co_await supersede_here(core, std::move(place), std::move(run_id), if_left);
+    }
+    run_registry::stopping reached = core->registry.stop(place, run_id);
+    stopped_here met{reached.any(), false};
+    met.stopped = co_await reached.wait();
+    co_return met;
 }
 
 boost::asio::awaitable<result<bool>>

@@ -2,6 +2,7 @@
 
 #include "gateway/runs/accepted_run.hpp"
 #include "gateway/runs/event_log.hpp"
+#include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/process_services.hpp"
 #include "gateway/runs/requested_run.hpp"
@@ -78,6 +79,16 @@ public:
     /// On failure (errc::store_unavailable) only what this process has was stopped for certain.
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     cancel(session::thread_key key, std::optional<std::string> run_id);
+
+    // For other gateways, about what this process itself has.
+
+    /// The log of a run, or of a request that waits in the queue; null: neither is here.
+    [[nodiscard]] boost::asio::awaitable<std::shared_ptr<event_log>>
+    find_here(session::thread_key key, std::string run_id);
+
+    /// As cancel(); or stops the active run only, if it is to be superseded.
+    [[nodiscard]] boost::asio::awaitable<stopped_here>
+    stop_here(session::thread_key key, std::optional<std::string> run_id, stop_wish wish);
 
     /// Returns the record of the run once it has ended. errc::not_found: the thread has no such
     /// run. errc::store_unavailable: also if its end could not be stored. Cancelling the caller
