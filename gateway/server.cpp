@@ -5,6 +5,9 @@
 #include "gateway/http/listener.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/static_files.hpp"
+#include "gateway/peers/peer_client.hpp"
+#include "gateway/peers/peer_routes.hpp"
+#include "gateway/peers/peer_streams.hpp"
 #include "gateway/routes/agui_route.hpp"
 #include "gateway/routes/cancel_route.hpp"
 #include "gateway/routes/chat_stream_route.hpp"
@@ -22,6 +25,7 @@
 #include "session/base/failpoint.hpp"
 #include "session/base/heavy_work.hpp"
 #include "session/base/id.hpp"
+#include "session/base/sha256_text.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -66,6 +70,7 @@ constexpr std::size_t max_cancel_bytes = 16U << 10U;
 constexpr std::size_t large_replies_at_once = 1;
 // Of those that wait for it: each holds a connection, and whoever comes last waits for all of them.
 constexpr std::size_t large_replies_waiting = 64;
+constexpr std::size_t peer_secret_bytes = 32;
 
 /// One I/O thread: runs, connections and model calls that live here never leave it.
 struct io_thread {
@@ -84,6 +89,7 @@ struct server::impl {
     std::vector<route> make_routes();
     void run_thread(io_thread& one);
     asio::awaitable<void> prepare();
+    asio::awaitable<void> announce();
     void begin_stop();
     asio::awaitable<void> drain(steady::time_point deadline);
     asio::awaitable<void> drop_old_logs();
@@ -116,14 +122,18 @@ struct server::impl {
     refused_origins refused;
     room_log no_room;
     bearer_token token;
+    const std::string peer_secret; ///< What other gateways show.
+    bearer_token peer_token;
     wrong_tokens wrong;
     uuid_ids ids;
+    peer_streams streams; ///< That other gateways read here.
     std::vector<std::unique_ptr<io_thread>> threads;
     std::shared_ptr<session::store> store;
     heavy_work heavy; ///< After the contexts, which its work resumes on.
     provider_map providers;
     input_parser parser;
-    part_links links; ///< Set once the server's own address is known.
+    std::unique_ptr<peer_client> peers; ///< Null: no other process uses the store.
+    part_links links;                   ///< Set once the server's own address is known.
     run_service runs;
     run_control control;
     router routes;
@@ -178,6 +188,8 @@ server::impl::impl(config what, server_options given)
       no_room(log),
       // Authentication.
       token(expected_token(settings)),
+      peer_secret(sha256_text(random_bytes(peer_secret_bytes))),
+      peer_token(peer_secret),
       wrong(log),
       // Conversations.
       store(options.store ? std::move(options.store) : make_store(settings.session, log)),
@@ -187,11 +199,21 @@ server::impl::impl(config what, server_options given)
       providers(make_providers(settings, options, &heavy)),
       // What reads requests.
       parser(make_input_limits(settings), heavy),
+      // Other gateways.
+      peers(
+          store->is_shared()
+              ? std::make_unique<peer_client>(
+                    *store,
+                    peer_client::settings{settings.server.peer_ca_file, settings.session.busy_wait},
+                    log
+                )
+              : nullptr
+      ),
       // Runs. Of the tools, only those of MCP servers change from here on.
       runs(
           {*store, add_webhooks(options.tools, settings.tools, log, heavy), ids, system_clock(),
            log, &memory, options.observer ? &options.observer : nullptr, &options.plugins, &links,
-           &heavy},
+           peers.get(), &heavy},
           make_run_settings(settings, providers, options.decide_loop, options.executors)
       ),
       control(runs, parser, memory),
@@ -211,7 +233,8 @@ server::impl::impl(config what, server_options given)
           large_replies,
           no_room,
           refused,
-          make_networks(settings.server.trusted_proxies)
+          make_networks(settings.server.trusted_proxies),
+          peers ? &peer_token : nullptr
       } {
     // I/O threads, not started yet, each with its connections.
     const std::size_t count = thread_count(settings.server);
@@ -282,6 +305,11 @@ std::vector<route> server::impl::make_routes() {
                            one.pattern.ends_with("/state"));
         table.push_back(std::move(one));
     }
+    if (peers) {
+        for (route& one : make_peer_routes(runs, *store, streams)) {
+            table.push_back(std::move(one));
+        }
+    }
     // A page is loaded without a token; what it may do needs one all the same.
     if (!settings.server.static_dir.empty()) {
         table.push_back(
@@ -337,8 +365,27 @@ void server::impl::run_thread(io_thread& one) {
     changed.notify_all();
 }
 
+/// Tells other gateways where this one can be asked.
+asio::awaitable<void> server::impl::announce() {
+    const std::uint16_t port = door->endpoint().port();
+    const std::string url = effective_peer_url(settings.server, port, store->local_address());
+    if (url.empty()) {
+        log.log(log_level::warning, "other gateways cannot ask this one: set server.peer_url");
+    }
+    const auto announced = co_await store->announce(url, peer_secret);
+    if (!announced) {
+        log.log(
+            log_level::error, "other gateways cannot ask this one yet",
+            {{"error", announced.error().detail}}
+        );
+    }
+}
+
 /// What is done before the first connection is accepted.
 asio::awaitable<void> server::impl::prepare() {
+    if (peers) {
+        co_await announce();
+    }
     co_await runs.recover();
     co_await mcp->start(mcp_start_wait);
 }

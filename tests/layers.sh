@@ -53,6 +53,7 @@ allow gateway base
 allow gateway http base
 allow gateway runs base
 allow gateway routes http runs base
+allow gateway peers http runs base
 allow gateway config http runs base
 
 # A room that is not named above has no rules.

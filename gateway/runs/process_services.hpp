@@ -16,6 +16,8 @@ class heavy_work;
 
 namespace agui::gateway {
 
+class peer_door;
+
 /// What all runs of the process share. The objects must outlive every run.
 struct process_services {
     session::store& store; ///< For threads that are not ephemeral.
@@ -28,6 +30,7 @@ struct process_services {
     const run_observer* observer = nullptr;       ///< Null: none.
     const runner::plugin_list* plugins = nullptr; ///< Null: none.
     const part_links* links = nullptr; ///< To parts that snapshots leave out; null: none.
+    peer_door* peers = nullptr;        ///< To other gateways; null: none can be asked.
     heavy_work* heavy = nullptr; ///< For large requests and threads; null: all is done at once.
 };
 

@@ -37,10 +37,13 @@ public:
     std::vector<session::peer_handler*> handlers;  ///< By door; under handler_mutex.
     std::map<std::size_t, std::size_t> lost_stops; ///< By door; under handler_mutex.
     std::map<std::int64_t, std::size_t> door_of_run;
+    std::map<std::int64_t, session::peer_address> addresses; ///< By the process's number.
     std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
         watches; ///< By run: the watch's door and its readers.
 
     void wake(std::int64_t run_number);
+    // The number of the process that holds a thread.
+    [[nodiscard]] std::int64_t holder_of(const thread_key& key);
     // Tells the run's door how many readers `from` has.
     void report(std::int64_t run_number, std::size_t from, session::leaving how) {
         std::size_t told = 0;
@@ -155,8 +158,47 @@ public:
 
     std::string_view signing_key() const noexcept override { return hub_->inner->signing_key(); }
 
+    // Each time that its leases end, a process gets another number.
+    std::int64_t gateway_number() const noexcept override { return gateway_; }
+    asio::awaitable<result<void>> announce(std::string url, std::string secret) override {
+        url_ = std::move(url);
+        secret_ = std::move(secret);
+        keep_address();
+        co_return result<void>();
+    }
+    asio::awaitable<result<std::optional<session::peer_address>>> find_gateway(std::int64_t number
+    ) override {
+        const std::lock_guard lock(hub_->mutex);
+        const auto found = hub_->addresses.find(number);
+        if (found == hub_->addresses.end() || found->second.url.empty()) {
+            co_return std::nullopt;
+        }
+        co_return found->second;
+    }
+    asio::awaitable<result<std::vector<session::peer_address>>> other_gateways() override {
+        std::vector<session::peer_address> others;
+        const std::lock_guard lock(hub_->mutex);
+        for (const auto& [number, address] : hub_->addresses) {
+            if (number != gateway_) {
+                others.push_back(address);
+            }
+        }
+        co_return others;
+    }
+    void hide_address() {
+        url_.clear();
+        keep_address();
+    }
+    [[nodiscard]] std::size_t log_reads() const { return log_reads_; }
+
     void end_leases() {
         term_->set_end(std::chrono::nanoseconds(0));
+        {
+            const std::lock_guard lock(hub_->mutex);
+            hub_->addresses.erase(gateway_);
+        }
+        gateway_ += 100;
+        keep_address();
         std::map<lease_ptr, held> ended;
         {
             const std::lock_guard lock(mutex_);
@@ -200,12 +242,14 @@ public:
     asio::awaitable<result<std::optional<session::thread_holder>>> holder(thread_key key) override {
         auto found = co_await store_->holder(key);
         if (found && found->has_value()) {
-            const std::lock_guard lock(mutex_);
-            (*found)->is_here = std::ranges::any_of(held_, [&](const auto& one) {
-                return one.first->key() == key;
-            });
+            (*found)->is_here = holds(key);
+            (*found)->gateway = (*found)->is_here ? 0 : hub_->holder_of(key);
         }
         co_return found;
+    }
+    [[nodiscard]] bool holds(const thread_key& key) const {
+        const std::lock_guard lock(mutex_);
+        return std::ranges::any_of(held_, [&](const auto& one) { return one.first->key() == key; });
     }
 
     asio::awaitable<result<session::begun_run>> begin(
@@ -365,6 +409,7 @@ public:
     bool keeps_logs() const noexcept override { return store_->keeps_logs(); }
     asio::awaitable<result<std::vector<session::log_entry>>>
     read_log(std::int64_t run_number, std::uint64_t after, std::size_t limit) override {
+        ++log_reads_;
         if (!unavailable().empty()) {
             ++refused_reads_;
             co_return failure{errc::store_unavailable, unavailable()};
@@ -456,6 +501,11 @@ private:
         std::int64_t run_number = 0;
     };
 
+    void keep_address() {
+        const std::lock_guard lock(hub_->mutex);
+        hub_->addresses[gateway_] = {gateway_, url_, secret_};
+    }
+
     lease_ptr wrap(const lease_ptr& inner) {
         const std::lock_guard lock(mutex_);
         auto mine = std::make_shared<session::lease>(
@@ -486,6 +536,10 @@ private:
     const std::size_t number_;
     mutable std::mutex mutex_;
     std::string unavailable_;
+    std::atomic<std::int64_t> gateway_{static_cast<std::int64_t>(number_)};
+    std::string url_;
+    std::string secret_;
+    std::atomic<std::size_t> log_reads_{0};
     std::atomic<std::size_t> refused_reads_{0};
     std::atomic<bool> logs_are_lost_{false};
     std::atomic<bool> logs_are_damaged_{false};
@@ -495,6 +549,20 @@ private:
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
+
+std::int64_t shared_store::hub::holder_of(const thread_key& key) {
+    std::vector<std::shared_ptr<door>> all;
+    {
+        const std::lock_guard lock(mutex);
+        for (const std::weak_ptr<door>& each : doors) {
+            if (auto open = each.lock()) {
+                all.push_back(std::move(open));
+            }
+        }
+    }
+    const auto holder = std::ranges::find_if(all, [&](const auto& one) { return one->holds(key); });
+    return holder == all.end() ? 0 : (*holder)->gateway_number();
+}
 
 shared_store::shared_store(std::unique_ptr<store> inner)
     : hub_(std::make_shared<hub>(std::move(inner))) {}
@@ -506,6 +574,7 @@ std::shared_ptr<store> shared_store::open_door() {
     hub_->handlers.push_back(nullptr);
     auto opened = std::make_shared<door>(hub_, hub_->handlers.size());
     hub_->doors.push_back(opened);
+    hub_->addresses[opened->gateway_number()].number = opened->gateway_number();
     return opened;
 }
 
@@ -515,6 +584,10 @@ std::shared_ptr<shared_store::door> shared_store::find(std::size_t number) const
 }
 
 void shared_store::end_leases(std::size_t number) { find(number)->end_leases(); }
+
+void shared_store::hide_address(std::size_t number) { find(number)->hide_address(); }
+
+std::size_t shared_store::log_reads(std::size_t number) const { return find(number)->log_reads(); }
 
 void shared_store::set_unavailable(std::size_t number, std::string reason) {
     find(number)->set_unavailable(std::move(reason));

@@ -24,6 +24,11 @@ public:
     /// not told: it finds out by itself.
     void end_leases(std::size_t door);
 
+    /// From now on no other process can ask the door's at its address.
+    void hide_address(std::size_t door);
+    /// How often a door has read a log.
+    [[nodiscard]] std::size_t log_reads(std::size_t door) const;
+
     /// From now on a door says that it cannot be used, and refuses to read logs and to ask for
     /// stops; empty: neither.
     void set_unavailable(std::size_t door, std::string reason);

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "gateway/base/log_interval.hpp"
+#include "gateway/runs/peer_door.hpp"
+#include "runner/http/http_client.hpp"
+#include "session/base/change_signal.hpp"
+#include "session/base/error.hpp"
+#include "session/base/log.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace agui::gateway {
+
+/// Another gateway, under one of its numbers, as this one asks it. Safe to call from any thread.
+class peer : public std::enable_shared_from_this<peer> {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// `own` is the number that this gateway asks under. Without `client` it cannot be asked. `log`
+    /// must outlive this.
+    peer(
+        std::int64_t own, session::peer_address address,
+        std::shared_ptr<runner::http_client> client, logger& log,
+        std::chrono::milliseconds ping_period = std::chrono::seconds(1)
+    );
+
+    /// True: it could not be asked a moment ago, or it is another process by now.
+    [[nodiscard]] bool is_down(time_point now) const;
+
+    /// Sends a request and returns once the head of the answer has come. errc::store_unavailable:
+    /// it cannot be asked, or has not answered within `time`; that is logged once a minute.
+    [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<runner::transport_response>>> send(
+        runner::http_method method, std::string_view path, std::string body,
+        std::chrono::milliseconds time
+    );
+
+    /// One stream from it, while it exists. While there are any, the gateway is pinged once in each
+    /// period, and if three pings in a row find no answer, all streams are cut.
+    class stream {
+    public:
+        /// `cut` is called on any thread, not during or after the destructor, and must not block.
+        stream(
+            std::shared_ptr<peer> of, const boost::asio::any_io_executor& executor,
+            std::function<void()> cut
+        );
+        ~stream();
+        stream(const stream&) = delete;
+        stream& operator=(const stream&) = delete;
+
+    private:
+        friend class peer;
+        const std::shared_ptr<peer> of_;
+        const std::function<void()> cut_;
+        std::list<stream*>::iterator place_;
+    };
+
+private:
+    void note_failure(std::string_view reason);
+    void note_answer();
+    [[nodiscard]] boost::asio::awaitable<void> beat(std::shared_ptr<change_signal> changed);
+    [[nodiscard]] bool has_streams();
+    void cut_streams();
+
+    const std::int64_t own_;
+    const session::peer_address address_;
+    const std::shared_ptr<runner::http_client> client_; ///< Null: it cannot be asked.
+    logger& log_;
+    const std::chrono::milliseconds ping_period_;
+
+    mutable std::mutex mutex_; ///< Also held during the calls of stream::cut_.
+    time_point down_until_{};
+    int failures_ = 0; ///< Since the last answer.
+    log_interval unreachable_{std::chrono::minutes(1)};
+    std::list<stream*> streams_;
+    std::shared_ptr<change_signal> beating_; ///< Told when no stream is left; null: no ping runs.
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,207 @@
+#include "gateway/peers/peer_client.hpp"
+
+#include "gateway/peers/peer_reader.hpp"
+#include "gateway/peers/peer_request.hpp"
+#include "runner/http/http_transport.hpp"
+#include "session/base/change_signal.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace agui::gateway {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto connect_time = 1s;
+// What it does before the answer is a look into its memory; or a run has to end first.
+constexpr auto open_time = 3s;
+constexpr auto stop_time = 10s;
+// A silent stream is not dead: pings say whether the gateway is.
+constexpr auto silence = 24h;
+// More than there are gateways: then those that are not used are looked up again.
+constexpr std::size_t kept_peers = 256;
+
+failure not_understood() {
+    return {errc::store_unavailable, "the gateway that has the run did not answer as expected"};
+}
+
+asio::awaitable<result<std::string>> body_of(runner::transport_response& answer) {
+    std::string body;
+    for (;;) {
+        const auto piece = co_await answer.read();
+        if (!piece || body.size() + piece->size() > peer_request_bytes_max) {
+            co_return not_understood();
+        }
+        if (piece->empty()) {
+            co_return body;
+        }
+        body.append(*piece);
+    }
+}
+
+} // namespace
+
+peer_client::peer_client(session::store& store, settings given, logger& log)
+    : store_(store), settings_(std::move(given)), log_(log) {}
+
+asio::awaitable<result<std::unique_ptr<entry_reader>>> peer_client::open(
+    std::int64_t gateway, session::thread_key key, std::string run_id, std::uint64_t after
+) {
+    const auto to = co_await find(gateway);
+    if (!to) {
+        co_return to.error();
+    }
+    const peer_request what{
+        .key = std::move(key), .run_id = std::move(run_id), .after = after, .stream = ++streams_
+    };
+    auto answer = co_await (*to)->send(
+        runner::http_method::post, peer_log_path, write_peer_request(what), open_time
+    );
+    if (!answer) {
+        co_return answer.error();
+    }
+    if ((*answer)->status() == 404) {
+        co_return failure{errc::not_found, "that gateway does not have the run", {}, {}};
+    }
+    if ((*answer)->status() != 200) {
+        co_return not_understood();
+    }
+    co_return make_peer_reader(
+        co_await asio::this_coro::executor, *to, std::move(*answer), after, what.stream
+    );
+}
+
+namespace {
+
+asio::awaitable<result<stopped_here>>
+stop_at(std::shared_ptr<peer> to, std::string request, std::chrono::milliseconds time) {
+    const auto answer =
+        co_await to->send(runner::http_method::post, peer_stop_path, std::move(request), time);
+    if (!answer) {
+        co_return answer.error();
+    }
+    const auto body = co_await body_of(**answer);
+    const auto met = body ? read_stopped(*body) : body.error();
+    co_return met ? met : not_understood();
+}
+
+// What all have answered so far. Used on one executor.
+struct stops {
+    peer_door::stopped_everywhere all{.met = {}, .all_reached = true};
+    std::size_t under_way = 0;
+    std::shared_ptr<change_signal> changed;
+
+    void add(const std::exception_ptr& thrown, const result<stopped_here>& met) {
+        --under_way;
+        all.all_reached = all.all_reached && !thrown && met;
+        if (!thrown && met) {
+            all.met.any = all.met.any || met->any;
+            all.met.stopped = all.met.stopped || met->stopped;
+        }
+        changed->notify();
+    }
+};
+
+} // namespace
+
+asio::awaitable<result<stopped_here>> peer_client::stop(
+    std::int64_t gateway, session::thread_key key, std::optional<std::string> run_id, stop_wish wish
+) {
+    auto to = co_await find(gateway);
+    if (!to) {
+        co_return to.error();
+    }
+    const peer_request what{.key = std::move(key), .run_id = std::move(run_id), .wish = wish};
+    const auto wait =
+        wish == stop_wish::superseded_if_left ? settings_.busy_wait : std::chrono::milliseconds(0);
+    co_return co_await stop_at(std::move(*to), write_peer_request(what), stop_time + wait);
+}
+
+asio::awaitable<result<peer_door::stopped_everywhere>>
+peer_client::stop_everywhere(session::thread_key key, std::optional<std::string> run_id) {
+    auto others = co_await store_.other_gateways();
+    if (!others) {
+        co_return others.error();
+    }
+    const auto executor = co_await asio::this_coro::executor;
+    const std::string request = write_peer_request({std::move(key), std::move(run_id)});
+    const auto gathered = std::make_shared<stops>();
+    gathered->changed = std::make_shared<change_signal>(executor);
+    for (session::peer_address& each : *others) {
+        if (each.url.empty()) {
+            gathered->all.all_reached = false;
+            continue;
+        }
+        auto to = known(each.number);
+        if (!to) {
+            to = add(store_.gateway_number(), std::move(each));
+        }
+        ++gathered->under_way;
+        asio::co_spawn(
+            executor, stop_at(std::move(to), request, stop_time),
+            [gathered](const std::exception_ptr& thrown, const result<stopped_here>& met) {
+                gathered->add(thrown, met);
+            }
+        );
+    }
+    while (gathered->under_way > 0) {
+        co_await gathered->changed->wait_until(std::chrono::steady_clock::time_point::max());
+    }
+    co_return gathered->all;
+}
+
+asio::awaitable<result<std::shared_ptr<peer>>> peer_client::find(std::int64_t gateway) {
+    if (auto found = known(gateway)) {
+        co_return found;
+    }
+    auto address = co_await store_.find_gateway(gateway);
+    if (!address) {
+        co_return address.error();
+    }
+    if (!*address) {
+        co_return failure{errc::store_unavailable, "the gateway that has the run has no address"};
+    }
+    co_return add(store_.gateway_number(), std::move(**address));
+}
+
+std::shared_ptr<peer> peer_client::known(std::int64_t gateway) {
+    const std::lock_guard lock(mutex_);
+    const auto found = peers_.find({gateway, store_.gateway_number()});
+    return found == peers_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<peer> peer_client::add(std::int64_t own, session::peer_address address) {
+    runner::http_endpoint endpoint;
+    endpoint.base_url = address.url;
+    endpoint.headers = {{"Authorization", "Bearer " + address.secret}};
+    endpoint.connect_timeout = connect_time;
+    endpoint.first_byte_timeout = stop_time + settings_.busy_wait;
+    endpoint.idle_timeout = silence;
+    endpoint.ca_file = settings_.ca_file;
+    auto client = runner::make_http_client(std::move(endpoint));
+    if (!client) {
+        log_.log(
+            log_level::error, "another gateway cannot be asked: its runs are read from the store",
+            {{"url", address.url}, {"reason", client.error().detail}}
+        );
+    }
+    const std::int64_t number = address.number;
+    auto made = std::make_shared<peer>(
+        own, std::move(address), client ? std::move(*client) : nullptr, log_
+    );
+    const std::lock_guard lock(mutex_);
+    if (peers_.size() >= kept_peers) {
+        std::erase_if(peers_, [](const auto& one) { return one.second.use_count() == 1; });
+    }
+    return peers_.try_emplace({number, own}, std::move(made)).first->second;
+}
+
+} // namespace agui::gateway

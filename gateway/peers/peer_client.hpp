@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/peers/peer.hpp"
+#include "gateway/runs/peer_door.hpp"
+#include "session/base/log.hpp"
+#include "session/store/store.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace agui::gateway {
+
+/// Asks other gateways at the addresses that the store has of them.
+class peer_client final : public peer_door {
+public:
+    struct settings {
+        std::string ca_file; ///< Certificates (PEM) to trust besides the system's; empty: none.
+        std::chrono::milliseconds busy_wait{0}; ///< run_settings::busy_wait, of all gateways.
+    };
+    /// The references must outlive this.
+    peer_client(session::store& store, settings given, logger& log);
+
+    [[nodiscard]] boost::asio::awaitable<result<std::unique_ptr<entry_reader>>> open(
+        std::int64_t gateway, session::thread_key key, std::string run_id, std::uint64_t after
+    ) override;
+    [[nodiscard]] boost::asio::awaitable<result<stopped_here>> stop(
+        std::int64_t gateway, session::thread_key key, std::optional<std::string> run_id,
+        stop_wish wish
+    ) override;
+    [[nodiscard]] boost::asio::awaitable<result<stopped_everywhere>>
+    stop_everywhere(session::thread_key key, std::optional<std::string> run_id) override;
+
+private:
+    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<peer>>> find(std::int64_t gateway);
+    [[nodiscard]] std::shared_ptr<peer> known(std::int64_t gateway);
+    [[nodiscard]] std::shared_ptr<peer> add(std::int64_t own, session::peer_address address);
+
+    session::store& store_;
+    const settings settings_;
+    logger& log_;
+    std::atomic<std::int64_t> streams_{0}; ///< Opened so far.
+    std::mutex mutex_;
+    /// By its number and this gateway's, both of which change when leases are lost.
+    std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<peer>> peers_;
+};
+
+} // namespace agui::gateway

@@ -1,0 +1,235 @@
+// What a gateway answers others, over real sockets.
+
+#include "gateway/peers/entry_frames.hpp"
+#include "gateway/peers/peer_request.hpp"
+#include "tests/gateway/two_gateways_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agui::test {
+namespace {
+
+using gateway::entries_end;
+using gateway::peer_request;
+using ::testing::HasSubstr;
+
+class PeerRoutes : public TwoGatewaysOfOneProcess {
+protected:
+    void start() {
+        start_both();
+        third = common->open();
+        address = *outcome_of(third->find_gateway(1)).value();
+    }
+    void TearDown() override { third.reset(); }
+
+    [[nodiscard]] std::string headers() const {
+        return "Authorization: Bearer " + address.secret +
+               "\r\nAgui-Peer-To: " + std::to_string(address.number) + "\r\nAgui-Peer-From: 3\r\n";
+    }
+    [[nodiscard]] std::string ask_for(std::string_view path, const peer_request& what) const {
+        return post(path, gateway::write_peer_request(what), headers());
+    }
+    [[nodiscard]] std::string log_of(std::string_view run_id, std::uint64_t after = 0) const {
+        return ask_for(
+            gateway::peer_log_path,
+            {.key = {"", "t"}, .run_id = std::string(run_id), .after = after, .stream = 1}
+        );
+    }
+    gateway::run_entries entries_in(std::string_view body, std::uint64_t after = 0) {
+        gateway::run_entries all;
+        EXPECT_TRUE(gateway::entry_frame_reader(after).add(body, all)) << body;
+        return all;
+    }
+    std::unique_ptr<raw_client> begin_run() {
+        auto reader = open(a(), post("/agui", body_of("r")));
+        EXPECT_TRUE(model.wait_for_calls(1));
+        return reader;
+    }
+    std::size_t readers_at_a() {
+        const auto runs = servers[0]->runs().list();
+        return runs.empty() ? 0 : runs[0].readers;
+    }
+
+    std::shared_ptr<session::store> third; ///< As another process has it.
+    session::peer_address address;         ///< Of the first gateway.
+};
+
+TEST_F(PeerRoutes, NeedTheSecretOfTheProcess) {
+    start();
+    const std::string wrong =
+        "Authorization: Bearer " + std::string(64, '0') + "\r\nAgui-Peer-To: 1\r\n";
+
+    EXPECT_EQ(ask_at(a(), get(gateway::peer_ping_path)).status, 401);
+    EXPECT_EQ(ask_at(a(), get(gateway::peer_ping_path, wrong)).status, 401);
+    EXPECT_EQ(ask_at(a(), get(gateway::peer_ping_path, headers())).status, 204);
+    EXPECT_EQ(ask_at(b(), get(gateway::peer_ping_path, headers())).status, 401) << "it has its own";
+    EXPECT_EQ(address.secret.size(), 64U);
+    EXPECT_NE(outcome_of(third->find_gateway(2)).value()->secret, address.secret);
+}
+
+TEST_F(PeerRoutes, DoNotExistWithoutOtherProcesses) {
+    server_test::start();
+
+    EXPECT_EQ(ask(get(gateway::peer_ping_path)).status, 404);
+}
+
+// The address of a process that has ended, or has lost its leases, may lead to another.
+TEST_F(PeerRoutes, RefuseARequestThatIsMeantForAnotherNumber) {
+    start();
+    fake->end_leases(1);
+
+    EXPECT_EQ(ask_at(a(), get(gateway::peer_ping_path, headers())).status, 421);
+    EXPECT_EQ(ask_at(a(), log_of("r")).status, 421);
+}
+
+TEST_F(PeerRoutes, AreServedWhateverTheHostHeaderSays) {
+    settings.server.allowed_hosts = {"app.example"};
+    start();
+
+    EXPECT_EQ(ask_at(a(), get("/version")).status, 421);
+    EXPECT_EQ(ask_at(a(), get(gateway::peer_ping_path, headers())).status, 204);
+}
+
+TEST_F(PeerRoutes, ShowARunAsEntries) {
+    start();
+    const auto there = begin_run();
+    raw_client here(a());
+    here.send(log_of("r"));
+    raw_reply reply = here.read_head();
+    ASSERT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.header("content-type"), "application/x-agui-entries");
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 2; }));
+    model.answer({.text = "Hello"});
+    here.read_body(reply);
+    ASSERT_TRUE(reply.complete);
+
+    const gateway::run_entries all = entries_in(reply.body);
+
+    EXPECT_EQ(all.end, entries_end::ended);
+    const std::string stored = ask_at(b(), get(events_path("r"))).body;
+    std::vector<std::string> events;
+    for (const session::log_entry& each : all.entries) {
+        events.push_back(each.json);
+    }
+    EXPECT_EQ(events, events_in(stored));
+    EXPECT_EQ(ask_at(a(), log_of("r")).status, 404) << "it has ended: the store has it";
+}
+
+TEST_F(PeerRoutes, SayThatARunIsNotHere) {
+    start();
+
+    EXPECT_EQ(ask_at(a(), log_of("r")).status, 404);
+    const auto there = begin_run();
+    EXPECT_EQ(ask_at(a(), log_of("other")).status, 404);
+    EXPECT_EQ(ask_at(a(), log_of("r", 1000)).status, 404) << "entries that it never had";
+    EXPECT_EQ(ask_at(a(), post(gateway::peer_log_path, "[]", headers())).status, 422);
+}
+
+TEST_F(PeerRoutes, EndARunWhoseReadersHaveLeft) {
+    settings.server.on_disconnect = {.what = gateway::disconnect_policy::kind::cancel, .grace = {}};
+    start();
+    const auto there = begin_run();
+    raw_client here(a());
+    here.send(log_of("r"));
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 2; }));
+    there->close();
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 1; }));
+
+    peer_request stream;
+    stream.stream = 1;
+
+    EXPECT_EQ(ask_at(a(), ask_for(gateway::peer_leave_path, stream)).status, 204);
+
+    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().empty(); }));
+    EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("user_stop"));
+}
+
+TEST_F(PeerRoutes, DoNotTakeABrokenConnectionForLeaving) {
+    settings.server.on_disconnect = {.what = gateway::disconnect_policy::kind::cancel, .grace = {}};
+    start();
+    const auto there = begin_run();
+    raw_client here(a());
+    here.send(log_of("r"));
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 2; }));
+    there->close();
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 1; }));
+
+    here.close();
+
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 0; }));
+    const auto again = open(a(), get(events_path("r")));
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(rest_of(*again), HasSubstr("RUN_FINISHED"));
+}
+
+TEST_F(PeerRoutes, StopWhatIsHere) {
+    start();
+    const auto there = begin_run();
+    const peer_request other{{"", "t"}, "other"};
+    const peer_request run{{"", "t"}, "r"};
+
+    EXPECT_EQ(
+        ask_at(a(), ask_for(gateway::peer_stop_path, other)).body,
+        R"({"any":false,"stopped":false})"
+    );
+    EXPECT_EQ(
+        ask_at(a(), ask_for(gateway::peer_stop_path, run)).body, R"({"any":true,"stopped":true})"
+    );
+
+    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
+}
+
+TEST_F(PeerRoutes, LetARunGiveWayIfItHasNoReaders) {
+    start();
+    const auto there = begin_run();
+    const peer_request if_left{
+        .key = {"", "t"}, .run_id = "r", .wish = gateway::stop_wish::superseded_if_left
+    };
+    const std::string request = ask_for(gateway::peer_stop_path, if_left);
+    EXPECT_EQ(ask_at(a(), request).body, R"({"any":true,"stopped":false})");
+
+    there->close();
+    ASSERT_TRUE(comes_true([&] { return readers_at_a() == 0; }));
+
+    EXPECT_EQ(ask_at(a(), request).body, R"({"any":true,"stopped":true})");
+    EXPECT_THAT(ask_at(b(), get(events_path("r"))).body, HasSubstr("superseded"));
+}
+
+TEST_F(PeerRoutes, LetARunGiveWay) {
+    start();
+    const auto there = begin_run();
+    const peer_request what{
+        .key = {"", "t"}, .run_id = "r", .wish = gateway::stop_wish::superseded
+    };
+
+    EXPECT_EQ(
+        ask_at(a(), ask_for(gateway::peer_stop_path, what)).body, R"({"any":true,"stopped":true})"
+    );
+
+    EXPECT_THAT(rest_of(*there), HasSubstr("superseded"));
+}
+
+TEST_F(PeerRoutes, AreServedWhileAllConnectionsAreTaken) {
+    settings.server.max_connections = 1;
+    start();
+    const auto there = begin_run();
+    EXPECT_EQ(ask_at(a(), get("/version")).status, 503);
+
+    raw_client here(a());
+    here.send(log_of("r"));
+    EXPECT_THAT(here.read_until("RUN_STARTED"), HasSubstr("200 OK"));
+    for (int i = 0; i < 40; ++i) { // More than the reserve has places.
+        EXPECT_EQ(ask_at(a(), get("/healthz")).status, 200);
+    }
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(here.read_until("ended\n"), HasSubstr("RUN_FINISHED"));
+}
+
+} // namespace
+} // namespace agui::test

@@ -1,0 +1,189 @@
+// How other gateways are asked, and what follows if they do not answer.
+
+#include "gateway/peers/peer.hpp"
+
+#include "gateway/peers/peer_reader.hpp"
+#include "gateway/peers/peer_request.hpp"
+#include "session/base/log.hpp"
+#include "tests/support/coroutine_test.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agui::gateway {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using runner::http_method;
+using runner::transport_failure;
+
+// An answer whose body comes in the pieces that the test gives, and then nothing more.
+class piecewise_answer final : public runner::transport_response {
+public:
+    piecewise_answer(int status, std::vector<std::string> pieces)
+        : status_(status), pieces_(pieces.begin(), pieces.end()) {}
+    [[nodiscard]] int status() const noexcept override { return status_; }
+    [[nodiscard]] std::string_view header(std::string_view) const noexcept override { return {}; }
+    asio::awaitable<runner::transport_result<std::string_view>> read() override {
+        if (pieces_.empty()) { // Until it is cancelled.
+            asio::steady_timer never(
+                co_await asio::this_coro::executor, asio::steady_timer::time_point::max()
+            );
+            co_await never.async_wait(asio::as_tuple(asio::use_awaitable));
+            co_return transport_failure{transport_failure::kind::cancelled, {}};
+        }
+        piece_ = std::move(pieces_.front());
+        pieces_.pop_front();
+        co_return std::string_view(piece_);
+    }
+
+private:
+    const int status_;
+    std::deque<std::string> pieces_;
+    std::string piece_;
+};
+
+class fake_client final : public runner::http_client {
+public:
+    using outcome = runner::transport_result<std::unique_ptr<runner::transport_response>>;
+    asio::awaitable<outcome> send(const runner::transport_request& request) override {
+        sent.push_back(request);
+        co_return answer(request);
+    }
+    std::vector<runner::transport_request> sent;
+    std::function<outcome(const runner::transport_request&)> answer =
+        [](const runner::transport_request&) -> outcome {
+        return std::make_unique<piecewise_answer>(204, std::vector<std::string>{""});
+    };
+};
+
+fake_client::outcome unreachable(const runner::transport_request&) {
+    return transport_failure{transport_failure::kind::connect, "connection refused"};
+}
+
+class Peer : public test::coroutine_test {
+protected:
+    result<std::unique_ptr<runner::transport_response>> ping() {
+        return run(other->send(http_method::get, peer_ping_path, {}, 1s));
+    }
+    std::unique_ptr<entry_reader> read(std::vector<std::string> pieces, std::uint64_t after = 0) {
+        return make_peer_reader(
+            context().get_executor(), other,
+            std::make_unique<piecewise_answer>(200, std::move(pieces)), after, 7
+        );
+    }
+
+    const std::shared_ptr<fake_client> client = std::make_shared<fake_client>();
+    const std::shared_ptr<peer> other = std::make_shared<peer>(
+        2, session::peer_address{5, "http://10.0.0.5", "secret"}, client, null_logger(), 5ms
+    );
+};
+
+TEST_F(Peer, IsToldWhoAsksAndWhoIsMeant) {
+    EXPECT_TRUE(ping());
+
+    using header = std::pair<std::string, std::string>;
+    EXPECT_EQ(
+        client->sent.at(0).headers,
+        (std::vector<header>{{"agui-peer-from", "2"}, {"agui-peer-to", "5"}})
+    );
+}
+
+TEST_F(Peer, IsLeftInPeaceForAMomentAfterAFailure) {
+    client->answer = unreachable;
+    EXPECT_EQ(ping().error().code, errc::store_unavailable);
+    EXPECT_TRUE(other->is_down(std::chrono::steady_clock::now()));
+    EXPECT_EQ(ping().error().code, errc::store_unavailable);
+    EXPECT_EQ(client->sent.size(), 1U) << "nobody was asked the second time";
+    EXPECT_FALSE(other->is_down(std::chrono::steady_clock::now() + 1s));
+}
+
+TEST_F(Peer, IsNotAskedAgainIfAnotherProcessHasItsAddress) {
+    for (const int status : {401, 421}) {
+        const auto fresh = std::make_shared<peer>(
+            2, session::peer_address{5, "http://10.0.0.5", "secret"}, client, null_logger()
+        );
+        client->answer = [status](const runner::transport_request&) -> fake_client::outcome {
+            return std::make_unique<piecewise_answer>(status, std::vector<std::string>{""});
+        };
+        EXPECT_FALSE(run(fresh->send(http_method::get, peer_ping_path, {}, 1s)));
+        EXPECT_TRUE(fresh->is_down(std::chrono::steady_clock::now()));
+    }
+}
+
+TEST_F(Peer, ItsEntriesAreReadToTheEnd) {
+    const auto reader = read({"e 1 2 0\n{", "}", "e 2 2 0\n[]", "ended\n"});
+
+    EXPECT_TRUE(run(reader->read()).entries.empty());
+    const run_entries first = run(reader->read());
+    ASSERT_EQ(first.entries.size(), 1U);
+    EXPECT_EQ(first.entries[0].json, "{}");
+    EXPECT_FALSE(first.end);
+    EXPECT_EQ(run(reader->read()).entries.at(0).json, "[]");
+    EXPECT_EQ(run(reader->read()).end, entries_end::ended);
+}
+
+TEST_F(Peer, AStreamThatEndsWithoutAWordIsLost) {
+    EXPECT_EQ(run(read({""})->read()).end, entries_end::lost);
+    EXPECT_EQ(run(read({"<html>\n"})->read()).end, entries_end::lost);
+    EXPECT_EQ(run(read({"e 2 2 0\n{}"})->read()).end, entries_end::lost) << "an entry is missing";
+}
+
+TEST_F(Peer, ReadersThatLeaveAreReported) {
+    const auto reader = read({"e 1 2 0\n{}", ""}); // The end comes once the gateway has heard it.
+    (void)run(reader->read());
+
+    reader->leave(session::leaving::left);
+
+    EXPECT_EQ(run(reader->read()).end, entries_end::left);
+    ASSERT_EQ(client->sent.size(), 1U);
+    EXPECT_EQ(client->sent[0].target, peer_leave_path);
+    EXPECT_EQ(read_peer_request(client->sent[0].body)->stream, 7);
+}
+
+TEST_F(Peer, AReaderThatIsCutOffJustCloses) {
+    const auto reader = read({});
+
+    reader->leave(session::leaving::cut_off);
+
+    EXPECT_EQ(run(reader->read()).end, entries_end::left);
+    EXPECT_TRUE(client->sent.empty());
+}
+
+TEST_F(Peer, ReadersThatCannotReportTheirLeavingEndAllTheSame) {
+    client->answer = unreachable;
+    const auto reader = read({});
+
+    reader->leave(session::leaving::left);
+
+    EXPECT_EQ(run(reader->read()).end, entries_end::left);
+}
+
+// As if the network between the two had been cut: nothing is ever refused.
+TEST_F(Peer, ItsStreamsAreCutIfItAnswersNoPing) {
+    client->answer = unreachable;
+    const auto reader = read({});
+
+    EXPECT_EQ(run(reader->read()).end, entries_end::lost);
+}
+
+TEST_F(Peer, IsPingedOnlyWhileThereAreStreams) {
+    {
+        const auto reader = read({"e 1 2 0\n{}"});
+        (void)run(reader->read());
+    }
+    context().restart();
+    context().run(); // Nothing is left to do.
+    EXPECT_TRUE(client->sent.empty());
+}
+
+} // namespace
+} // namespace agui::gateway
