@@ -1,8 +1,10 @@
 #include "gateway/runs/followed_run.hpp"
 
+#include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/run_locator.hpp"
 #include "gateway/runs/run_replay.hpp"
 #include "gateway/runs/unstored_end.hpp"
+#include "session/base/change_signal.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -24,10 +26,8 @@ namespace {
 
 constexpr std::size_t page_entries = 1024;
 
-// As long as this a follower relies on being woken. A process that was killed wakes nobody.
-constexpr std::chrono::seconds look_again{5};
-// The same while the store cannot be read.
-constexpr std::chrono::seconds try_again{1};
+// While no gateway shows the run, the store is read this often.
+constexpr std::chrono::milliseconds read_again{500};
 
 failure too_large() {
     return {errc::overloaded, "there is not enough memory for the events of this run", {}, {}};
@@ -39,12 +39,9 @@ bool ends_a_run(std::string_view event) {
            event.starts_with(R"({"type":"RUN_ERROR")");
 }
 
-enum class found { nothing, events, last_event };
-
 // Appends what the store has beyond the log's end.
-boost::asio::awaitable<result<found>>
+boost::asio::awaitable<result<void>>
 read_on(session::store& store, std::int64_t run_number, event_log& log) {
-    found what = found::nothing;
     for (;;) {
         const auto page = co_await store.read_log(run_number, log.last_sequence(), page_entries);
         if (!page) {
@@ -55,40 +52,58 @@ read_on(session::store& store, std::int64_t run_number, event_log& log) {
                 co_return restored.error();
             }
             log.show_restored();
-            what = ends_a_run(page->back().json) ? found::last_event : found::events;
         }
         if (log.outgrown(SIZE_MAX)) {
             co_return too_large();
         }
         if (page->size() < page_entries) {
-            co_return what;
+            co_return result<void>();
         }
     }
 }
 
-enum class step { go_on, wait, end };
+// True: the store has the last event that readers were shown, or may still get it. A server that
+// was replaced by one that lags behind, or relaxed durability, may have lost it; another one may
+// have its number by now.
+boost::asio::awaitable<result<bool>>
+has_what_was_shown(session::store& store, std::int64_t run_number, const event_log& log) {
+    const std::uint64_t last = log.last_sequence();
+    if (last == 0) {
+        co_return true;
+    }
+    const auto page = co_await store.read_log(run_number, last - 1, 1);
+    if (!page) {
+        co_return page.error();
+    }
+    co_return page->empty() || page->front().json == log.last_event();
+}
 
-// One look at the run. `step::end`: the log is complete, or can never be.
-boost::asio::awaitable<step> look(
+struct seen {
+    bool is_over = false;     ///< The log is complete, or can never be.
+    std::int64_t gateway = 0; ///< Which has the run; 0: none that is known.
+};
+
+// One look at the run in the store.
+boost::asio::awaitable<seen> look(
     run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
 ) {
-    // A run that has just said something has not ended, so that nobody need be asked.
-    const auto said = co_await read_on(core.store_of(place), run.number, log);
-    if (said && *said == found::events) {
-        co_return step::go_on;
+    session::store& store = core.store_of(place);
+    const auto same = co_await has_what_was_shown(store, run.number, log);
+    if (same && !*same) {
+        co_return seen{.is_over = true};
     }
     const auto known = co_await find_run(core, place, run.run_id);
     if (!known) {
-        co_return step::wait;
+        co_return seen();
     }
     const bool is_gone = !known->has_value() || (*known)->record.number != run.number;
     const bool has_ended = !is_gone && (*known)->place == run_place::ended;
     // After the run was looked up, so that nothing is missed that came before its end.
-    const auto read = co_await read_on(core.store_of(place), run.number, log);
+    const auto read = co_await read_on(store, run.number, log);
     if (!read) {
-        co_return read.error().code == errc::store_unavailable ? step::wait : step::end;
+        co_return seen{.is_over = read.error().code != errc::store_unavailable};
     }
-    co_return is_gone || has_ended ? step::end : step::go_on;
+    co_return seen{is_gone || has_ended, is_gone ? 0 : (*known)->gateway};
 }
 
 // Nothing more can be read. No reader may be left without an end, whatever the store has.
@@ -105,30 +120,145 @@ void end_followed(
     ));
 }
 
+// What the readers of a log tell the one who fills it. Used on the log's executor.
+struct following {
+    explicit following(const boost::asio::any_io_executor& executor)
+        : changed(std::make_shared<change_signal>(executor)) {}
+    entry_reader* reader = nullptr;                ///< What is read at the moment.
+    session::leaving how = session::leaving::left; ///< The last reader, if there was one.
+    const std::shared_ptr<change_signal> changed;
+
+    void on_readers(std::size_t count, session::leaving gone) {
+        if (count > 0) {
+            return;
+        }
+        how = gone;
+        if (reader != nullptr) {
+            reader->leave(how);
+        }
+        changed->notify(); // Nobody may hold the log any more.
+    }
+};
+
+// What follows a stream of entries.
+enum class outcome {
+    complete, ///< The log has ended.
+    hopeless, ///< It can never be complete.
+    go_on,    ///< There is more where it came from.
+    look,     ///< The store has to say where the rest is, or has it.
+};
+
+// Adds what has come to the log.
+outcome add(run_core& core, const session::run_record& run, event_log& log, run_entries& next) {
+    if (!next.entries.empty()) {
+        if (!restore_entries(log, next.entries)) {
+            return outcome::look;
+        }
+        log.show_restored();
+    }
+    if (log.outgrown(SIZE_MAX)) {
+        return outcome::hopeless;
+    }
+    if (next.end != entries_end::ended) {
+        return outcome::go_on;
+    }
+    if (next.unnumbered.empty()) {
+        log.end_restored();
+    } else {
+        core.registry.share_log(run.number, nullptr); // Later readers get what the store has.
+        log.end_without_store(next.unnumbered);
+    }
+    return outcome::complete;
+}
+
+boost::asio::awaitable<outcome> read_entries(
+    run_core& core, const session::run_record& run, const std::weak_ptr<event_log>& followed,
+    const following& at, entry_reader& from
+) {
+    const auto executor = co_await boost::asio::this_coro::executor;
+    bool has_come = false;
+    for (;;) {
+        if (followed.expired()) {
+            // How its last reader has left is on its way.
+            co_await boost::asio::post(executor, boost::asio::use_awaitable);
+            from.leave(at.how);
+        }
+        run_entries next = co_await from.read();
+        const std::shared_ptr<event_log> log = followed.lock();
+        if (!log) {
+            if (next.end) {
+                co_return outcome::look;
+            }
+            continue;
+        }
+        pass_failpoint("follow.entries");
+        has_come = has_come || !next.entries.empty();
+        const outcome added = add(core, run, *log, next);
+        if (added != outcome::go_on) {
+            co_return added;
+        }
+        if (next.end) {
+            const bool has_more = has_come || next.end == entries_end::left;
+            co_return has_more ? outcome::go_on : outcome::look;
+        }
+    }
+}
+
+// Null: the gateway does not show the run.
+boost::asio::awaitable<std::unique_ptr<entry_reader>> open_entries(
+    run_core& core, const conversation_key& place, const session::run_record& run,
+    std::int64_t gateway, const std::weak_ptr<event_log>& followed
+) {
+    std::uint64_t after = 0;
+    if (const auto log = followed.lock()) {
+        after = log->last_sequence();
+    } else {
+        co_return nullptr;
+    }
+    if (core.services.peers == nullptr || gateway == 0) {
+        co_return nullptr;
+    }
+    auto opened = co_await core.services.peers->open(gateway, place.thread, run.run_id, after);
+    if (!opened) {
+        co_return nullptr;
+    }
+    co_return std::move(*opened);
+}
+
+// `from` is what the gateway shows that has the run; null: it has to be looked up.
 boost::asio::awaitable<void> follow(
     std::shared_ptr<run_core> core, conversation_key place, session::run_record run,
-    std::weak_ptr<event_log> followed, std::shared_ptr<session::run_watch> watch
+    std::weak_ptr<event_log> followed, std::shared_ptr<following> at,
+    std::unique_ptr<entry_reader> from
 ) {
     for (;;) {
-        auto next = look_again;
+        outcome came = outcome::look;
+        if (from) {
+            at->reader = from.get();
+            came = co_await read_entries(*core, run, followed, *at, *from);
+            at->reader = nullptr;
+            from.reset();
+        }
+        std::int64_t gateway = 0;
         {
             const std::shared_ptr<event_log> log = followed.lock();
-            if (!log) {
-                co_return; // Nobody reads it any more.
+            if (!log || came == outcome::complete) {
+                co_return; // Nobody reads it any more, or it has ended.
             }
             pass_failpoint("follow.look");
-            const step seen = co_await look(*core, place, run, *log);
-            if (seen == step::end) {
-                if (!ends_a_run(log->last_event())) { // Its readers do not leave by themselves.
-                    log->set_readers_handler({});
-                    watch->set_readers(0, session::leaving::cut_off);
-                }
+            const seen now = came == outcome::hopeless ? seen{.is_over = true}
+                                                       : co_await look(*core, place, run, *log);
+            if (now.is_over) {
+                log->set_readers_handler({});
                 end_followed(*core, place, run, *log);
                 co_return;
             }
-            next = seen == step::wait ? try_again : look_again;
+            gateway = now.gateway;
         }
-        co_await watch->wait_until(std::chrono::steady_clock::now() + next);
+        if (came != outcome::go_on) {
+            co_await at->changed->wait_until(std::chrono::steady_clock::now() + read_again);
+        }
+        from = co_await open_entries(*core, place, run, gateway, followed);
     }
 }
 
@@ -136,25 +266,27 @@ boost::asio::awaitable<void> follow(
 
 boost::asio::awaitable<result<void>> follow_run(
     run_core& core, const conversation_key& place, const session::run_record& run,
-    const std::shared_ptr<event_log>& log
+    std::int64_t gateway, const std::shared_ptr<event_log>& log
 ) {
     const auto executor = co_await boost::asio::this_coro::executor;
-    session::store& store = core.store_of(place);
-    // Before the first read, so that what comes after it is noticed.
-    const std::shared_ptr<session::run_watch> watch = store.watch(run.number, executor);
-    const auto read = co_await read_on(store, run.number, *log);
-    if (!read) {
-        co_return read.error();
+    if (gateway == 0) {
+        const auto there = co_await find_elsewhere(core, place);
+        const bool is_there = there && there->has_value() && (*there)->run_id == run.run_id;
+        gateway = is_there ? (*there)->gateway : 0;
     }
-    log->set_readers_handler([watch](std::size_t count, session::leaving how) {
-        watch->set_readers(count, how);
-        if (count == 0) {
-            watch->wake(); // Nobody may hold the log any more.
+    auto from = co_await open_entries(core, place, run, gateway, log);
+    if (!from) {
+        const auto read = co_await read_on(core.store_of(place), run.number, *log);
+        if (!read) {
+            co_return read.error();
         }
+    }
+    const auto at = std::make_shared<following>(executor);
+    log->set_readers_handler([at](std::size_t count, session::leaving how) {
+        at->on_readers(count, how);
     });
-    watch->set_readers(log->reader_count(), session::leaving::left);
     boost::asio::co_spawn(
-        executor, follow(core.shared_from_this(), place, run, log, watch),
+        executor, follow(core.shared_from_this(), place, run, log, at, std::move(from)),
         [core = core.shared_from_this(), place, run,
          followed = std::weak_ptr(log)](const std::exception_ptr& thrown) {
             if (const auto left = followed.lock(); thrown && left) {
@@ -165,14 +297,19 @@ boost::asio::awaitable<result<void>> follow_run(
     co_return result<void>();
 }
 
-boost::asio::awaitable<result<std::shared_ptr<event_log>>>
-followed_log(run_core& core, const conversation_key& place, const session::run_record& run) {
+boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
+    run_core& core, const conversation_key& place, const session::run_record& run,
+    std::int64_t gateway
+) {
+    // One after the other, so that all share one stream.
+    const auto turn =
+        co_await core.registry.take_turn(place, "follow " + std::to_string(run.number));
     if (auto shared = core.registry.find_shared_log(run.number)) {
         co_return shared;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
     auto log = event_log::begin_restored(executor, core.services.memory, false);
-    const auto followed = co_await follow_run(core, place, run, log);
+    const auto followed = co_await follow_run(core, place, run, gateway, log);
     if (!followed) {
         co_return followed.error();
     }
@@ -191,7 +328,7 @@ boost::asio::awaitable<void> continue_log(
     co_await boost::asio::post(timer.get_executor(), boost::asio::use_awaitable);
     while (!lost.expired()) {
         pass_failpoint("follow.lost");
-        const auto next = co_await followed_log(*core, place, run);
+        const auto next = co_await followed_log(*core, place, run, 0);
         const std::shared_ptr<event_log> log = lost.lock();
         if (!log) {
             co_return; // Nobody reads it any more.
@@ -203,7 +340,7 @@ boost::asio::awaitable<void> continue_log(
             }
             co_return;
         }
-        timer.expires_after(try_again);
+        timer.expires_after(read_again);
         co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
 }

@@ -188,7 +188,7 @@ private:
             // what was shown here. It is no longer found here from now on.
             core_->queue.remove(waiting_);
             co_await remove_message(); // It may have begun there without having been in the queue.
-            const auto followed = co_await follow_run(*core_, place(), run, waiting_->log);
+            const auto followed = co_await follow_run(*core_, place(), run, 0, waiting_->log);
             if (!followed) {
                 end_with_failure(followed.error());
                 co_return;

@@ -49,7 +49,7 @@ read_repeated(const accepted_run::admitted& request, const std::shared_ptr<event
         first.record.agent_id != request.agent->settings.id) {
         co_return used_otherwise(by_key);
     }
-    co_return co_await follow_run(core, request.place, first.record, log);
+    co_return co_await follow_run(core, request.place, first.record, first.gateway, log);
 }
 
 } // namespace agui::gateway

@@ -69,7 +69,9 @@ find_elsewhere(run_core& core, const conversation_key& place) {
         co_return std::optional<run_elsewhere>();
     }
     session::thread_holder& found = **holder;
-    co_return run_elsewhere{std::move(found.run_id), found.run_number, found.first_own_message};
+    co_return run_elsewhere{
+        std::move(found.run_id), found.run_number, found.first_own_message, found.gateway
+    };
 }
 
 boost::asio::awaitable<result<std::optional<known_run>>>
@@ -86,6 +88,7 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     if (elsewhere->has_value() &&
         ((*elsewhere)->run_id == run_id || (*elsewhere)->run_id.empty())) {
         (*known)->place = run_place::elsewhere;
+        (*known)->gateway = (*elsewhere)->run_id == run_id ? (*elsewhere)->gateway : 0;
         co_return known;
     }
     // It may have ended since it was looked up: then nobody must hold the thread, which its next

@@ -28,6 +28,7 @@ struct known_run {
     session::run_record record;     ///< Of an active run: the record as it began.
     std::shared_ptr<event_log> log; ///< Null: the log is elsewhere, in the store, or gone.
     run_place place = run_place::ended;
+    std::int64_t gateway = 0; ///< Which has it, if it is elsewhere; 0: unknown.
 };
 
 /// Looks up a run: among the active ones, then in the store. If nobody has it any more, tries to
@@ -40,6 +41,7 @@ struct run_elsewhere {
     std::string run_id;      ///< Empty: a server itself holds the thread.
     std::int64_t number = 0; ///< 0: it has not begun.
     session::node_index first_own_message = session::no_node;
+    std::int64_t gateway = 0; ///< session::peer_address::number.
 };
 
 /// Who holds the thread in another process; nullopt: nobody does, or this process. The arguments

@@ -44,7 +44,7 @@ log_of(run_core& core, const conversation_key& place, const known_run& run) {
         co_return expired;
     }
     if (run.place == run_place::elsewhere) {
-        co_return co_await followed_log(core, place, run.record);
+        co_return co_await followed_log(core, place, run.record, run.gateway);
     }
     if (run.place == run_place::lost) {
         co_return failure{errc::store_unavailable, "the run is ending: try again", {}, {}};

@@ -71,6 +71,51 @@ TEST_F(TwoGatewaysOfOneProcess, AnEventThatTheOtherOneHasShownIsNotGoneHere) {
     EXPECT_THAT(rest, HasSubstr("RUN_FINISHED"));
 }
 
+// One stream for all who read the run there, and nothing of it from the store.
+TEST_F(TwoGatewaysOfOneProcess, ARunIsReadFromTheGatewayThatHasIt) {
+    start_both();
+    raw_client there(a());
+    there.send(post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto first = open(b(), get(events_path("r")));
+    const auto second = open(b(), get(events_path("r")));
+    EXPECT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 2; }));
+
+    model.answer({.text = "Hello"});
+
+    const std::string rest = rest_of(*first);
+    EXPECT_THAT(rest, AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
+    EXPECT_EQ(events_in(rest_of(*second)), events_in(rest));
+    EXPECT_EQ(fake->log_reads(2), 0U);
+}
+
+TEST_F(TwoGatewaysOfOneProcess, ARunIsReadFromTheStoreWhileItsGatewayCannotBeAsked) {
+    start_both();
+    fake->hide_address(1);
+    raw_client there(a());
+    there.send(post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), get(events_path("r")));
+
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr("RUN_FINISHED")));
+}
+
+// It is told at once that the run is lost, although the gateway that had it cannot read the store.
+TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsTheEndOfALostRunFromTheStore) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    const auto here = open(b(), get(events_path("r")));
+    fake->set_unavailable(1, "the server does not answer");
+
+    common->end_first_leases();
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("RUN_ERROR"), Not(HasSubstr("Hello"))));
+}
+
 TEST_P(TwoGateways, ARunThatEndsWhileItIsBeingFoundIsReadToItsEnd) {
     start_both();
     for (int i = 0; i < 20; ++i) {
@@ -111,9 +156,21 @@ TEST_P(TwoGateways, ARunIsStoppedThroughTheOtherOne) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
+TEST_F(TwoGatewaysOfOneProcess, AStopIsToldToTheGatewayThatHasTheRun) {
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    fake->lose_stops(1, 1000);
+
+    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":true})");
+
+    EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
+}
+
 // Its connection was lost, and it has not made another one yet.
 TEST_F(TwoGatewaysOfOneProcess, AStopReachesAGatewayThatDidNotHearItAtFirst) {
     start_both();
+    fake->hide_address(1);
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     fake->lose_stops(1, 2);
@@ -125,6 +182,7 @@ TEST_F(TwoGatewaysOfOneProcess, AStopReachesAGatewayThatDidNotHearItAtFirst) {
 
 TEST_F(TwoGatewaysOfOneProcess, AStopThatCannotBePassedOnIsRefused) {
     start_both();
+    fake->hide_address(1);
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     fake->set_unavailable(2, "the server does not answer");
@@ -428,6 +486,7 @@ TEST_F(TwoGatewaysOfOneProcess, OfARunWhoseLeaseIsOverOnlyItsEndAtTheOtherIsShow
 
 TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsGone) {
     start_both();
+    fake->hide_address(1);
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     raw_client here(b());
@@ -445,6 +504,7 @@ TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsGone) {
 
 TEST_F(TwoGatewaysOfOneProcess, AReaderElsewhereGetsAnEndEvenIfTheLogIsDamaged) {
     start_both();
+    fake->hide_address(1);
     const auto there = open(a(), post("/agui", body_of("r")));
     ASSERT_TRUE(model.wait_for_calls(1));
     raw_client here(b());
