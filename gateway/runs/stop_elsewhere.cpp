@@ -1,5 +1,6 @@
 #include "gateway/runs/stop_elsewhere.hpp"
 
+#include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/run_locator.hpp"
 
@@ -45,6 +46,34 @@ wait_until_withdrawn(run_core& core, const conversation_key& place, std::string 
     }
 }
 
+// Asks the process that has the run or, if there is none, all others. Nullopt: not all that may
+// have something to stop could be asked.
+boost::asio::awaitable<result<std::optional<stopped_elsewhere>>> ask_others(
+    run_core& core, const conversation_key& place, const std::optional<run_elsewhere>& there,
+    const std::optional<std::string>& run_id
+) {
+    peer_door* const peers = core.services.peers;
+    if (peers == nullptr) {
+        co_return std::nullopt;
+    }
+    if (there && there->gateway != 0) {
+        const auto met =
+            co_await peers->stop(there->gateway, place.thread, run_id, stop_wish::cancelled);
+        // Without a queue nothing of this thread waits in yet another process.
+        if (met && met->any && !core.settings.queue) {
+            co_return stopped_elsewhere{met->any, met->stopped};
+        }
+    }
+    const auto all = co_await peers->stop_everywhere(place.thread, run_id);
+    if (!all) {
+        co_return all.error();
+    }
+    if (!all->all_reached) {
+        co_return std::nullopt;
+    }
+    co_return stopped_elsewhere{all->met.any, all->met.stopped};
+}
+
 } // namespace
 
 boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
@@ -58,6 +87,13 @@ boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
     const auto there = co_await find_elsewhere(core, place);
     if (!there) {
         co_return there.error();
+    }
+    const auto answered = co_await ask_others(core, place, *there, run_id);
+    if (!answered) {
+        co_return answered.error();
+    }
+    if (*answered && ((*answered)->any || !there->has_value())) {
+        co_return **answered;
     }
     const auto asked = co_await core.store_of(place).request_stop(
         {place.thread, run_id, std::string(peer_stop::cancelled)}

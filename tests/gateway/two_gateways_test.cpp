@@ -167,6 +167,17 @@ TEST_F(TwoGatewaysOfOneProcess, AStopIsToldToTheGatewayThatHasTheRun) {
     EXPECT_THAT(rest_of(*there), HasSubstr("user_stop"));
 }
 
+// It is read there when the stop comes, and has no lease yet.
+TEST_F(TwoGatewaysOfOneProcess, AStopThatFindsNoRunIsToldToAllGateways) {
+    start_both();
+    fake->lose_stops(1, 1000);
+
+    EXPECT_EQ(ask_at(b(), post("/agui/cancel", stop_run)).body, R"({"cancelled":false})");
+
+    EXPECT_THAT(ask_at(a(), post("/agui", body_of("r"))).body, HasSubstr("user_stop"));
+    EXPECT_EQ(model.calls(), 0U);
+}
+
 // Its connection was lost, and it has not made another one yet.
 TEST_F(TwoGatewaysOfOneProcess, AStopReachesAGatewayThatDidNotHearItAtFirst) {
     start_both();
