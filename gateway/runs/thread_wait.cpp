@@ -1,6 +1,7 @@
 #include "gateway/runs/thread_wait.hpp"
 
 #include "gateway/runs/live_run.hpp"
+#include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/queued_run.hpp"
 #include "gateway/runs/run_locator.hpp"
@@ -8,11 +9,14 @@
 #include "session/store/store_failures.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,6 +90,25 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
     }
 }
 
+// Asks the process that has the run. If that cannot be asked, it hears of it by the store, and
+// answers only by the run's end.
+boost::asio::awaitable<void>
+let_give_way(std::shared_ptr<run_core> core, conversation_key place, run_elsewhere run) {
+    const bool at_once = core->settings.supersede_active;
+    if (core->services.peers != nullptr && run.gateway != 0) {
+        const stop_wish wish = at_once ? stop_wish::superseded : stop_wish::superseded_if_left;
+        const auto met =
+            co_await core->services.peers->stop(run.gateway, place.thread, run.run_id, wish);
+        if (met && met->any) {
+            co_return;
+        }
+    }
+    const std::string_view reason = at_once ? peer_stop::superseded : peer_stop::superseded_if_left;
+    (void)co_await core->store_of(place).request_stop(
+        {place.thread, run.run_id, std::string(reason)}
+    );
+}
+
 // What to do about a run in another process that holds the thread.
 class holder_elsewhere {
 public:
@@ -96,24 +119,32 @@ public:
 
     [[nodiscard]] std::int64_t number() const noexcept { return run_.number; }
 
-    // Lets it give way, if the settings say so: once, because it answers only by its end.
-    boost::asio::awaitable<void> ask() {
+    // Lets it give way, if the settings say so: once. Whoever watches the thread is woken when the
+    // process that has it has answered.
+    void ask() {
         const run_settings& settings = request_.core->settings;
-        if (std::exchange(asked_, true) ||
-            !(settings.supersede_active || settings.supersede_detached)) {
-            co_return;
+        if (asked_ || !(settings.supersede_active || settings.supersede_detached)) {
+            return;
         }
-        const std::string_view reason =
-            settings.supersede_active ? peer_stop::superseded : peer_stop::superseded_if_left;
-        (void)co_await request_.core->store_of(request_.place)
-            .request_stop({request_.place.thread, run_.run_id, std::string(reason)});
+        asked_ = std::make_shared<bool>(true);
+        boost::asio::co_spawn(
+            request_.executor, let_give_way(request_.core, request_.place, run_),
+            [core = request_.core, place = request_.place,
+             asking = asked_](const std::exception_ptr&) {
+                *asking = false;
+                core->registry.wake(place);
+            }
+        );
     }
+
+    // It has not answered yet.
+    [[nodiscard]] bool is_asking() const noexcept { return asked_ && *asked_; }
 
 private:
     accepted_run::admitted& request_;
     const run_elsewhere run_;
     const wake_from_elsewhere wakes_;
-    bool asked_ = false;
+    std::shared_ptr<bool> asked_; ///< True until it has answered; null: it was not asked.
 };
 
 // With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
@@ -169,15 +200,18 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
             (!elsewhere || elsewhere->number() != (*found)->number)) {
             // It may end before the watch is there, so that the thread is tried once more.
             elsewhere.emplace(request, **found);
-            co_await elsewhere->ask();
+            elsewhere->ask();
             give_up = std::max(give_up, std::chrono::steady_clock::now() + time_to_end(core));
             continue;
         }
-        if (std::chrono::steady_clock::now() >= give_up) {
+        const bool is_asking = elsewhere && elsewhere->is_asking();
+        if (std::chrono::steady_clock::now() >= give_up && !is_asking) {
             co_return taken;
         }
         pass_failpoint("admission.waits");
-        co_await watch->wait_until(give_up);
+        co_await watch->wait_until(
+            is_asking ? std::chrono::steady_clock::time_point::max() : give_up
+        );
     }
 }
 

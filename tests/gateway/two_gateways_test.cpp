@@ -307,6 +307,24 @@ TEST_P(TwoGateways, ANewMessageSupersedesARunElsewhere) {
     EXPECT_THAT(rest_of(*here), HasSubstr("RUN_FINISHED"));
 }
 
+// With the settings of most: the run was left, and gives way.
+TEST_F(TwoGatewaysOfOneProcess, AGatewayIsAskedToLetItsRunGiveWay) {
+    start_both();
+    fake->lose_stops(1, 1000);
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+    EXPECT_EQ(ask_at(b(), post("/agui", body_of("s"))).status, 409);
+    there->close();
+    ASSERT_TRUE(comes_true([&] { return servers[0]->runs().list().at(0).readers == 0; }));
+
+    const auto here = open(b(), post("/agui", body_of("s2")));
+
+    ASSERT_TRUE(model.wait_for_calls(2));
+    model.answer({.text = "Hello"});
+    EXPECT_THAT(rest_of(*here), HasSubstr("RUN_FINISHED"));
+    EXPECT_THAT(ask_at(a(), get(events_path("r"))).body, HasSubstr("superseded"));
+}
+
 TEST_P(TwoGateways, ANewMessageSupersedesOnlyARunElsewhereThatWasLeft) {
     settings.session.busy_wait = std::chrono::seconds(10);
     start_both();
