@@ -3,6 +3,7 @@
 #include "gateway/runs/followed_run.hpp"
 #include "gateway/runs/live_run.hpp"
 #include "gateway/runs/peer_link.hpp"
+#include "gateway/runs/queue_pickup.hpp"
 #include "gateway/runs/run_admission.hpp"
 #include "gateway/runs/run_beginning.hpp"
 #include "gateway/runs/run_registry.hpp"
@@ -316,6 +317,7 @@ run_service::wait_for_end(thread_key key, std::string run_id) {
 boost::asio::awaitable<void> run_service::recover() {
     const std::shared_ptr<run_core> core = core_;
     (void)co_await core->orphans.recover_all();
+    co_await pick_up_queued(core);
 }
 
 void run_service::begin_drain() { core_->registry.begin_drain(); }

@@ -97,7 +97,8 @@ public:
     wait_for_end(session::thread_key key, std::string run_id);
 
     /// Recovers the orphans of an earlier process, before the first accept(); and at any time those
-    /// of other processes on the same store.
+    /// of other processes on the same store, and answers the messages that these have left in the
+    /// queues of threads.
     [[nodiscard]] boost::asio::awaitable<void> recover();
 
     /// Refuses new runs from now on (errc::draining).

@@ -22,6 +22,8 @@ struct queued_request {
     std::string protocol;        ///< As in run_record.
     unix_ms queued_at = 0;
     std::vector<message> messages; ///< In order, with ids.
+    /// Which process lets it wait (store::gateway_number()): set by the store. 0: none does.
+    std::int64_t gateway = 0;
 };
 
 /// What a thread's queue may hold.

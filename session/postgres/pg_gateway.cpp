@@ -54,6 +54,8 @@ constexpr const char* drop_watches = "DELETE FROM agui.run_watches WHERE gateway
 constexpr const char* drop_fenced =
     "DELETE FROM agui.gateways g WHERE g.id = ANY($1) AND g.fenced "
     "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.gateway = g.id)";
+constexpr const char* leave_requests =
+    "UPDATE agui.queued_requests SET gateway = 0 WHERE gateway = ANY($1) AND gateway <> 0";
 constexpr const char* lock_own_leases =
     "SELECT count(*) FROM (SELECT FROM agui.leases WHERE gateway = $1 FOR UPDATE) s";
 constexpr const char* drop_own_leases =
@@ -300,7 +302,7 @@ asio::awaitable<std::vector<std::int64_t>> pg_gateway::fence_expired() {
     if (!gone.empty()) {
         (void)co_await write_at_once(shared_, {}, [&gone] {
             pg_batch batch;
-            for (const char* const each : {drop_watches, drop_fenced}) {
+            for (const char* const each : {drop_watches, drop_fenced, leave_requests}) {
                 batch.emplace_back(each, gone);
             }
             return batch;
@@ -327,6 +329,7 @@ asio::awaitable<void> pg_gateway::leave() {
         batch.emplace_back(leave_own_leases, id);
         batch.emplace_back(drop_own_watches, id);
         batch.emplace_back(drop_self, id);
+        batch.emplace_back(leave_requests, std::vector{id});
         return batch;
     });
     id_ = 0;

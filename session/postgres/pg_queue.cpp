@@ -13,27 +13,40 @@ namespace json = boost::json;
 
 namespace {
 
+// A gateway that is not fenced. Whoever drops its row waits until this transaction has ended, and
+// leaves the requests that it lets wait to others after that.
+#define AGUI_PG_OWN(id)                                                                            \
+    "SELECT g.id FROM agui.gateways g WHERE g.id = " id " AND NOT g.fenced FOR KEY SHARE"
+
 constexpr const char* next_number = "SELECT agui.next_queued_number()";
 constexpr const char* size_of_queue =
     "SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM agui.queued_requests "
     "WHERE thread = " AGUI_PG_THREAD;
 constexpr const char* insert_request =
     "INSERT INTO agui.queued_requests (number, thread, run_id, parent_run_id, agent_id, "
-    "input_digest, idempotency_key, protocol, queued_at, bytes, messages) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    "input_digest, idempotency_key, protocol, queued_at, bytes, messages, gateway) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce((" AGUI_PG_OWN("$12") "), 0))";
 constexpr const char* drop_request =
     "DELETE FROM agui.queued_requests WHERE number = $3 AND thread = " AGUI_PG_THREAD;
 constexpr const char* requests_of =
     "SELECT number, run_id, parent_run_id, agent_id, input_digest, idempotency_key, protocol, "
-    "queued_at, messages FROM agui.queued_requests WHERE thread = " AGUI_PG_THREAD
+    "queued_at, messages, gateway FROM agui.queued_requests WHERE thread = " AGUI_PG_THREAD
     " ORDER BY number";
+constexpr const char* left_requests =
+    "SELECT q.number, q.run_id, q.parent_run_id, q.agent_id, q.input_digest, q.idempotency_key, "
+    "q.protocol, q.queued_at, q.messages, q.gateway, t.principal, t.thread_id "
+    "FROM agui.queued_requests q JOIN agui.threads t ON t.id = q.thread WHERE q.gateway = 0 "
+    "ORDER BY q.number LIMIT $1 FOR UPDATE OF q SKIP LOCKED";
+constexpr const char* own_number = AGUI_PG_OWN("$1");
+constexpr const char* claim_requests =
+    "UPDATE agui.queued_requests SET gateway = $1 WHERE number = ANY($2)";
 constexpr const char* has_request =
     "SELECT EXISTS (SELECT FROM agui.queued_requests WHERE number = $3 "
     "AND thread = " AGUI_PG_THREAD ")";
 
 asio::awaitable<result<std::int64_t>> enqueue_in(
     pg_transaction& in, const thread_key& key, const pg_queued_request& request,
-    const queue_limits& limits
+    const queue_limits& limits, std::int64_t gateway
 ) {
     const queued_request& next = request.request;
     pg_batch look;
@@ -63,7 +76,7 @@ asio::awaitable<result<std::int64_t>> enqueue_in(
     writes.emplace_back(
         insert_request, number, at->thread, next.run_id, next.parent_run_id, next.agent_id,
         next.input_digest, idempotency_key, next.protocol, next.queued_at, request.bytes,
-        request.messages
+        request.messages, gateway
     );
     co_await in.commit(std::move(writes));
     co_return number;
@@ -85,6 +98,45 @@ withdraw_in(pg_transaction& in, const thread_key& key, std::int64_t number) {
     co_return true;
 }
 
+// A row of select_queued() or left_requests.
+queued_request request_in(const pg_rows& rows, std::size_t row, agui::logger& log) {
+    queued_request request;
+    request.number = rows.integer(row, 0);
+    request.run_id = rows.text(row, 1);
+    request.parent_run_id = rows.text(row, 2);
+    request.agent_id = rows.text(row, 3);
+    request.input_digest = rows.text(row, 4);
+    request.idempotency_key = rows.text(row, 5);
+    request.protocol = rows.text(row, 6);
+    request.queued_at = rows.integer(row, 7);
+    read_queued_messages(rows.text(row, 8), request, log);
+    request.gateway = rows.integer(row, 9);
+    return request;
+}
+
+asio::awaitable<std::vector<left_request>>
+claim_in(pg_transaction& in, std::int64_t gateway, std::size_t limit, agui::logger& log) {
+    pg_batch look;
+    look.emplace_back(left_requests, limit);
+    look.emplace_back(own_number, gateway);
+    const std::vector<pg_rows> found = co_await in.read(std::move(look));
+    std::vector<left_request> claimed;
+    std::vector<std::int64_t> numbers;
+    for (std::size_t i = 0; i < found.at(0).size() && !found.at(1).empty(); ++i) {
+        left_request& next = claimed.emplace_back();
+        next.key = {std::string(found[0].text(i, 10)), std::string(found[0].text(i, 11))};
+        next.request = request_in(found[0], i, log);
+        next.request.gateway = gateway;
+        numbers.push_back(next.request.number);
+    }
+    if (!claimed.empty()) {
+        pg_batch writes;
+        writes.emplace_back(claim_requests, gateway, numbers);
+        co_await in.commit(std::move(writes));
+    }
+    co_return claimed;
+}
+
 } // namespace
 
 asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
@@ -92,7 +144,9 @@ asio::awaitable<result<std::int64_t>> pg_threads::enqueue(
 ) {
     co_return co_await transact<result<std::int64_t>>(
         parts_.shared.pool, parts_.shared.patience, {},
-        [&](pg_transaction& in) { return enqueue_in(in, key, *request, limits); }
+        [&](pg_transaction& in) {
+            return enqueue_in(in, key, *request, limits, parts_.gateway.id());
+        }
     );
 }
 
@@ -100,6 +154,15 @@ asio::awaitable<result<bool>> pg_threads::withdraw(thread_key key, std::int64_t 
     co_return co_await transact<result<bool>>(
         parts_.shared.pool, parts_.shared.patience, {},
         [&](pg_transaction& in) { return withdraw_in(in, key, number); }
+    );
+}
+
+asio::awaitable<std::vector<left_request>> pg_threads::claim_queued(std::size_t limit) {
+    co_return co_await transact<std::vector<left_request>>(
+        parts_.shared.pool, parts_.shared.patience, {},
+        [&](pg_transaction& in) {
+            return claim_in(in, parts_.gateway.id(), limit, parts_.shared.log);
+        }
     );
 }
 
@@ -113,16 +176,7 @@ std::vector<queued_request> read_queued(const std::vector<pg_rows>& results, agu
     const pg_rows& rows = results.at(0);
     std::vector<queued_request> requests;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        queued_request& request = requests.emplace_back();
-        request.number = rows.integer(i, 0);
-        request.run_id = rows.text(i, 1);
-        request.parent_run_id = rows.text(i, 2);
-        request.agent_id = rows.text(i, 3);
-        request.input_digest = rows.text(i, 4);
-        request.idempotency_key = rows.text(i, 5);
-        request.protocol = rows.text(i, 6);
-        request.queued_at = rows.integer(i, 7);
-        read_queued_messages(rows.text(i, 8), request, log);
+        requests.push_back(request_in(rows, i, log));
     }
     return requests;
 }

@@ -243,8 +243,11 @@ constexpr const char* version_6[] = {
     "ALTER TABLE agui.gateways ADD CONSTRAINT knows_of_others CHECK (fenced OR knows_version >= 6)",
 
     // How other gateways ask it.
-    "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT '', "
-    "ADD COLUMN secret bytea NOT NULL DEFAULT ''",
+    "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT ''",
+    "ALTER TABLE agui.gateways ADD COLUMN secret bytea NOT NULL DEFAULT ''",
+    // Which one lets it wait.
+    "ALTER TABLE agui.queued_requests ADD COLUMN gateway bigint NOT NULL DEFAULT 0",
+    "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",
 };
 
 constexpr pg_migration all_migrations[] = {

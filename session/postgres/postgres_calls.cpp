@@ -410,6 +410,19 @@ asio::awaitable<result<std::vector<lease_ptr>>> postgres_store::claim_and_settle
     co_return claims;
 }
 
+asio::awaitable<result<std::vector<left_request>>> postgres_store::claim_queued(std::size_t limit) {
+    auto claimed = co_await on_store<std::vector<left_request>>(
+        [this, limit]() -> asio::awaitable<result<std::vector<left_request>>> {
+            co_return co_await threads_.claim_queued(limit);
+        }
+    );
+    for (std::size_t i = 0; claimed && i < claimed->size(); ++i) {
+        queued_request& request = (*claimed)[i].request;
+        request.queued_at = time_.own(request.queued_at);
+    }
+    co_return claimed;
+}
+
 asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
     return on_store<void>([this, request = std::move(request)] {
         return watches_.request_stop(request);

@@ -29,6 +29,11 @@ private:
 
 } // namespace
 
+asio::awaitable<result<std::vector<left_request>>> store::claim_queued(std::size_t limit) {
+    (void)limit;
+    co_return std::vector<left_request>();
+}
+
 asio::awaitable<result<void>> store::request_stop(stop_request request) {
     (void)request;
     co_return result<void>();

@@ -83,6 +83,12 @@ struct peer_address {
     std::string secret;      ///< Shown to the process; only what can read the store knows it.
 };
 
+/// A request in the queue of a thread that no process lets wait any more.
+struct left_request {
+    thread_key key;
+    queued_request request;
+};
+
 /// What begin() and commit() store beside the change, for who holds the thread.
 struct held_by {
     /// The holder's lease: errc::lease_lost if it has been released or lost. Null: nothing is
@@ -343,6 +349,12 @@ public:
     /// True: there may be some, so that a run which is active, but not here, may be elsewhere. The
     /// rest of these calls is for such a store; others do nothing for them.
     [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
+    /// Requests in queues whose processes have ended or lost their leases, at most `limit` of them,
+    /// the oldest first. From here on this process lets them wait: of several that ask at once, one
+    /// gets each. To be called after claim_orphans(), which finds out which processes are gone.
+    /// Costs one look at an index if there are none.
+    [[nodiscard]] virtual boost::asio::awaitable<result<std::vector<left_request>>>
+    claim_queued(std::size_t limit);
     /// Null: nobody is told any more, and no call is under way when this returns. To be set before
     /// the first run.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }

@@ -41,7 +41,13 @@ public:
     std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
         watches; ///< By run: the watch's door and its readers.
 
+    /// By number in a queue: the thread, and the process that lets the request wait.
+    std::map<std::int64_t, std::pair<thread_key, std::int64_t>> queued;
+
     void wake(std::int64_t run_number);
+    // Requests whose processes are gone belong to that one from here on.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, thread_key>>
+    take_left(std::int64_t gateway, std::size_t limit);
     // The number of the process that holds a thread.
     [[nodiscard]] std::int64_t holder_of(const thread_key& key);
     // Tells the run's door how many readers `from` has.
@@ -390,10 +396,34 @@ public:
     asio::awaitable<result<std::int64_t>> enqueue(
         thread_key key, session::queued_request request, session::queue_limits limits
     ) override {
-        return store_->enqueue(std::move(key), std::move(request), limits);
+        auto number = co_await store_->enqueue(key, std::move(request), limits);
+        if (number) {
+            const std::lock_guard lock(hub_->mutex);
+            hub_->queued[*number] = {std::move(key), gateway_};
+        }
+        co_return number;
     }
     asio::awaitable<result<std::vector<session::queued_request>>> queued(thread_key key) override {
-        return store_->queued(std::move(key));
+        auto requests = co_await store_->queued(std::move(key));
+        for (std::size_t i = 0; requests && i < requests->size(); ++i) {
+            const std::lock_guard lock(hub_->mutex);
+            const auto found = hub_->queued.find((*requests)[i].number);
+            (*requests)[i].gateway = found == hub_->queued.end() ? 0 : found->second.second;
+        }
+        co_return requests;
+    }
+    asio::awaitable<result<std::vector<session::left_request>>> claim_queued(std::size_t limit
+    ) override {
+        std::vector<session::left_request> claimed;
+        for (const auto& [number, key] : hub_->take_left(gateway_, limit)) {
+            auto requests = co_await store_->queued(key);
+            for (std::size_t i = 0; requests && i < requests->size(); ++i) {
+                if ((*requests)[i].number == number) {
+                    claimed.push_back({key, std::move((*requests)[i])});
+                }
+            }
+        }
+        co_return claimed;
     }
     asio::awaitable<result<bool>> withdraw(thread_key key, std::int64_t number) override {
         return store_->withdraw(std::move(key), number);
@@ -549,6 +579,23 @@ private:
     std::shared_ptr<session::lease_term> term_;
     std::map<lease_ptr, held> held_;
 };
+
+std::vector<std::pair<std::int64_t, thread_key>>
+shared_store::hub::take_left(std::int64_t gateway, std::size_t limit) {
+    std::vector<std::pair<std::int64_t, thread_key>> left;
+    const std::lock_guard lock(mutex);
+    for (auto& [number, what] : queued) {
+        const bool is_gone = std::ranges::none_of(doors, [&](const std::weak_ptr<door>& each) {
+            const auto open = each.lock();
+            return open && open->gateway_number() == what.second;
+        });
+        if (is_gone && left.size() < limit) {
+            what.second = gateway;
+            left.emplace_back(number, what.first);
+        }
+    }
+    return left;
+}
 
 std::int64_t shared_store::hub::holder_of(const thread_key& key) {
     std::vector<std::shared_ptr<door>> all;

@@ -289,6 +289,58 @@ TEST_P(TwoGatewaysQueue, ADrainDoesNotWaitForTheOthersRun) {
     EXPECT_THAT(rest_of(other == 0 ? *at_b : *at_a), HasSubstr("Two"));
 }
 
+// Its client has not sent it again.
+TEST_P(TwoGatewaysQueue, AMessageThatAGatewayHasLeftBehindIsAnsweredByTheOther) {
+    const auto first = start_with_run();
+    const auto waits = open(b(), post("/agui", body_of("s")));
+    servers[1].reset();
+    EXPECT_THAT(queued(), ElementsAre("s"));
+
+    model.answer({.text = "One"});
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: s"));
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(ask_at(a(), get(events_path("s"))).body, HasSubstr("Two"));
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+// It waits where it was sent again, and is answered once.
+TEST_P(TwoGatewaysQueue, AMessageThatWasLeftBehindAndIsSentAgainIsAnsweredOnce) {
+    const auto first = start_with_run();
+    const auto waits = open(b(), post("/agui", body_of("s")));
+    servers[1].reset();
+    const auto again = open(a(), post("/agui", body_of("s")));
+
+    model.answer({.text = "One"});
+    model.answer({.text = "Two"});
+
+    EXPECT_THAT(rest_of(*again), AllOf(HasSubstr("Two"), HasSubstr("RUN_FINISHED")));
+    EXPECT_EQ(model.calls(), 2U);
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+// Nobody has the thread: its gateway ended between two runs.
+TEST_P(TwoGatewaysQueue, MessagesThatWereLeftBehindOnAFreeThreadAreAnswered) {
+    start();
+    EXPECT_EQ(model.calls(), 0U);
+    {
+        const auto first = open(a(), post("/agui", body_of("r")));
+        ASSERT_TRUE(model.wait_for_calls(1));
+        model.answer({.text = "One"});
+        EXPECT_THAT(rest_of(*first), HasSubstr("RUN_FINISHED"));
+    }
+    enqueue_elsewhere("s");
+    enqueue_elsewhere("u");
+
+    third.reset();
+
+    ASSERT_TRUE(model.wait_for_calls(2));
+    EXPECT_THAT(model.request(1), ElementsAre("user: r", "assistant: One", "user: s", "user: u"));
+    model.answer({.text = "Two"});
+    EXPECT_THAT(ask_at(b(), get(events_path("s"))).body, HasSubstr("Two"));
+}
+
 #ifdef AGUI_FAILPOINTS
 
 TEST_P(TwoGatewaysQueue, AMessageThatIsWithdrawnWhileARunTakesItIsLeftOut) {

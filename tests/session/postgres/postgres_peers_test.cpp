@@ -94,6 +94,47 @@ TEST_F(PostgresPeers, AnAddressIsKnownUnderTheNextNumberToo) {
     EXPECT_EQ(get(second_->find_gateway(now))->secret, "secret 1");
 }
 
+TEST_F(PostgresPeers, WhatWaitsWithOneThatIsGoneIsClaimedOnce) {
+    begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
+    const auto enqueue = [&](store& at, std::string run_id) {
+        queued_request request;
+        request.run_id = std::move(run_id);
+        request.agent_id = "default";
+        request.queued_at = 1000;
+        request.messages.push_back(test::user_message("m_2", "Hello").message);
+        return get(at.enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
+    };
+    const std::int64_t number = enqueue(*first_, "run_2");
+    enqueue(*second_, "run_3");
+    EXPECT_EQ(get(second_->queued(thread_1)).at(0).gateway, first_->gateway_number());
+    EXPECT_TRUE(get(second_->claim_queued(9)).empty());
+
+    expire_first();
+    const auto held = get(second_->claim_orphans(9));
+    const auto claimed = get(second_->claim_queued(9));
+
+    ASSERT_EQ(claimed.size(), 1U);
+    EXPECT_EQ(claimed[0].key, thread_1);
+    EXPECT_EQ(claimed[0].request.number, number);
+    EXPECT_EQ(claimed[0].request.run_id, "run_2");
+    EXPECT_EQ(claimed[0].request.queued_at, 1000);
+    EXPECT_EQ(claimed[0].request.messages.size(), 1U);
+    EXPECT_EQ(get(second_->queued(thread_1)).at(0).gateway, second_->gateway_number());
+    EXPECT_TRUE(get(second_->claim_queued(9)).empty());
+}
+
+TEST_F(PostgresPeers, WhatWaitsWithOneThatEndsIsLeftToTheOthers) {
+    begin(*first_, thread_1, "run_1", get(first_->acquire(thread_1, "run_1")));
+    queued_request request;
+    request.run_id = "run_2";
+    request.messages.push_back(test::user_message("m_2", "Hello").message);
+    get(first_->enqueue(thread_1, request, {.requests = 9, .bytes = 1'000'000}));
+
+    first_.reset();
+
+    EXPECT_EQ(get(second_->claim_queued(9)).size(), 1U);
+}
+
 TEST_F(PostgresPeers, AThreadIsHeldByOneOfThem) {
     const lease_ptr held = get(first_->acquire(thread_1, "run_1"));
     const std::int64_t number = begin(*first_, thread_1, "run_1", held, user_turn("m1", "Hi"));
