@@ -257,11 +257,22 @@ std::vector<route> server::impl::make_routes() {
         make_chat_stream_route(runs, parser, ids, &memory, passed_headers(settings.tools));
     const std::size_t depth = settings.server.input.max_json_depth;
     std::vector<route> table{
-        {.method = "POST", .pattern = "/agui", .handler = run, .json = true},
-        {.method = "POST", .pattern = "/agui/agents/{agentId}", .handler = run, .json = true},
-        {.method = "POST", .pattern = "/chat/stream", .handler = chat, .json = true},
-        {.method = "POST", .pattern = "/chat/agents/{agentId}/stream", .handler = chat, .json = true
-        },
+        {.method = "POST", .pattern = "/agui", .handler = run, .passable = true, .json = true},
+        {.method = "POST",
+         .pattern = "/agui/agents/{agentId}",
+         .handler = run,
+         .passable = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/stream",
+         .handler = chat,
+         .passable = true,
+         .json = true},
+        {.method = "POST",
+         .pattern = "/chat/agents/{agentId}/stream",
+         .handler = chat,
+         .passable = true,
+         .json = true},
         {.method = "POST",
          .pattern = "/agui/cancel",
          .handler = make_cancel_route(runs, depth),
@@ -306,7 +317,7 @@ std::vector<route> server::impl::make_routes() {
         table.push_back(std::move(one));
     }
     if (peers) {
-        for (route& one : make_peer_routes(runs, *store, streams)) {
+        for (route& one : make_peer_routes({runs, *store, streams, routes})) {
             table.push_back(std::move(one));
         }
     }

@@ -249,11 +249,13 @@ http_connection::examine(std::string_view block, http_request& request, body_fra
     if (found.target->max_body_bytes > 0) {
         max_body_bytes_ = std::min(max_body_bytes_, found.target->max_body_bytes);
     }
+    max_body_bytes_ += found.target->more_body_bytes;
     if (framing.length > max_body_bytes_) {
         refuse_too_large();
         return nullptr;
     }
     request.path = std::move(found.path);
+    request.pattern = found.target->pattern;
     request.path_parameters = std::move(found.path_parameters);
     return found.target;
 }

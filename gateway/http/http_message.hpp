@@ -27,12 +27,23 @@ inline constexpr std::size_t uncounted_reply_bytes = 65'536;
 /// How a body of that many bytes takes memory: large from 2 MB on, small up to 64 KB.
 [[nodiscard]] memory_use memory_use_of_body(std::size_t bytes) noexcept;
 
+/// Of a request that another gateway has passed on: what that one has made of it, and what it is
+/// told besides the reply.
+struct passed_request {
+    std::string thread_id; ///< Also if the request has none.
+    std::string run_id;    ///< The same.
+    std::string begun{
+    }; ///< The run whose events are the answer, in place of a stream; empty: none.
+    bool is_elsewhere = false; ///< Nothing was done: another process has to, or may, answer.
+};
+
 /// A request that passed the framing, size and media type checks. Owned by the connection; handlers
 /// may take the body out of it.
 struct http_request {
     std::string method;
-    std::string path;  ///< Percent-decoded, below base_path, without the query.
-    std::string query; ///< As sent, without '?'.
+    std::string path;         ///< Percent-decoded, below base_path, without the query.
+    std::string query;        ///< As sent, without '?'.
+    std::string_view pattern; ///< Of the route that serves it.
     std::vector<std::string> path_parameters; ///< Decoded, in the order of the route's pattern.
     std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
     std::string body;
@@ -40,7 +51,8 @@ struct http_request {
     /// The memory of a plain reply. The connection grows it once there is a reply, unless the
     /// handler knew the size and did so first.
     memory_share reply_memory;
-    std::string principal;                          ///< Set by authentication.
+    std::string principal;            ///< Set by authentication.
+    passed_request* passed = nullptr; ///< It comes from another gateway; null: from a client.
     std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
 
     /// The first header with that name (lower case), or empty.

@@ -102,4 +102,11 @@ router::match_result router::match(std::string_view method, std::string_view pat
     return result;
 }
 
+const route* router::find(std::string_view method, std::string_view pattern) const {
+    const auto found = std::ranges::find_if(routes_, [&](const route& each) {
+        return each.method == method && each.pattern == pattern;
+    });
+    return found == routes_.end() ? nullptr : &*found;
+}
+
 } // namespace agui::gateway

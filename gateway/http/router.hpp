@@ -24,10 +24,12 @@ struct route {
     /// whatever the Host header says, and by every connection, which is exempt from limits from
     /// then on.
     bool peer = false;
-    bool json = false; ///< Takes a JSON body, so Content-Type is checked.
+    bool passable = false; ///< Also for what another gateway passes on (http_request::passed).
+    bool json = false;     ///< Takes a JSON body, so Content-Type is checked.
     /// Its reply may take much memory: only a few are made at a time, and only if there is memory.
     bool large_reply = false;
     std::size_t max_body_bytes = 0; ///< 0: server.max_body_bytes; otherwise the smaller of the two.
+    std::size_t more_body_bytes = 0; ///< Beyond that: for what goes with another request's body.
 };
 
 /// Chooses the route of a request. HEAD is served where GET is. Immutable, so that any thread may
@@ -51,6 +53,9 @@ public:
     /// `path` is percent-encoded, without the query. OPTIONS matches every known path; its target
     /// is null, unless a route serves it.
     [[nodiscard]] match_result match(std::string_view method, std::string_view path) const;
+
+    /// Null: there is no such row.
+    [[nodiscard]] const route* find(std::string_view method, std::string_view pattern) const;
 
 private:
     std::string base_path_;

@@ -24,6 +24,9 @@ constexpr auto connect_time = 1s;
 // What it does before the answer is a look into its memory; or a run has to end first.
 constexpr auto open_time = 3s;
 constexpr auto stop_time = 10s;
+// What a request may wait for: its body on the way, the store, a run that gives way. A run of its
+// own has begun by then.
+constexpr auto pass_time = 20s;
 // A silent stream is not dead: pings say whether the gateway is.
 constexpr auto silence = 24h;
 // More than there are gateways: then those that are not used are looked up again.
@@ -33,11 +36,12 @@ failure not_understood() {
     return {errc::store_unavailable, "the gateway that has the run did not answer as expected"};
 }
 
-asio::awaitable<result<std::string>> body_of(runner::transport_response& answer) {
+asio::awaitable<result<std::string>>
+body_of(runner::transport_response& answer, std::size_t most = peer_request_bytes_max) {
     std::string body;
     for (;;) {
         const auto piece = co_await answer.read();
-        if (!piece || body.size() + piece->size() > peer_request_bytes_max) {
+        if (!piece || body.size() + piece->size() > most) {
             co_return not_understood();
         }
         if (piece->empty()) {
@@ -125,6 +129,36 @@ asio::awaitable<result<stopped_here>> peer_client::stop(
     co_return co_await stop_at(std::move(*to), write_peer_request(what), stop_time + wait);
 }
 
+asio::awaitable<result<client_answer>>
+peer_client::pass(std::int64_t gateway, client_request request) {
+    auto to = co_await find(gateway);
+    if (!to) {
+        co_return to.error();
+    }
+    // They are for the next gateway of a request, and nothing here reads a client's.
+    std::erase_if(request.headers, [](const auto& header) {
+        return header.first.starts_with(peer_header_prefix);
+    });
+    std::string message = write_passed(request, std::chrono::steady_clock::now());
+    std::string().swap(request.body);
+    const auto answer = co_await (*to)->send(
+        runner::http_method::post, peer_pass_path, std::move(message),
+        pass_time + settings_.busy_wait
+    );
+    if (!answer) {
+        co_return answer.error();
+    }
+    auto body = co_await body_of(**answer, passed_answer_bytes_max);
+    if (!body || (*answer)->status() != 200) {
+        co_return not_understood();
+    }
+    auto read = read_answer(std::move(*body));
+    if (!read) {
+        co_return not_understood();
+    }
+    co_return read;
+}
+
 asio::awaitable<result<peer_door::stopped_everywhere>>
 peer_client::stop_everywhere(session::thread_key key, std::optional<std::string> run_id) {
     auto others = co_await store_.other_gateways();
@@ -183,7 +217,7 @@ std::shared_ptr<peer> peer_client::add(std::int64_t own, session::peer_address a
     endpoint.base_url = address.url;
     endpoint.headers = {{"Authorization", "Bearer " + address.secret}};
     endpoint.connect_timeout = connect_time;
-    endpoint.first_byte_timeout = stop_time + settings_.busy_wait;
+    endpoint.first_byte_timeout = pass_time + settings_.busy_wait;
     endpoint.idle_timeout = silence;
     endpoint.ca_file = settings_.ca_file;
     auto client = runner::make_http_client(std::move(endpoint));

@@ -33,6 +33,8 @@ public:
         std::int64_t gateway, session::thread_key key, std::optional<std::string> run_id,
         stop_wish wish
     ) override;
+    [[nodiscard]] boost::asio::awaitable<result<client_answer>>
+    pass(std::int64_t gateway, client_request request) override;
     [[nodiscard]] boost::asio::awaitable<result<stopped_everywhere>>
     stop_everywhere(session::thread_key key, std::optional<std::string> run_id) override;
 

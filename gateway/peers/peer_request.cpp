@@ -2,8 +2,12 @@
 
 #include "session/base/parse_json.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+
+#include <utility>
+#include <vector>
 
 namespace agui::gateway {
 
@@ -14,8 +18,8 @@ namespace {
 failure unreadable() { return {errc::invalid_input, "is no message between gateways", {}, {}}; }
 
 // Principals need not be UTF-8.
-result<json::object> read_object(std::string_view body) {
-    auto value = parse_json(body, {.max_depth = 2, .any_bytes = true});
+result<json::object> read_object(std::string_view body, std::size_t max_depth = 2) {
+    auto value = parse_json(body, {.max_depth = max_depth, .any_bytes = true});
     if (!value) {
         return value.error();
     }
@@ -125,6 +129,141 @@ result<stopped_here> read_stopped(std::string_view body) {
     if (!read_flag(*fields, "any", what.any) || !read_flag(*fields, "stopped", what.stopped)) {
         return unreadable();
     }
+    return what;
+}
+
+namespace {
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
+json::array write_headers(const header_list& headers) {
+    json::array out;
+    for (const auto& [name, value] : headers) {
+        out.push_back(json::array{json::string(name), json::string(value)});
+    }
+    return out;
+}
+
+json::array write_texts(const std::vector<std::string>& texts) {
+    json::array out;
+    for (const std::string& each : texts) {
+        out.emplace_back(each);
+    }
+    return out;
+}
+
+bool read_texts(const json::object& from, std::string_view name, std::vector<std::string>& into) {
+    const json::value* const found = from.if_contains(name);
+    if (found == nullptr || !found->is_array()) {
+        return false;
+    }
+    for (const json::value& each : found->get_array()) {
+        if (!each.is_string()) {
+            return false;
+        }
+        into.emplace_back(each.get_string());
+    }
+    return true;
+}
+
+bool read_headers(const json::object& from, header_list& into) {
+    const json::value* const found = from.if_contains("headers");
+    if (found == nullptr || !found->is_array()) {
+        return false;
+    }
+    for (const json::value& each : found->get_array()) {
+        const json::array* const pair = each.if_array();
+        if (pair == nullptr || pair->size() != 2 || !pair->at(0).is_string() ||
+            !pair->at(1).is_string()) {
+            return false;
+        }
+        into.emplace_back(pair->at(0).get_string(), pair->at(1).get_string());
+    }
+    return true;
+}
+
+std::string with_body(const json::object& head, std::string_view body) {
+    std::string out = json::serialize(head);
+    out.reserve(out.size() + 1 + body.size());
+    out += '\n';
+    out += body;
+    return out;
+}
+
+// The head; what follows it stays in `from`.
+result<json::object> take_head(std::string& from) {
+    const std::size_t end = from.find('\n');
+    if (end == std::string::npos) {
+        return unreadable();
+    }
+    auto head = read_object(std::string_view(from).substr(0, end), 3);
+    from.erase(0, end + 1);
+    return head;
+}
+
+} // namespace
+
+std::string write_passed(const client_request& what, std::chrono::steady_clock::time_point now) {
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - what.received);
+    return with_body(
+        {{"method", what.method},
+         {"pattern", what.pattern},
+         {"parameters", write_texts(what.path_parameters)},
+         {"headers", write_headers(what.headers)},
+         {"principal", what.principal},
+         {"threadId", what.thread_id},
+         {"runId", what.run_id},
+         {"age", age.count()}},
+        what.body
+    );
+}
+
+result<client_request> read_passed(std::string text, std::chrono::steady_clock::time_point now) {
+    const auto head = take_head(text);
+    if (!head) {
+        return head.error();
+    }
+    client_request what;
+    std::int64_t age = -1;
+    const bool is_sound =
+        read_text(*head, "method", what.method) && read_text(*head, "pattern", what.pattern) &&
+        read_texts(*head, "parameters", what.path_parameters) &&
+        read_headers(*head, what.headers) && read_text(*head, "principal", what.principal) &&
+        read_text(*head, "threadId", what.thread_id) && read_text(*head, "runId", what.run_id) &&
+        read_number(*head, "age", age);
+    if (!is_sound || age < 0) {
+        return unreadable();
+    }
+    what.received = now - std::chrono::milliseconds(age);
+    what.body = std::move(text);
+    return what;
+}
+
+std::string write_answer(const client_answer& what) {
+    return with_body(
+        {{"status", what.status},
+         {"headers", write_headers(what.headers)},
+         {"contentType", what.content_type},
+         {"runId", what.run_id},
+         {"elsewhere", what.is_elsewhere}},
+        what.body
+    );
+}
+
+result<client_answer> read_answer(std::string text) {
+    const auto head = take_head(text);
+    if (!head) {
+        return head.error();
+    }
+    client_answer what;
+    const bool is_sound =
+        read_number(*head, "status", what.status) && read_headers(*head, what.headers) &&
+        read_text(*head, "contentType", what.content_type) &&
+        read_text(*head, "runId", what.run_id) && read_flag(*head, "elsewhere", what.is_elsewhere);
+    if (!is_sound) {
+        return unreadable();
+    }
+    what.body = std::move(text);
     return what;
 }
 

@@ -4,6 +4,7 @@
 #include "session/base/error.hpp"
 #include "session/conversation/thread.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,15 +20,23 @@ inline constexpr std::string_view peer_ping_path = "/peer/1/ping";   ///< GET: 2
 inline constexpr std::string_view peer_log_path = "/peer/1/log";     ///< POST: entry_frames.hpp.
 inline constexpr std::string_view peer_leave_path = "/peer/1/leave"; ///< POST: 204.
 inline constexpr std::string_view peer_stop_path = "/peer/1/stop";   ///< POST: stopped_here.
+inline constexpr std::string_view peer_pass_path = "/peer/1/pass";   ///< POST: client_answer.
 
 /// Which gateway asks, and which is meant: their numbers.
+inline constexpr std::string_view peer_header_prefix = "agui-peer-";
 inline constexpr std::string_view peer_from_header = "agui-peer-from";
 inline constexpr std::string_view peer_to_header = "agui-peer-to";
 
 /// Room for three ids of 512 bytes, each of which is escaped.
 inline constexpr std::size_t peer_request_bytes_max = 16'384;
 
-/// The JSON body of every POST. What it does not need is left out.
+/// Room for what a request that is passed on says besides its body: its head, of which every byte
+/// may be escaped, and ids.
+inline constexpr std::size_t passed_head_bytes_max = 262'144;
+/// Of what is answered to it, which is no stream.
+inline constexpr std::size_t passed_answer_bytes_max = 1'048'576;
+
+/// The JSON body of every other POST. What it does not need is left out.
 struct peer_request {
     session::thread_key key;
     std::optional<std::string> run_id;
@@ -43,5 +52,18 @@ struct peer_request {
 [[nodiscard]] std::string write_stopped(const stopped_here& what);
 /// Fails as read_peer_request().
 [[nodiscard]] result<stopped_here> read_stopped(std::string_view body);
+
+// A request that is passed on, and its answer: a line of JSON, then the body as it is.
+
+/// Its time is written as its age at `now`.
+[[nodiscard]] std::string
+write_passed(const client_request& what, std::chrono::steady_clock::time_point now);
+/// Fails as read_peer_request().
+[[nodiscard]] result<client_request>
+read_passed(std::string what, std::chrono::steady_clock::time_point now);
+
+[[nodiscard]] std::string write_answer(const client_answer& what);
+/// Fails as read_peer_request().
+[[nodiscard]] result<client_answer> read_answer(std::string what);
 
 } // namespace agui::gateway

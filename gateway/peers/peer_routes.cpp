@@ -5,10 +5,12 @@
 #include "gateway/peers/peer_request.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
@@ -29,6 +31,8 @@ http_reply nothing() {
     return reply;
 }
 
+http_reply other_gateway() { return to_reply(http_errc::wrong_host, "This is another gateway."); }
+
 // A process that has lost its leases has another number, and the address of one that has ended may
 // be another's by now.
 bool is_meant(const session::store& store, const http_request& request) {
@@ -37,71 +41,120 @@ bool is_meant(const session::store& store, const http_request& request) {
 }
 
 asio::awaitable<handler_reply>
-read_log(run_service& runs, peer_streams& streams, const http_request& request, peer_request what) {
-    const auto log = co_await runs.find_here(std::move(what.key), what.run_id.value_or(""));
+read_log(const peer_services& here, const http_request& request, peer_request what) {
+    const auto log = co_await here.runs.find_here(std::move(what.key), what.run_id.value_or(""));
     if (!log || what.after > log->last_sequence()) {
         co_return to_reply(http_errc::not_found, "This gateway does not have these entries.");
     }
     const peer_streams::name own{number_in(request.header(peer_from_header)), what.stream};
-    co_return stream_reply{std::make_unique<entry_source>(log, what.after, streams, own)};
+    co_return stream_reply{std::make_unique<entry_source>(log, what.after, here.streams, own)};
 }
 
 asio::awaitable<handler_reply>
-leave_log(run_service&, peer_streams& streams, const http_request& request, peer_request what) {
-    (void)streams.leave({number_in(request.header(peer_from_header)), what.stream});
+leave_log(const peer_services& here, const http_request& request, peer_request what) {
+    (void)here.streams.leave({number_in(request.header(peer_from_header)), what.stream});
     co_return nothing();
 }
 
 asio::awaitable<handler_reply>
-stop(run_service& runs, peer_streams&, const http_request&, peer_request what) {
+stop(const peer_services& here, const http_request&, peer_request what) {
     http_reply reply;
     const stopped_here met =
-        co_await runs.stop_here(std::move(what.key), std::move(what.run_id), what.wish);
+        co_await here.runs.stop_here(std::move(what.key), std::move(what.run_id), what.wish);
     reply.body = write_stopped(met);
     co_return reply;
 }
 
-using peer_handler = asio::awaitable<handler_reply> (*)(
-    run_service&, peer_streams&, const http_request&, peer_request
-);
+using peer_handler =
+    asio::awaitable<handler_reply> (*)(const peer_services&, const http_request&, peer_request);
 
-asio::awaitable<handler_reply> answer(
-    peer_handler handler, run_service& runs, const session::store& store, peer_streams& streams,
-    http_request& request
-) {
-    if (!is_meant(store, request)) {
-        co_return to_reply(http_errc::wrong_host, "This is another gateway.");
+asio::awaitable<handler_reply>
+answer(peer_handler handler, std::shared_ptr<const peer_services> here, http_request& request) {
+    if (!is_meant(here->store, request)) {
+        co_return other_gateway();
     }
     auto what = read_peer_request(request.body);
     if (!what) {
         co_return to_reply(what.error());
     }
-    co_return co_await handler(runs, streams, request, std::move(*what));
+    co_return co_await handler(*here, request, std::move(*what));
 }
 
-asio::awaitable<handler_reply> ping(const session::store& store, http_request& request) {
-    co_return is_meant(store, request)
-        ? nothing()
-        : to_reply(http_errc::wrong_host, "This is another gateway.");
+asio::awaitable<handler_reply>
+ping(std::shared_ptr<const peer_services> here, http_request& request) {
+    co_return is_meant(here->store, request) ? nothing() : other_gateway();
+}
+
+client_answer answer_of(handler_reply reply, passed_request passed) {
+    client_answer out;
+    out.run_id = std::move(passed.begun);
+    out.is_elsewhere = passed.is_elsewhere;
+    if (auto* plain = std::get_if<http_reply>(&reply)) {
+        out.status = plain->status;
+        out.headers = std::move(plain->headers);
+        out.content_type = std::move(plain->content_type);
+        out.body = std::move(plain->body);
+    }
+    return out;
+}
+
+// A request of a client, as if it had come here.
+asio::awaitable<handler_reply>
+pass(std::shared_ptr<const peer_services> here, http_request& request) {
+    if (!is_meant(here->store, request)) {
+        co_return other_gateway();
+    }
+    auto what = read_passed(std::move(request.body), std::chrono::steady_clock::now());
+    if (!what) {
+        co_return to_reply(what.error());
+    }
+    const route* const target = here->routes.find(what->method, what->pattern);
+    if (target == nullptr || !target->passable) {
+        co_return to_reply(http_errc::not_found, "This request is not passed on.");
+    }
+    passed_request passed{std::move(what->thread_id), std::move(what->run_id)};
+    http_request inner;
+    inner.method = std::move(what->method);
+    inner.path = target->pattern;
+    inner.pattern = target->pattern;
+    inner.path_parameters = std::move(what->path_parameters);
+    inner.headers = std::move(what->headers);
+    inner.body = std::move(what->body);
+    inner.memory = std::move(request.memory);
+    inner.principal = std::move(what->principal);
+    inner.received = what->received;
+    inner.passed = &passed;
+    auto reply = co_await target->handler(inner);
+    http_reply out;
+    out.body = write_answer(answer_of(std::move(reply), std::move(passed)));
+    co_return out;
 }
 
 } // namespace
 
-std::vector<route>
-make_peer_routes(run_service& runs, const session::store& store, peer_streams& streams) {
+std::vector<route> make_peer_routes(peer_services services) {
+    const auto here = std::make_shared<const peer_services>(services);
     std::vector<route> table;
     table.push_back(
         {.method = "GET",
          .pattern = peer_ping_path,
-         .handler = [&store](http_request& request) { return ping(store, request); },
+         .handler = [here](http_request& request) { return ping(here, request); },
          .peer = true}
+    );
+    table.push_back(
+        {.method = "POST",
+         .pattern = peer_pass_path,
+         .handler = [here](http_request& request) { return pass(here, request); },
+         .peer = true,
+         .json = true,
+         .more_body_bytes = passed_head_bytes_max}
     );
     const auto add = [&](std::string_view path, peer_handler handler) {
         table.push_back(
             {.method = "POST",
              .pattern = path,
-             .handler = [&runs, &store, &streams, handler](http_request& request
-                        ) { return answer(handler, runs, store, streams, request); },
+             .handler = [here,
+                         handler](http_request& request) { return answer(handler, here, request); },
              .peer = true,
              .json = true,
              .max_body_bytes = peer_request_bytes_max}

@@ -9,9 +9,17 @@
 
 namespace agui::gateway {
 
+/// What peer routes need. What the references name must outlive the routes.
+struct peer_services {
+    run_service& runs;
+    const session::store& store;
+    peer_streams& streams;
+    const router& routes; ///< Of this process: may be made later than the peer routes.
+};
+
 /// What other gateways on the store may ask for (peer_request.hpp). A request for another number
-/// than this process has is refused with 421. The arguments must outlive the routes.
-[[nodiscard]] std::vector<route>
-make_peer_routes(run_service& runs, const session::store& store, peer_streams& streams);
+/// than this process has is refused with 421; of a client's requests only those for routes that may
+/// be passed are carried out (route::passable).
+[[nodiscard]] std::vector<route> make_peer_routes(peer_services services);
 
 } // namespace agui::gateway

@@ -1,45 +1,59 @@
 #include "gateway/routes/agui_route.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
 #include "gateway/runs/run_stream.hpp"
 #include "session/base/failpoint.hpp"
 
 #include <memory>
 #include <utility>
+#include <variant>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
 
 namespace {
 
-asio::awaitable<handler_reply> start_run(
-    run_service& runs, input_parser& parser,
-    std::shared_ptr<const std::vector<std::string>> passed_headers, http_request& request
+using header_names = std::shared_ptr<const std::vector<std::string>>;
+
+asio::awaitable<result<read_request>> read_run(
+    run_service& runs, input_parser& parser, const header_names& passed_headers,
+    http_request& request, translator::projection& projection, std::string body
 ) {
-    const std::size_t body_bytes = request.body.size();
-    auto input = co_await parser.read(std::move(request.body), std::move(request.memory));
+    const std::size_t body_bytes = body.size();
+    auto input = co_await parser.read(
+        std::move(body), std::move(request.memory), body_afterwards(runs, request)
+    );
     if (!input) {
-        co_return to_reply(input.error());
+        co_return input.error();
     }
     check_failpoint("agui.input_read");
     auto what = read_run_headers(request, *passed_headers);
     if (!what) {
-        co_return to_reply(what.error());
+        co_return what.error();
     }
+    projection = input->input.projection;
+    read_request read{std::move(*what), std::move(input->body)};
+    move_into(read.what, std::move(*input));
+    read.what.body_bytes = body_bytes;
+    co_return read;
+}
+
+asio::awaitable<handler_reply> start_run(
+    run_service& runs, input_parser& parser, header_names passed_headers, http_request& request
+) {
     run_stream_request stream;
-    stream.projection = input->input.projection;
-    move_into(*what, std::move(*input));
-    what->body_bytes = body_bytes;
-    auto accepted = co_await runs.accept(std::move(*what));
-    if (!accepted) {
-        co_return to_reply(accepted.error());
+    auto begun = co_await begin_anywhere(runs, request, [&](std::string body) {
+        return read_run(runs, parser, passed_headers, request, stream.projection, std::move(body));
+    });
+    if (const auto* refused = std::get_if<failure>(&begun)) {
+        co_return to_reply(*refused);
     }
-    stream.log = accepted->log;
-    const auto begun = co_await runs.begin(std::move(*accepted));
-    if (!begun) {
-        co_return to_reply(begun.error());
+    if (auto* reply = std::get_if<http_reply>(&begun)) {
+        co_return std::move(*reply);
     }
+    stream.log = std::move(std::get<begun_anywhere>(begun).log);
     co_return stream_reply{std::make_unique<run_stream>(std::move(stream))};
 }
 

@@ -1,6 +1,7 @@
 #include "gateway/routes/chat_stream_route.hpp"
 
 #include "gateway/http/http_error.hpp"
+#include "gateway/routes/begin_anywhere.hpp"
 #include "gateway/routes/run_headers.hpp"
 #include "gateway/runs/chat_stream.hpp"
 #include "gateway/runs/input_digest.hpp"
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace agui::gateway {
 namespace asio = boost::asio;
@@ -62,47 +64,70 @@ std::string session_for(const requested_run& what, const std::string& message_id
                                         : session_of_key(what.principal, what.idempotency_key);
 }
 
-asio::awaitable<handler_reply>
-start_chat(std::shared_ptr<const chat_services> services, http_request& request) {
-    const std::size_t body_bytes = request.body.size();
-    auto read =
-        co_await services->parser.read_chat(std::move(request.body), std::move(request.memory));
+// What a request is called, and how it is answered. Known once it has been read.
+struct chat {
+    chat_stream_request stream;
+    std::size_t tool_results = 0;
+    std::string thread_id; ///< Made here, or by the gateway that has passed the request on.
+    std::string run_id;
+};
+
+asio::awaitable<result<read_request>>
+read_chat(const chat_services& services, http_request& request, chat& about, std::string body) {
+    const std::size_t body_bytes = body.size();
+    auto read = co_await services.parser.read_chat(
+        std::move(body), std::move(request.memory), body_afterwards(services.runs, request)
+    );
     if (!read) {
-        co_return to_reply(read.error());
+        co_return read.error();
     }
     check_failpoint("chat.input_read");
-    auto what = read_run_headers(request, services->passed_headers);
+    auto what = read_run_headers(request, services.passed_headers);
     if (!what) {
-        co_return to_reply(what.error());
+        co_return what.error();
     }
     translator::run_input& input = read->run.input;
-    if (input.thread_id.empty()) {
-        input.thread_id = session_for(*what, input.run_id, services->ids);
+    if (input.thread_id.empty() && about.thread_id.empty()) {
+        about.thread_id = session_for(*what, input.run_id, services.ids);
     }
-    if (input.run_id.empty()) {
-        input.run_id = services->ids.next("message");
+    if (input.run_id.empty() && about.run_id.empty()) {
+        about.run_id = services.ids.next("message");
     }
-    const std::size_t results = translator::tool_results_of(input);
-    chat_stream_request stream;
-    stream.session_id = input.thread_id;
-    stream.mode = read->mode;
-    stream.budget = services->budget;
-    pass_workspace_root(*what, services->passed_headers, std::move(read->workspace_root));
-    move_into(*what, std::move(read->run));
-    what->only_new = true;
-    what->known_model = true;
-    what->body_bytes = body_bytes;
-    auto accepted = co_await services->runs.accept(std::move(*what));
-    if (!accepted) {
-        co_return refused(accepted.error(), results);
+    input.thread_id = input.thread_id.empty() ? about.thread_id : input.thread_id;
+    input.run_id = input.run_id.empty() ? about.run_id : input.run_id;
+    about.tool_results = translator::tool_results_of(input);
+    about.stream.session_id = input.thread_id;
+    about.stream.mode = read->mode;
+    read_request out{std::move(*what), std::move(read->run.body)};
+    pass_workspace_root(out.what, services.passed_headers, std::move(read->workspace_root));
+    move_into(out.what, std::move(read->run));
+    out.what.only_new = true;
+    out.what.known_model = true;
+    out.what.body_bytes = body_bytes;
+    co_return out;
+}
+
+asio::awaitable<handler_reply>
+start_chat(std::shared_ptr<const chat_services> services, http_request& request) {
+    chat about;
+    if (request.passed != nullptr) {
+        about.thread_id = request.passed->thread_id;
+        about.run_id = request.passed->run_id;
     }
-    stream.log = accepted->log;
-    stream.message_id = accepted->run_id;
-    const auto begun = co_await services->runs.begin(std::move(*accepted));
-    if (!begun) {
-        co_return refused(begun.error(), results);
+    auto begun = co_await begin_anywhere(services->runs, request, [&](std::string body) {
+        return read_chat(*services, request, about, std::move(body));
+    });
+    if (auto* why = std::get_if<failure>(&begun)) {
+        co_return refused(std::move(*why), about.tool_results);
     }
-    co_return stream_reply{std::make_unique<chat_stream>(stream)};
+    if (auto* reply = std::get_if<http_reply>(&begun)) {
+        co_return std::move(*reply);
+    }
+    auto& run = std::get<begun_anywhere>(begun);
+    about.stream.log = std::move(run.log);
+    about.stream.message_id = std::move(run.run_id);
+    about.stream.budget = services->budget;
+    co_return stream_reply{std::make_unique<chat_stream>(about.stream)};
 }
 
 } // namespace

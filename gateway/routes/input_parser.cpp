@@ -25,43 +25,56 @@ constexpr std::size_t copies_of_text = 4;
 failure no_memory() { return {errc::overloaded, "there is not enough memory for this request"}; }
 
 // Frees the body and counts what the input and its copies take from now on.
-bool hold(std::string& body, memory_share& memory) {
-    const std::size_t bytes = body.size() * copies_of_text;
+bool hold(std::size_t bytes, std::string& body, memory_share& memory) {
     std::string().swap(body);
     memory.shrink_to(bytes);
     return memory.grow_to(bytes);
 }
 
-result<input_parser::parsed>
-hold(translator::run_input input, std::string& body, memory_share& memory) {
+bool hold(std::string& body, memory_share& memory) {
+    return hold(body.size() * copies_of_text, body, memory);
+}
+
+result<input_parser::parsed> hold(
+    translator::run_input input, std::string& body, memory_share& memory,
+    input_parser::afterwards then
+) {
     std::string digest = input_digest(input.canonical);
     std::string().swap(input.canonical);
-    if (!hold(body, memory)) {
+    std::string kept;
+    const bool keeps = then == input_parser::afterwards::keep_body;
+    const std::size_t bytes = body.size() * (copies_of_text + (keeps ? 1 : 0));
+    if (keeps) {
+        kept.swap(body);
+    }
+    if (!hold(bytes, body, memory)) {
         return no_memory();
     }
-    return input_parser::parsed{std::move(input), std::move(digest), std::move(memory)};
+    return input_parser::parsed{
+        std::move(input), std::move(digest), std::move(memory), std::move(kept)
+    };
 }
 
 outcome parse(
     std::string& body, const translator::input_limits& limits, memory_budget* budget,
-    memory_share& memory
+    memory_share& memory, input_parser::afterwards then
 ) {
     auto input = translator::read_run_input(body, limits, budget);
     if (!input) {
         return input.error();
     }
-    return hold(std::move(*input), body, memory);
+    return hold(std::move(*input), body, memory, then);
 }
 
 chat_outcome parse_chat(
     std::string& body, const translator::input_limits& limits, memory_budget* budget,
-    memory_share& memory
+    memory_share& memory, input_parser::afterwards then
 ) {
     auto chat = translator::read_chat_request(body, limits, budget);
     if (!chat) {
         return chat.error();
     }
-    auto run = hold(std::move(chat->input), body, memory);
+    auto run = hold(std::move(chat->input), body, memory, then);
     if (!run) {
         return run.error();
     }
@@ -125,12 +138,26 @@ asio::awaitable<Outcome> input_parser::read_with(What what, std::string body, me
     co_return std::move(outcome);
 }
 
-asio::awaitable<outcome> input_parser::read(std::string body, memory_share memory) {
-    return read_with<outcome>(&parse, std::move(body), std::move(memory));
+asio::awaitable<outcome>
+input_parser::read(std::string body, memory_share memory, afterwards then) {
+    auto reading = [then](
+                       std::string& text, const translator::input_limits& limits,
+                       memory_budget* budget, memory_share& share
+                   ) {
+        return parse(text, limits, budget, share, then);
+    };
+    return read_with<outcome>(reading, std::move(body), std::move(memory));
 }
 
-asio::awaitable<chat_outcome> input_parser::read_chat(std::string body, memory_share memory) {
-    return read_with<chat_outcome>(&parse_chat, std::move(body), std::move(memory));
+asio::awaitable<chat_outcome>
+input_parser::read_chat(std::string body, memory_share memory, afterwards then) {
+    auto reading = [then](
+                       std::string& text, const translator::input_limits& limits,
+                       memory_budget* budget, memory_share& share
+                   ) {
+        return parse_chat(text, limits, budget, share, then);
+    };
+    return read_with<chat_outcome>(reading, std::move(body), std::move(memory));
 }
 
 asio::awaitable<text_outcome> input_parser::read_text(std::string body, memory_share memory) {

@@ -28,10 +28,13 @@ public:
         translator::run_input input; ///< Without its canonical form.
         std::string digest;          ///< Of the canonical form (input_digest).
         memory_share memory;         ///< What the input and its copies take until its run begins.
+        std::string body;            ///< As it was given, if it is to be kept.
     };
+    /// Whether the caller needs the body afterwards.
+    enum class afterwards { free_body, keep_body };
     /// As translator::read_run_input(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed>>
-    read(std::string body, memory_share memory);
+    read(std::string body, memory_share memory, afterwards then = afterwards::free_body);
 
     struct parsed_chat {
         parsed run;
@@ -40,7 +43,7 @@ public:
     };
     /// As translator::read_chat_request(). Completes on the caller's executor.
     [[nodiscard]] boost::asio::awaitable<result<parsed_chat>>
-    read_chat(std::string body, memory_share memory);
+    read_chat(std::string body, memory_share memory, afterwards then = afterwards::free_body);
 
     struct parsed_text {
         json_text text;

@@ -58,6 +58,8 @@ struct accepted_run {
         std::unique_ptr<run_registry::turn> queue_turn;
         /// The queue held requests when the store was looked at.
         bool others_queued = false;
+        /// The process in which they wait, if it is another one; 0: none, or not known.
+        std::int64_t queue_gateway = 0;
         /// Set while it waits in the queue: its run takes the messages of all that wait.
         std::shared_ptr<waiting_run> waiting;
         /// Set once its run has taken the messages of requests in the queue.

@@ -269,6 +269,11 @@ void event_log::end_without_store(const std::vector<std::string>& events) {
     resume(ready);
 }
 
+void event_log::hand_back() {
+    const std::lock_guard lock(mutex_);
+    handed_back_ = true; // Its end wakes them.
+}
+
 bool event_log::continue_in(std::shared_ptr<event_log> next) {
     resumptions ready;
     {

@@ -128,6 +128,10 @@ public:
     /// and nothing is done: they may have seen what the store does not have (relaxed durability).
     [[nodiscard]] bool continue_in(std::shared_ptr<event_log> next);
 
+    /// Its readers in other processes, who read entries, look there for the rest, which another one
+    /// will have. To be called before the end that other readers get.
+    void hand_back();
+
     [[nodiscard]] std::uint64_t last_sequence() const;
     /// As JSON; empty: it has none.
     [[nodiscard]] std::string last_event() const;
@@ -161,7 +165,7 @@ public:
         session::log_slice slice;
         std::vector<std::string> unnumbered; ///< The events that end a log and have no number.
         bool ended = false;                  ///< Nothing will follow.
-        bool is_elsewhere = false; ///< The run is lost to another process, which has the rest.
+        bool is_elsewhere = false;           ///< Another process has the rest, or will have it.
     };
     /// Fills `out` with the next visible entries, and moves the cursor past them: about `max_bytes`
     /// at most, but no less than one if there is one. Memory of `out` is used again.
@@ -285,6 +289,7 @@ private:
     bool ended_ = false;
     bool failed_ = false;
     bool frozen_ = false;
+    bool handed_back_ = false;
     bool joins_deltas_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;

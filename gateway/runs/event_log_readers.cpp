@@ -145,7 +145,7 @@ void event_log::read_entries(cursor& at, std::size_t max_bytes, stored_entries& 
     out.unnumbered.clear();
     out.ended = false;
     const std::lock_guard lock(mutex_);
-    out.is_elsewhere = is_elsewhere();
+    out.is_elsewhere = is_elsewhere() || handed_back_;
     if (out.is_elsewhere) {
         return;
     }

@@ -1,5 +1,6 @@
 #include "gateway/runs/followed_run.hpp"
 
+#include "gateway/runs/answered_run.hpp"
 #include "gateway/runs/peer_door.hpp"
 #include "gateway/runs/run_locator.hpp"
 #include "gateway/runs/run_replay.hpp"
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -79,14 +81,50 @@ has_what_was_shown(session::store& store, std::int64_t run_number, const event_l
 }
 
 struct seen {
-    bool is_over = false;     ///< The log is complete, or can never be.
-    std::int64_t gateway = 0; ///< Which has the run; 0: none that is known.
+    bool is_over = false;              ///< The log is complete, or can never be.
+    std::int64_t gateway = 0;          ///< Which has the run; 0: none that is known.
+    std::shared_ptr<event_log> rest{}; ///< Another log that has the rest; null: there is none.
 };
 
-// One look at the run in the store.
-boost::asio::awaitable<seen> look(
-    run_core& core, const conversation_key& place, const session::run_record& run, event_log& log
-) {
+// Of a request that waits in the queue of its thread. Once it has begun in another process, `run`
+// is its record, and the result is nullopt.
+boost::asio::awaitable<std::optional<seen>>
+look_for_begun(run_core& core, const conversation_key& place, session::run_record& run) {
+    auto known = co_await find_run(core, place, run.run_id);
+    if (known && !known->has_value()) {
+        known = co_await find_queued(core, place, run.run_id);
+    }
+    if (!known) {
+        co_return seen();
+    }
+    if (!known->has_value()) {
+        co_return seen{.is_over = true}; // It was withdrawn.
+    }
+    if ((*known)->place == run_place::here) {
+        co_return seen{.is_over = true, .gateway = 0, .rest = std::move((*known)->log)};
+    }
+    if ((*known)->record.number == 0) {
+        co_return seen{.is_over = false, .gateway = (*known)->gateway};
+    }
+    run = std::move((*known)->record);
+    if (run.answered_by.empty()) {
+        co_return std::nullopt;
+    }
+    auto answered = co_await answered_log(core, place, run);
+    const bool is_away = !answered && answered.error().code == errc::store_unavailable;
+    co_return seen{
+        .is_over = !is_away, .gateway = 0, .rest = answered ? std::move(*answered) : nullptr
+    };
+}
+
+// What a look at the run in the store says.
+boost::asio::awaitable<seen>
+look(run_core& core, const conversation_key& place, session::run_record& run, event_log& log) {
+    if (run.number == 0 || !run.answered_by.empty()) {
+        if (auto waits = co_await look_for_begun(core, place, run)) {
+            co_return std::move(*waits);
+        }
+    }
     session::store& store = core.store_of(place);
     const auto same = co_await has_what_was_shown(store, run.number, log);
     if (same && !*same) {
@@ -250,7 +288,9 @@ boost::asio::awaitable<void> follow(
                                                        : co_await look(*core, place, run, *log);
             if (now.is_over) {
                 log->set_readers_handler({});
-                end_followed(*core, place, run, *log);
+                if (!now.rest || !log->continue_in(now.rest)) {
+                    end_followed(*core, place, run, *log);
+                }
                 co_return;
             }
             gateway = now.gateway;
@@ -275,7 +315,7 @@ boost::asio::awaitable<result<void>> follow_run(
         gateway = is_there ? (*there)->gateway : 0;
     }
     auto from = co_await open_entries(core, place, run, gateway, log);
-    if (!from) {
+    if (!from && run.number != 0) {
         const auto read = co_await read_on(core.store_of(place), run.number, *log);
         if (!read) {
             co_return read.error();
@@ -304,7 +344,7 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     // One after the other, so that all share one stream.
     const auto turn =
         co_await core.registry.take_turn(place, "follow " + std::to_string(run.number));
-    if (auto shared = core.registry.find_shared_log(run.number)) {
+    if (auto shared = core.registry.find_shared_log(run.number); shared && run.number != 0) {
         co_return shared;
     }
     const auto executor = co_await boost::asio::this_coro::executor;
@@ -313,7 +353,9 @@ boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     if (!followed) {
         co_return followed.error();
     }
-    core.registry.share_log(run.number, log);
+    if (run.number != 0) {
+        core.registry.share_log(run.number, log);
+    }
     co_return log;
 }
 

@@ -21,7 +21,8 @@ namespace agui::gateway {
 
 /// The log of a run that the process `gateway` has (session::thread_holder; 0: it is looked up). It
 /// grows until the run has ended, as long as somebody holds it; readers of one run share one. If
-/// the run is lost, it is recovered, and the log ends as that says. Errors: as store::read_log();
+/// the run is lost, it is recovered, and the log ends as that says. A run without a number is a
+/// request that waits in the queue there (find_queued()). Errors: as store::read_log();
 /// errc::overloaded. The references must outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>> followed_log(
     run_core& core, const conversation_key& place, const session::run_record& run,

@@ -6,10 +6,12 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agui::gateway {
@@ -54,6 +56,31 @@ public:
     virtual void leave(session::leaving how) = 0;
 };
 
+/// A request of a client for a run, as another gateway is asked to answer it.
+struct client_request {
+    std::string method;
+    std::string pattern; ///< Of its route.
+    std::vector<std::string> path_parameters;
+    std::vector<std::pair<std::string, std::string>> headers; ///< Names in lower case.
+    std::string body;
+    std::string principal;
+    std::string thread_id; ///< Also if it has none: then the first gateway has made one.
+    std::string run_id;    ///< The same.
+    std::chrono::steady_clock::time_point received; ///< When its first byte arrived.
+};
+
+/// What is answered to it.
+struct client_answer {
+    int status = 200;
+    std::vector<std::pair<std::string, std::string>> headers; ///< Besides those of every answer.
+    std::string content_type;
+    std::string body;
+    /// The events of that run are the answer, in place of the body; empty: the body is. They are
+    /// read from the gateway that has answered.
+    std::string run_id;
+    bool is_elsewhere = false; ///< Nothing was done: that gateway does not have the thread.
+};
+
 /// The way to other gateways on the same store. Safe to call from any thread. Where a gateway
 /// cannot be asked: errc::store_unavailable, at once if that was found out a moment ago.
 class peer_door {
@@ -72,6 +99,11 @@ public:
         std::int64_t gateway, session::thread_key key, std::optional<std::string> run_id,
         stop_wish wish
     ) = 0;
+
+    /// Lets that gateway, which has the thread, answer a request. errc::store_unavailable: it may
+    /// have been carried out or not.
+    [[nodiscard]] virtual boost::asio::awaitable<result<client_answer>>
+    pass(std::int64_t gateway, client_request request) = 0;
 
     struct stopped_everywhere {
         stopped_here met;         ///< In all of them together.

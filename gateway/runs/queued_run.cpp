@@ -131,6 +131,7 @@ private:
                 continue;
             }
             if (core_->registry.draining()) {
+                waiting_->log->hand_back(); // The message stays in the queue.
                 finish(stop_reason::shutdown);
                 co_return;
             }

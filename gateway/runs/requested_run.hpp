@@ -26,6 +26,9 @@ struct requested_run {
     std::optional<session::client_history> client_history; ///< From the header X-Client-History.
     /// The input holds what is new and nothing else, whatever the configuration says of clients.
     bool only_new = false;
+    /// Another process that has the thread is to answer instead: errc::thread_busy names it, at
+    /// once.
+    bool may_be_passed = false;
     /// A model that requests cannot choose is an error; otherwise the agent's own answers.
     bool known_model = false;
     /// Headers that tools may be passed; names in lower case.

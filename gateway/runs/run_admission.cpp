@@ -57,6 +57,13 @@ std::shared_ptr<waiting_run> find_waiting(const accepted_run::admitted& request)
     return key.empty() ? nullptr : core.queue.find_by_key(request.place, key);
 }
 
+// The other process that lets it wait; 0: none does.
+std::int64_t
+elsewhere(const accepted_run::admitted& request, const session::queued_request& waits) {
+    const session::store& store = request.core->store_of(request.place);
+    return waits.gateway == store.gateway_number() ? 0 : waits.gateway;
+}
+
 // Looks for what an earlier process has left in the thread's queue: this request, or others. If it
 // is this one, no run takes its messages until it waits (queue_turn).
 boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& request) {
@@ -75,12 +82,19 @@ boost::asio::awaitable<result<void>> look_into_queue(accepted_run::admitted& req
         const auto own = std::ranges::find_if(*queued, is_meant);
         if (own == queued->end()) {
             request.others_queued = !queued->empty();
+            request.queue_gateway = queued->empty() ? 0 : elsewhere(request, queued->front());
             request.queue_turn.reset();
             co_return result<void>();
         }
         const bool by_key = own->run_id != request.what.input.run_id;
         if (own->input_digest != request.digest || own->agent_id != request.agent->settings.id) {
             co_return used_otherwise(by_key || found_by_key);
+        }
+        if (const std::int64_t gateway = elsewhere(request, *own);
+            request.what.may_be_passed && gateway != 0) {
+            co_return failure{
+                errc::thread_busy, "the request waits in another process", {}, {}, gateway
+            };
         }
         if (!by_key) {
             request.queued = std::move(*own);

@@ -102,6 +102,31 @@ find_run(run_core& core, conversation_key place, std::string run_id) {
     co_return co_await look_run_up(core, place, run_id);
 }
 
+boost::asio::awaitable<result<std::optional<known_run>>>
+find_queued(run_core& core, const conversation_key& place, std::string run_id) {
+    session::store& store = core.store_of(place);
+    if (!store.is_shared()) {
+        co_return std::optional<known_run>();
+    }
+    auto queued = co_await store.queued(place.thread);
+    if (!queued) {
+        co_return queued.error();
+    }
+    const auto found = std::ranges::find(*queued, run_id, &session::queued_request::run_id);
+    if (found == queued->end()) {
+        co_return co_await find_run(core, place, std::move(run_id)); // It may have begun since.
+    }
+    known_run waiting;
+    waiting.record.run_id = found->run_id;
+    waiting.record.parent_run_id = found->parent_run_id;
+    waiting.record.agent_id = found->agent_id;
+    waiting.record.protocol = found->protocol;
+    waiting.record.started_at = found->queued_at;
+    waiting.place = run_place::elsewhere;
+    waiting.gateway = found->gateway;
+    co_return waiting;
+}
+
 boost::asio::awaitable<result<bool>>
 is_queued(run_core& core, const conversation_key& place, std::string run_id) {
     session::store& store = core.store_of(place);

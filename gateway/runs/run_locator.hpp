@@ -49,6 +49,12 @@ struct run_elsewhere {
 [[nodiscard]] boost::asio::awaitable<result<std::optional<run_elsewhere>>>
 find_elsewhere(run_core& core, const conversation_key& place);
 
+/// The request with that runId which waits in the thread's queue, in another process: a run that is
+/// elsewhere and has no number. Its gateway is 0 while no process lets it wait. Nullopt: there is
+/// none. If it has begun meanwhile: as find_run(). The arguments must outlive the await.
+[[nodiscard]] boost::asio::awaitable<result<std::optional<known_run>>>
+find_queued(run_core& core, const conversation_key& place, std::string run_id);
+
 /// True: the request with that runId waits in the thread's queue, as the store says, perhaps in
 /// another process. Always false where there is no queue, or no other process. The arguments must
 /// outlive the await.

@@ -112,18 +112,14 @@ run_service::attach(thread_key key, std::string run_id, std::uint64_t after) {
     }
     if (!run) {
         place.ephemeral = false;
-        const auto waits = co_await is_queued(*core, place, run_id);
-        // Once more, because it may have begun since.
-        auto begun = waits ? co_await find_run(*core, place, run_id) : waits.error();
-        if (!begun) {
-            co_return begun.error();
+        auto queued = co_await find_queued(*core, place, run_id);
+        if (!queued) {
+            co_return queued.error();
         }
-        if (!begun->has_value()) {
-            co_return *waits ? failure{errc::store_unavailable, "the request waits in another "
-                                       "process: send it again, or try later", {}, {}}
-                             : failure{errc::not_found, "the thread has no run with this id", {}, {}};
+        if (!queued->has_value()) {
+            co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
         }
-        run = std::move(*begun);
+        run = std::move(*queued);
     }
     auto log = co_await log_of(*core, place, *run);
     if (!log && log.error().code == errc::run_expired) {
@@ -201,6 +197,33 @@ run_service::history(std::string principal, const translator::run_input& input) 
     }
     out.live = live ? live->log : nullptr;
     co_return out;
+}
+
+bool run_service::can_pass() const noexcept { return core_->services.peers != nullptr; }
+
+boost::asio::awaitable<result<client_answer>>
+run_service::pass(std::int64_t gateway, client_request request) {
+    return core_->services.peers->pass(gateway, std::move(request));
+}
+
+boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+run_service::follow(thread_key key, std::string run_id, std::int64_t gateway) {
+    const std::shared_ptr<run_core> core = core_;
+    const conversation_key place{std::move(key), false};
+    auto known = co_await find_run(*core, place, run_id);
+    if (known && !known->has_value()) {
+        known = co_await find_queued(*core, place, run_id);
+    }
+    if (!known) {
+        co_return known.error();
+    }
+    if (!known->has_value()) {
+        co_return failure{errc::not_found, "the thread has no run with this id", {}, {}};
+    }
+    if ((*known)->place == run_place::elsewhere) {
+        (*known)->gateway = gateway;
+    }
+    co_return co_await log_of(*core, place, **known);
 }
 
 boost::asio::awaitable<std::shared_ptr<event_log>>

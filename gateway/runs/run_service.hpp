@@ -80,6 +80,18 @@ public:
     [[nodiscard]] boost::asio::awaitable<result<bool>>
     cancel(session::thread_key key, std::optional<std::string> run_id);
 
+    // For requests that another process has to answer.
+
+    /// False: there is none.
+    [[nodiscard]] bool can_pass() const noexcept;
+    /// peer_door::pass().
+    [[nodiscard]] boost::asio::awaitable<result<client_answer>>
+    pass(std::int64_t gateway, client_request request);
+    /// The log of a run, or of a request that waits in the queue, of another process: `gateway` if
+    /// it has neither ended nor moved. Fails as attach() does.
+    [[nodiscard]] boost::asio::awaitable<result<std::shared_ptr<event_log>>>
+    follow(session::thread_key key, std::string run_id, std::int64_t gateway);
+
     // For other gateways, about what this process itself has.
 
     /// The log of a run, or of a request that waits in the queue; null: neither is here.

@@ -63,6 +63,10 @@ is_held_for_ended(const accepted_run::admitted& request, const std::string& hold
     co_return run && run->has_value() && (*run)->status != session::run_status::active;
 }
 
+bool is_passed_on(const accepted_run::admitted& request, const failure& busy) {
+    return request.what.may_be_passed && busy.gateway != 0;
+}
+
 boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
     session::store& store = request.core->store_of(request.place);
     const std::string& run_id = request.what.input.run_id;
@@ -73,7 +77,7 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
             request.held = std::move(*taken);
             co_return result<void>();
         }
-        if (taken.error().code != errc::thread_busy) {
+        if (taken.error().code != errc::thread_busy || is_passed_on(request, taken.error())) {
             co_return taken.error();
         }
         // Here no other request has this runId at the same time (run_registry::take_turn).
@@ -151,6 +155,11 @@ private:
 // refused instead of waiting.
 boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
     run_core& core = *request.core;
+    if (request.what.may_be_passed && request.queue_gateway != 0) {
+        co_return failure{
+            errc::thread_busy, "messages wait in another process", {}, {}, request.queue_gateway
+        };
+    }
     if (request.queued || request.others_queued || core.queue.is_awaited(request.place)) {
         co_return false;
     }
@@ -158,7 +167,8 @@ boost::asio::awaitable<result<bool>> is_free(accepted_run::admitted& request) {
     if (taken) {
         co_return true;
     }
-    if (taken.error().code != errc::thread_busy || request.arrival->stopped()) {
+    if (taken.error().code != errc::thread_busy || request.arrival->stopped() ||
+        is_passed_on(request, taken.error())) {
         co_return taken.error();
     }
     co_return false;
@@ -176,7 +186,8 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     auto taken = co_await acquire(request);
     // With a queue, the thread may be held for a moment by one that waits and finds a hand-off: an
     // answer must not be refused for that.
-    if (!is_busy(taken) || (!ends_in_user_message(input) && !core.settings.queue)) {
+    if (!is_busy(taken) || is_passed_on(request, taken.error()) ||
+        (!ends_in_user_message(input) && !core.settings.queue)) {
         co_return taken;
     }
     pass_failpoint("admission.busy");
@@ -186,7 +197,7 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
     for (;;) {
         // Before the first wait too: the run may have ended before the watch was there.
         taken = co_await acquire(request);
-        if (!is_busy(taken) || request.arrival->stopped()) {
+        if (!is_busy(taken) || request.arrival->stopped() || is_passed_on(request, taken.error())) {
             co_return taken;
         }
         const auto holder = core.registry.active(place);

@@ -3,6 +3,7 @@
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,9 @@ struct failure {
     /// JSON path into the request, as `messages[2].toolCallId`; or empty.
     std::string path{};
     std::string active_run_id{}; ///< For thread_busy: the run that holds the thread, if one does.
+    /// For thread_busy: the process that has the thread, if it is another one
+    /// (session::store::gateway_number()); 0: it is this one, or not known.
+    std::int64_t gateway = 0;
 };
 
 /// Called by result<T>::value() if there is no value. Throws std::runtime_error with code and

@@ -77,8 +77,10 @@ struct keys_of_threads {
     }
 };
 
-failure busy(std::string run_id) {
-    return {errc::thread_busy, "another run is active on this thread", {}, std::move(run_id)};
+failure busy(std::string run_id, std::int64_t gateway) {
+    return {
+        errc::thread_busy, "another run is active on this thread", {}, std::move(run_id), gateway
+    };
 }
 
 // As agui.next_lease_token() makes tokens. What was acquired on the timeline of now was acquired
@@ -108,7 +110,7 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire(thread_key key, std::strin
         const std::lock_guard lock(mutex_);
         const auto [place, is_new] = here_.try_emplace(key);
         if (!is_new) {
-            co_return busy(place->second.run_id);
+            co_return busy(place->second.run_id, 0);
         }
         place->second.run_id = run_id;
     }
@@ -167,7 +169,7 @@ asio::awaitable<result<lease_ptr>> pg_leases::acquire_in_table(thread_key key, s
     if (gateway_.id() == 0) {
         co_return no_gateway();
     }
-    co_return busy(std::move(last.holder));
+    co_return busy(std::move(last.holder), last.gateway);
 }
 
 // A process that wakes up has lost its number, and gets another one within some milliseconds.

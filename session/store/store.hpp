@@ -191,9 +191,10 @@ public:
     virtual ~store() = default;
 
     /// Reserves the thread for a run, until release() or a commit() that releases it. At most one
-    /// run of all processes holds a thread (P7): errc::thread_busy, with active_run_id, while it is
-    /// held. With an empty id the server itself holds the thread, and nobody is told a run id. The
-    /// lease of a process that has not renewed it in time counts no longer.
+    /// run of all processes holds a thread (P7): errc::thread_busy, with active_run_id and the
+    /// process that has it, while it is held. With an empty id the server itself holds the thread,
+    /// and nobody is told a run id. The lease of a process that has not renewed it in time counts
+    /// no longer.
     [[nodiscard]] virtual boost::asio::awaitable<result<lease_ptr>>
     acquire(thread_key key, std::string run_id) = 0;
 

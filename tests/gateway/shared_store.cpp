@@ -229,9 +229,11 @@ public:
     }
 
     asio::awaitable<result<lease_ptr>> acquire(thread_key key, std::string run_id) override {
-        auto inner = co_await store_->acquire(std::move(key), std::move(run_id));
+        auto inner = co_await store_->acquire(key, std::move(run_id));
         if (!inner) {
-            co_return inner.error();
+            failure refused = inner.error();
+            refused.gateway = holds(key) ? 0 : hub_->holder_of(key);
+            co_return refused;
         }
         co_return wrap(*inner);
     }

@@ -293,6 +293,39 @@ TEST_P(TwoGateways, ABusyThreadIsBusyAtBoth) {
     EXPECT_THAT(rest_of(*there), HasSubstr("RUN_FINISHED"));
 }
 
+// Nobody says who has the thread, so that the client tries again.
+TEST_F(TwoGatewaysOfOneProcess, AMessageForAGatewayThatCannotBeAskedIsRefused) {
+    settings.session.on_busy = gateway::busy_policy::enqueue;
+    start_both();
+    fake->hide_address(1);
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const raw_reply refused = ask_at(b(), post("/agui", body_of("s")));
+
+    EXPECT_EQ(refused.status, 409);
+    EXPECT_EQ(refused.header("retry-after"), "1");
+    EXPECT_THAT(refused.body, HasSubstr(R"("activeRunId":"r")"));
+}
+
+// The ids that the first gateway has made are those of the run.
+TEST_P(TwoGateways, AChatMessageIsPassedOn) {
+    settings.session.on_busy = gateway::busy_policy::supersede;
+    start_both();
+    const auto there = open(a(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const auto here =
+        open(b(), post("/chat/stream", R"({"message":"Hi","sessionId":"t"})"), "\r\n\r\n");
+    EXPECT_THAT(rest_of(*there), HasSubstr("superseded"));
+    ASSERT_TRUE(model.wait_for_calls(2));
+    const std::string run_id = servers[0]->runs().list().at(0).run_id;
+    model.answer({.text = "Hello"});
+
+    EXPECT_THAT(rest_of(*here), AllOf(HasSubstr("Hello"), HasSubstr(run_id + "-")));
+    EXPECT_TRUE(servers[1]->runs().list().empty());
+}
+
 TEST_P(TwoGateways, ANewMessageSupersedesARunElsewhere) {
     settings.session.on_busy = gateway::busy_policy::supersede;
     start_both();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 namespace agui::gateway {
@@ -52,6 +53,57 @@ TEST(PeerRequest, WhatAStopHasMetIsReadAsItWasWritten) {
     }
     EXPECT_FALSE(read_stopped("{}"));
     EXPECT_FALSE(read_stopped(R"({"any":1,"stopped":0})"));
+}
+
+TEST(PeerRequest, ThatIsPassedOnIsReadAsItWasWritten) {
+    const std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
+    client_request what;
+    what.method = "POST";
+    what.pattern = "/agui/agents/{agentId}";
+    what.path_parameters = {"a\"b"};
+    what.headers = {{"idempotency-key", "k\xff"}, {"x", ""}};
+    what.body = "{\"threadId\":\n\"t\"}";
+    what.principal = "us\xff";
+    what.thread_id = "t";
+    what.run_id = "r\n";
+    what.received = now - std::chrono::milliseconds(1234);
+
+    const auto read = read_passed(write_passed(what, now), now + std::chrono::hours(1));
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->method, what.method);
+    EXPECT_EQ(read->pattern, what.pattern);
+    EXPECT_EQ(read->path_parameters, what.path_parameters);
+    EXPECT_EQ(read->headers, what.headers);
+    EXPECT_EQ(read->body, what.body);
+    EXPECT_EQ(read->principal, what.principal);
+    EXPECT_EQ(read->thread_id, what.thread_id);
+    EXPECT_EQ(read->run_id, what.run_id);
+    EXPECT_EQ(read->received, what.received + std::chrono::hours(1));
+}
+
+TEST(PeerRequest, TheAnswerToWhatIsPassedOnIsReadAsItWasWritten) {
+    client_answer what;
+    what.status = 409;
+    what.headers = {{"Retry-After", "1"}};
+    what.content_type = "application/json";
+    what.body = "{}\n";
+    what.run_id = "r";
+    what.is_elsewhere = true;
+
+    const auto read = read_answer(write_answer(what));
+
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->status, what.status);
+    EXPECT_EQ(read->headers, what.headers);
+    EXPECT_EQ(read->content_type, what.content_type);
+    EXPECT_EQ(read->body, what.body);
+    EXPECT_EQ(read->run_id, what.run_id);
+    EXPECT_TRUE(read->is_elsewhere);
+    for (const char* const text : {"", "{}", "{}\n", "{\"headers\":[[1]]}\n", "\n"}) {
+        EXPECT_FALSE(read_answer(text)) << text;
+        EXPECT_FALSE(read_passed(text, {})) << text;
+    }
 }
 
 } // namespace

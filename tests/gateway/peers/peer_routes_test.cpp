@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 namespace agui::test {
 namespace {
 
+using gateway::client_request;
 using gateway::entries_end;
 using gateway::peer_request;
 using ::testing::HasSubstr;
@@ -46,6 +48,22 @@ protected:
         EXPECT_TRUE(gateway::entry_frame_reader(after).add(body, all)) << body;
         return all;
     }
+    static client_request request_for(std::string_view pattern, std::string body) {
+        client_request what;
+        what.method = "POST";
+        what.pattern = pattern;
+        what.body = std::move(body);
+        what.received = std::chrono::steady_clock::now();
+        return what;
+    }
+    [[nodiscard]] raw_reply send_passed(const client_request& what, const std::string& with) const {
+        const std::string body = gateway::write_passed(what, std::chrono::steady_clock::now());
+        return ask_at(a(), post(gateway::peer_pass_path, body, with));
+    }
+    [[nodiscard]] result<gateway::client_answer>
+    pass(const client_request& what, const std::string& with) const {
+        return gateway::read_answer(send_passed(what, with).body);
+    }
     std::unique_ptr<raw_client> begin_run() {
         auto reader = open(a(), post("/agui", body_of("r")));
         EXPECT_TRUE(model.wait_for_calls(1));
@@ -71,6 +89,56 @@ TEST_F(PeerRoutes, NeedTheSecretOfTheProcess) {
     EXPECT_EQ(ask_at(b(), get(gateway::peer_ping_path, headers())).status, 401) << "it has its own";
     EXPECT_EQ(address.secret.size(), 64U);
     EXPECT_NE(outcome_of(third->find_gateway(2)).value()->secret, address.secret);
+}
+
+TEST_F(PeerRoutes, CarryOutWhatIsPassedOnAsIfItHadComeHere) {
+    start();
+    const client_request what = request_for("/agui", body_of("r"));
+
+    const auto answered = pass(what, headers());
+
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->status, 200);
+    EXPECT_EQ(answered->run_id, "r");
+    EXPECT_TRUE(model.wait_for_calls(1));
+    const auto refused = pass(request_for("/agui", "{"), headers());
+    EXPECT_EQ(refused->status, 400);
+    EXPECT_THAT(refused->body, HasSubstr("invalid_json"));
+    EXPECT_EQ(refused->run_id, "");
+}
+
+// Of several that pass it on to each other.
+TEST_F(PeerRoutes, PassNothingOnAgain) {
+    start();
+    const auto there = open(b(), post("/agui", body_of("r")));
+    ASSERT_TRUE(model.wait_for_calls(1));
+
+    const auto answered = pass(request_for("/agui", body_of("s")), headers());
+
+    EXPECT_TRUE(answered->is_elsewhere);
+    EXPECT_EQ(model.calls(), 1U);
+}
+
+TEST_F(PeerRoutes, CarryOutOnlyWhatMayBePassedOn) {
+    start();
+
+    EXPECT_EQ(send_passed(request_for("/agui/cancel", "{}"), headers()).status, 404);
+    EXPECT_EQ(send_passed(request_for(gateway::peer_pass_path, "{}"), headers()).status, 404);
+    EXPECT_EQ(send_passed(request_for("/agui", body_of("r")), {}).status, 401);
+    const std::string other = "Authorization: Bearer " + address.secret + "\r\nAgui-Peer-To: 2\r\n";
+    EXPECT_EQ(send_passed(request_for("/agui", body_of("r")), other).status, 421);
+    EXPECT_EQ(model.calls(), 0U);
+}
+
+// A client that says what only gateways say is a client.
+TEST_F(PeerRoutes, OtherRoutesReadNoHeaderOfGateways) {
+    settings.auth.emplace();
+    settings.auth->kind = gateway::auth_config::mode::bearer;
+    settings.auth->token.value = "token";
+    start();
+
+    EXPECT_EQ(ask_at(a(), post("/agui", body_of("r"), headers())).status, 401);
+    EXPECT_EQ(model.calls(), 0U);
 }
 
 TEST_F(PeerRoutes, DoNotExistWithoutOtherProcesses) {

@@ -1,0 +1,124 @@
+#include "gateway/routes/begin_anywhere.hpp"
+
+#include "gateway/runs/peer_door.hpp"
+#include "session/base/failpoint.hpp"
+
+#include <utility>
+
+namespace agui::gateway {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using outcome = std::variant<begun_anywhere, failure, http_reply>;
+
+// A thread that has another gateway each time that it is asked for is busy.
+constexpr int looks_max = 3;
+
+// Null: the run has begun, and its events are in `begun`.
+asio::awaitable<result<void>>
+begin_here(run_service& runs, requested_run what, begun_anywhere& begun) {
+    auto accepted = co_await runs.accept(std::move(what));
+    if (!accepted) {
+        co_return accepted.error();
+    }
+    begun = {accepted->log, accepted->run_id};
+    co_return co_await runs.begin(std::move(*accepted));
+}
+
+client_request
+request_for_other(const http_request& request, const session::thread_key& key, std::string run_id) {
+    client_request what;
+    what.method = request.method;
+    what.pattern = request.pattern;
+    what.path_parameters = request.path_parameters;
+    what.headers = request.headers;
+    what.principal = key.principal;
+    what.thread_id = key.thread_id;
+    what.run_id = std::move(run_id);
+    what.received = request.received;
+    return what;
+}
+
+http_reply reply_of(client_answer answer) {
+    http_reply reply;
+    reply.status = answer.status;
+    reply.headers = std::move(answer.headers);
+    reply.content_type = std::move(answer.content_type);
+    reply.body = std::move(answer.body);
+    return reply;
+}
+
+// For another gateway, which reads the events in its own way.
+outcome answer_to_other(
+    const run_service& runs, passed_request& to, const result<void>& here, begun_anywhere begun
+) {
+    if (here) {
+        to.begun = std::move(begun.run_id);
+        return http_reply();
+    }
+    const failure& why = here.error();
+    // What a gateway that is to end does not begin, another one may.
+    to.is_elsewhere = (why.code == errc::thread_busy && why.gateway != 0) ||
+                      (why.code == errc::draining && runs.draining());
+    return why;
+}
+
+} // namespace
+
+input_parser::afterwards body_afterwards(const run_service& runs, const http_request& request) {
+    const bool may_be_passed = request.passed == nullptr && runs.can_pass();
+    return may_be_passed ? input_parser::afterwards::keep_body
+                         : input_parser::afterwards::free_body;
+}
+
+asio::awaitable<outcome> begin_anywhere(
+    run_service& runs, http_request& request,
+    std::function<asio::awaitable<result<read_request>>(std::string)> read
+) {
+    std::string body = std::move(request.body);
+    bool is_reached = true; // The gateway that has the thread.
+    for (int look = 1;; ++look) {
+        auto what = co_await read(std::move(body));
+        if (!what) {
+            co_return what.error();
+        }
+        body = std::move(what->body);
+        const session::thread_key key{what->what.principal, what->what.input.thread_id};
+        const std::string run_id = what->what.input.run_id;
+        // A gateway that begins no run any more may have the thread for long.
+        what->what.may_be_passed =
+            request.passed != nullptr || (runs.can_pass() && look <= looks_max);
+        begun_anywhere begun;
+        const auto here = co_await begin_here(runs, std::move(what->what), begun);
+        if (request.passed != nullptr) {
+            co_return answer_to_other(runs, *request.passed, here, std::move(begun));
+        }
+        if (here) {
+            co_return begun;
+        }
+        const failure& why = here.error();
+        if (why.code != errc::thread_busy || why.gateway == 0 || look > looks_max ||
+            (look == looks_max && !is_reached)) {
+            co_return why;
+        }
+        pass_failpoint("request.passed_on");
+        client_request passed = request_for_other(request, key, run_id);
+        passed.body = body;
+        auto answer = co_await runs.pass(why.gateway, std::move(passed));
+        is_reached = answer.has_value();
+        if (!answer || answer->is_elsewhere) {
+            continue;
+        }
+        if (answer->run_id.empty()) {
+            co_return reply_of(std::move(*answer));
+        }
+        auto log = co_await runs.follow(key, answer->run_id, why.gateway);
+        if (log) {
+            co_return begun_anywhere{std::move(*log), std::move(answer->run_id)};
+        }
+    }
+}
+
+} // namespace agui::gateway
