@@ -3,8 +3,6 @@
 #include "gateway/runs/live_run.hpp"
 #include "session/base/failpoint.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <chrono>
@@ -29,16 +27,6 @@ boost::asio::awaitable<bool> loses_readers(run_core& core, const std::shared_ptr
         co_await watch->wait_until(give_up);
     }
     co_return true;
-}
-
-boost::asio::awaitable<void> forward_wakes(
-    std::shared_ptr<run_core> core, conversation_key place,
-    std::shared_ptr<session::run_watch> watch, std::shared_ptr<const std::atomic<bool>> is_over
-) {
-    while (!*is_over) {
-        co_await watch->wait_until(std::chrono::steady_clock::time_point::max());
-        core->registry.wake(place);
-    }
 }
 
 } // namespace
@@ -81,19 +69,7 @@ void peer_link::stop(const session::stop_request& request) {
     if (!core) {
         return;
     }
-    const conversation_key place{request.key, false};
-    if (request.reason == peer_stop::cancelled) {
-        (void)core->registry.stop(place, request.run_id);
-        return;
-    }
-    const auto run = core->registry.active(place);
-    const bool if_left = request.reason == peer_stop::superseded_if_left;
-    if (run && (if_left || request.reason == peer_stop::superseded)) {
-        boost::asio::co_spawn(
-            run->executor(), supersede_here(core, place, request.run_id, if_left),
-            boost::asio::detached
-        );
-    }
+    (void)core->registry.stop({request.key, false}, request.run_id);
 }
 
 void peer_link::on_peer_readers(
@@ -108,22 +84,6 @@ void peer_link::on_peer_readers(
         // No memory. That there are readers is told again later.
         return;
     }
-}
-
-wake_from_elsewhere::wake_from_elsewhere(
-    run_core& core, const conversation_key& place, std::int64_t run_number,
-    const boost::asio::any_io_executor& executor
-)
-    : watch_(core.store_of(place).watch(run_number, executor)) {
-    boost::asio::co_spawn(
-        executor, forward_wakes(core.shared_from_this(), place, watch_, is_over_),
-        boost::asio::detached
-    );
-}
-
-wake_from_elsewhere::~wake_from_elsewhere() {
-    *is_over_ = true;
-    watch_->wake();
 }
 
 } // namespace agui::gateway

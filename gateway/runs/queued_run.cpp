@@ -2,7 +2,6 @@
 
 #include "gateway/runs/answered_run.hpp"
 #include "gateway/runs/followed_run.hpp"
-#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/run_beginning.hpp"
 #include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
@@ -28,13 +27,10 @@ using std::chrono::steady_clock;
 // How long a waiting request relies on being woken: a thread that the server itself has held is
 // freed without notice.
 constexpr std::chrono::seconds look_again{1};
-// The same in another process: that a thread is free comes with notice, unless that process was
-// killed.
-constexpr std::chrono::seconds look_elsewhere_again{5};
-constexpr std::chrono::milliseconds begins_elsewhere{50};
 // The same while a hand-off holds the queue: only the removal of the thread comes without notice,
 // unless other processes may answer it.
 constexpr std::chrono::milliseconds hold_look_again{10'000};
+constexpr std::chrono::milliseconds hold_look_elsewhere_again{5'000};
 
 // Stores the messages and returns their number.
 boost::asio::awaitable<result<std::int64_t>>
@@ -64,13 +60,11 @@ store_messages(const accepted_run::admitted& request, const session::queued_requ
 class queued_run : public std::enable_shared_from_this<queued_run> {
 public:
     queued_run(
-        std::unique_ptr<accepted_run::admitted> request, std::shared_ptr<waiting_run> waiting,
-        session::queued_request row
+        std::unique_ptr<accepted_run::admitted> request, std::shared_ptr<waiting_run> waiting
     )
         : request_(std::move(request)),
           core_(request_->core),
           waiting_(std::move(waiting)),
-          row_memory_(core_->services.memory),
           leaving_(request_->executor),
           observed_(
               core_->services.observer == nullptr
@@ -83,11 +77,7 @@ public:
           writer_(
               observed_ ? static_cast<translator::wire_sink&>(*observed_) : *waiting_->log,
               core_->translation_of(waiting_->place, waiting_->record.protocol)
-          ) {
-        if (store().is_shared() && row_memory_.grow_to(session::bytes_of(row))) {
-            row_ = std::move(row);
-        }
-    }
+          ) {}
 
     void start() {
         writer_.set_time(waiting_->record.started_at);
@@ -139,12 +129,10 @@ private:
             if (core_->queue.is_first(*waiting_) && !core_->registry.active(place())) {
                 if (const auto held = co_await held_for()) {
                     const std::chrono::milliseconds most =
-                        store().is_shared() ? look_elsewhere_again : hold_look_again;
+                        store().is_shared() ? hold_look_elsewhere_again : hold_look_again;
                     next = steady_clock::now() + std::min(*held, most);
                 } else if (co_await begin()) {
                     co_return;
-                } else if (const auto until = co_await held_elsewhere_for()) {
-                    next = steady_clock::now() + *until;
                 }
             }
             co_await watch->wait_until(next);
@@ -159,25 +147,6 @@ private:
         }
         auto run = co_await store().find_run(place().thread, waiting_->record.run_id);
         co_return run ? std::move(*run) : std::nullopt;
-    }
-
-    // When to look again if another process holds the thread; nullopt: it does not. What happens to
-    // a run there wakes this request once the run has begun.
-    boost::asio::awaitable<std::optional<std::chrono::milliseconds>> held_elsewhere_for() {
-        const auto holder = co_await find_elsewhere(*core_, place());
-        if (!holder || !holder->has_value()) {
-            co_return std::nullopt;
-        }
-        if ((*holder)->number == 0) {
-            co_return begins_elsewhere;
-        }
-        if (holder_number_ != (*holder)->number) {
-            holder_number_ = (*holder)->number;
-            wakes_.emplace(*core_, place(), holder_number_, request_->executor);
-            wakes_->count_as_reader();
-            core_->registry.wake(place()); // It may have ended before it was watched.
-        }
-        co_return look_elsewhere_again;
     }
 
     // Until the run that another process has begun is over.
@@ -211,12 +180,7 @@ private:
             if (!answer || !answer->has_value() || (*answer)->place == run_place::ended) {
                 break;
             }
-            if ((*answer)->place != run_place::here && holder_number_ != (*answer)->record.number) {
-                holder_number_ = (*answer)->record.number;
-                wakes_.emplace(*core_, place(), holder_number_, request_->executor);
-                continue;
-            }
-            co_await watch.wait_until(steady_clock::now() + look_elsewhere_again);
+            co_await watch.wait_until(steady_clock::now() + look_again);
         }
         co_await end_answered(run.answered_by);
     }
@@ -275,9 +239,7 @@ private:
             }
         }
         if (!begun) {
-            const errc code = begun.error().code;
-            if (code == errc::lease_lost ||
-                (code == errc::not_found && co_await store_message_again())) {
+            if (begun.error().code == errc::lease_lost) {
                 co_return false;
             }
             co_await fail(begun.error());
@@ -288,20 +250,6 @@ private:
         }
         over();
         co_return true;
-    }
-
-    // This request may have waited in another process too, which its client has left, so that the
-    // message was withdrawn there. False: it cannot be in the queue.
-    boost::asio::awaitable<bool> store_message_again() {
-        if (!row_ || request_->arrival->stopped()) {
-            co_return false;
-        }
-        pass_failpoint("queue.again");
-        const auto number = co_await store_messages(*request_, *row_);
-        if (number) {
-            core_->queue.set_stored(*waiting_, *number);
-        }
-        co_return number || number.error().code == errc::run_id_reused;
     }
 
     // The run that would have taken the message could not begin. What can never succeed leaves the
@@ -400,9 +348,6 @@ private:
     void over() {
         leaving_.cancel();
         core_->queue.remove(waiting_);
-        if (wakes_ && !gone_ && !request_->arrival->stopped()) {
-            wakes_->set_cut_off();
-        }
         request_.reset();
         core_->registry.wake(place());
         if (const auto active = core_->registry.active(place())) {
@@ -449,14 +394,9 @@ private:
     std::unique_ptr<accepted_run::admitted> request_; ///< Null once it waits no longer.
     const std::shared_ptr<run_core> core_;
     const std::shared_ptr<waiting_run> waiting_;
-    /// Where other processes may withdraw the message: as it was stored, if there is memory for it.
-    std::optional<session::queued_request> row_;
-    memory_share row_memory_;
     boost::asio::steady_timer leaving_;
     std::unique_ptr<observed_sink> observed_; ///< Null: there is no observer.
     translator::agui_translator writer_;
-    std::optional<wake_from_elsewhere> wakes_; ///< Of the run of that number.
-    std::int64_t holder_number_ = 0;
     std::optional<event_log::leaving> left_; ///< How the last reader left; it may have come back.
     bool gone_ = false;                      ///< It has left for too long.
 };
@@ -518,9 +458,8 @@ boost::asio::awaitable<result<void>> wait_in_queue(
         std::shared_ptr<waiting_run> waiting;
     } registered{request->core, waiting};
     check_failpoint("queue.store");
-    session::queued_request row = request->queued ? std::move(*request->queued)
-                                                  : row_of(waiting->record, std::move(messages));
     if (!request->queued) {
+        const session::queued_request row = row_of(waiting->record, std::move(messages));
         const auto number = co_await store_messages(*request, row);
         if (!number) {
             co_return number.error();
@@ -536,7 +475,7 @@ boost::asio::awaitable<result<void>> wait_in_queue(
     request->is_thread_read = false;
     request->what.input.messages.clear();
     request->queued.reset();
-    const auto run = std::make_shared<queued_run>(std::move(request), waiting, std::move(row));
+    const auto run = std::make_shared<queued_run>(std::move(request), waiting);
     run->start();
     registered.waiting.reset();
     core.registry.wake(waiting->place);

@@ -17,12 +17,9 @@ namespace {
 
 using session::run_status;
 
-// How long who waits for a run elsewhere relies on being woken: a process that was killed wakes
-// nobody. Its lease ends later than this, and others look for orphans more often.
-constexpr std::chrono::seconds look_again{5};
-// How long a process takes to hear of a stop, at most, unless it is not listening.
-constexpr std::chrono::seconds ask_again{1};
-// How long a run that holds its thread may take to begin is not known: nobody is woken by that.
+// How often who waits for the end of a run elsewhere looks for it, without asking its process.
+constexpr std::chrono::milliseconds look_again{500};
+// How long a run that holds its thread may take to begin is not known.
 constexpr std::chrono::milliseconds begins_soon{50};
 
 boost::asio::awaitable<result<std::optional<known_run>>>
@@ -146,38 +143,27 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
     run_core& core, const conversation_key& place, std::string run_id, std::string_view stopping
 ) {
     session::store& store = core.store_of(place);
-    const auto executor = co_await boost::asio::this_coro::executor;
-    boost::asio::steady_timer beginning(executor);
-    std::unique_ptr<session::run_watch> watch;
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
     for (;;) {
         auto known = co_await find_run(core, place, run_id);
         if (!known) {
             co_return known.error();
+        }
+        if (known->has_value() && (*known)->place != run_place::elsewhere) {
+            co_return std::move((*known)->record);
         }
         if (!known->has_value()) {
             const auto there = co_await find_elsewhere(core, place);
             if (!there || !there->has_value() || (*there)->run_id != run_id) {
                 co_return std::optional<session::run_record>();
             }
-            beginning.expires_after(begins_soon);
-            co_await beginning.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-            continue;
-        }
-        if ((*known)->place != run_place::elsewhere) {
-            co_return std::move((*known)->record);
-        }
-        if (!watch) {
-            // It may end before the watch is there, so that it is looked up once more.
-            watch = store.watch((*known)->record.number, executor);
-            continue;
         }
         if (core.registry.draining()) { // Which stops no run of another process.
             co_return failure{errc::draining, "the server is stopping", {}, {}};
         }
-        co_await watch->wait_until(
-            std::chrono::steady_clock::now() + (stopping.empty() ? look_again : ask_again)
-        );
-        if (!stopping.empty()) {
+        timer.expires_after(known->has_value() ? look_again : begins_soon);
+        co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        if (known->has_value() && !stopping.empty()) {
             // If the store refuses, it is asked again.
             (void)co_await store.request_stop({place.thread, run_id, std::string(stopping)});
         }

@@ -2,24 +2,17 @@
 
 #include "gateway/runs/live_run.hpp"
 #include "gateway/runs/peer_door.hpp"
-#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/queued_run.hpp"
-#include "gateway/runs/run_locator.hpp"
 #include "session/base/failpoint.hpp"
 #include "session/store/store_failures.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <exception>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace agui::gateway {
@@ -27,16 +20,6 @@ namespace agui::gateway {
 namespace {
 
 using runner::stop_reason;
-
-// How long a run in another process may take to end after it was asked to: it ends, or it does so
-// only if its readers have left, and does not say which.
-std::chrono::milliseconds time_to_end(const run_core& core) {
-    constexpr std::chrono::milliseconds certain{5'000};
-    constexpr std::chrono::milliseconds uncertain{250};
-    return core.settings.supersede_active     ? certain
-           : core.settings.supersede_detached ? uncertain
-                                              : std::chrono::milliseconds(0);
-}
 
 bool ends_in_user_message(const translator::run_input& input) {
     return !input.messages.empty() && input.messages.back().role == session::role::user;
@@ -94,62 +77,22 @@ boost::asio::awaitable<result<void>> acquire(accepted_run::admitted& request) {
     }
 }
 
-// Asks the process that has the run. If that cannot be asked, it hears of it by the store, and
-// answers only by the run's end.
-boost::asio::awaitable<void>
-let_give_way(std::shared_ptr<run_core> core, conversation_key place, run_elsewhere run) {
-    const bool at_once = core->settings.supersede_active;
-    if (core->services.peers != nullptr && run.gateway != 0) {
-        const stop_wish wish = at_once ? stop_wish::superseded : stop_wish::superseded_if_left;
-        const auto met =
-            co_await core->services.peers->stop(run.gateway, place.thread, run.run_id, wish);
-        if (met && met->any) {
-            co_return;
-        }
+// Lets a run of another process give way, if the settings say so. True: that process has answered,
+// and the run may have ended.
+boost::asio::awaitable<bool>
+gives_way_elsewhere(const accepted_run::admitted& request, const failure& busy) {
+    const run_core& core = *request.core;
+    const run_settings& settings = core.settings;
+    if (busy.gateway == 0 || busy.active_run_id.empty() || core.services.peers == nullptr ||
+        !(settings.supersede_active || settings.supersede_detached)) {
+        co_return false;
     }
-    const std::string_view reason = at_once ? peer_stop::superseded : peer_stop::superseded_if_left;
-    (void)co_await core->store_of(place).request_stop(
-        {place.thread, run.run_id, std::string(reason)}
+    const auto met = co_await core.services.peers->stop(
+        busy.gateway, request.place.thread, busy.active_run_id,
+        settings.supersede_active ? stop_wish::superseded : stop_wish::superseded_if_left
     );
+    co_return met && met->any;
 }
-
-// What to do about a run in another process that holds the thread.
-class holder_elsewhere {
-public:
-    holder_elsewhere(accepted_run::admitted& request, run_elsewhere run)
-        : request_(request),
-          run_(std::move(run)),
-          wakes_(*request.core, request.place, run_.number, request.executor) {}
-
-    [[nodiscard]] std::int64_t number() const noexcept { return run_.number; }
-
-    // Lets it give way, if the settings say so: once. Whoever watches the thread is woken when the
-    // process that has it has answered.
-    void ask() {
-        const run_settings& settings = request_.core->settings;
-        if (asked_ || !(settings.supersede_active || settings.supersede_detached)) {
-            return;
-        }
-        asked_ = std::make_shared<bool>(true);
-        boost::asio::co_spawn(
-            request_.executor, let_give_way(request_.core, request_.place, run_),
-            [core = request_.core, place = request_.place,
-             asking = asked_](const std::exception_ptr&) {
-                *asking = false;
-                core->registry.wake(place);
-            }
-        );
-    }
-
-    // It has not answered yet.
-    [[nodiscard]] bool is_asking() const noexcept { return asked_ && *asked_; }
-
-private:
-    accepted_run::admitted& request_;
-    const run_elsewhere run_;
-    const wake_from_elsewhere wakes_;
-    std::shared_ptr<bool> asked_; ///< True until it has answered; null: it was not asked.
-};
 
 // With a queue: acquires the thread for a user message, if it need not wait. A stopped request is
 // refused instead of waiting.
@@ -191,9 +134,9 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
         co_return taken;
     }
     pass_failpoint("admission.busy");
-    auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
+    const auto give_up = std::chrono::steady_clock::now() + core.settings.busy_wait;
     const auto watch = core.registry.watch_place(place, request.executor);
-    std::optional<holder_elsewhere> elsewhere;
+    bool was_asked = false;
     for (;;) {
         // Before the first wait too: the run may have ended before the watch was there.
         taken = co_await acquire(request);
@@ -206,23 +149,15 @@ boost::asio::awaitable<result<void>> take_thread(accepted_run::admitted& request
             co_await holder->ended().wait();
             continue;
         }
-        const auto found = co_await find_elsewhere(core, place);
-        if (found && found->has_value() && (*found)->number != 0 &&
-            (!elsewhere || elsewhere->number() != (*found)->number)) {
-            // It may end before the watch is there, so that the thread is tried once more.
-            elsewhere.emplace(request, **found);
-            elsewhere->ask();
-            give_up = std::max(give_up, std::chrono::steady_clock::now() + time_to_end(core));
+        if (!std::exchange(was_asked, true) &&
+            co_await gives_way_elsewhere(request, taken.error())) {
             continue;
         }
-        const bool is_asking = elsewhere && elsewhere->is_asking();
-        if (std::chrono::steady_clock::now() >= give_up && !is_asking) {
+        if (std::chrono::steady_clock::now() >= give_up) {
             co_return taken;
         }
         pass_failpoint("admission.waits");
-        co_await watch->wait_until(
-            is_asking ? std::chrono::steady_clock::time_point::max() : give_up
-        );
+        co_await watch->wait_until(give_up);
     }
 }
 
