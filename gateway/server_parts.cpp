@@ -234,7 +234,6 @@ std::unique_ptr<session::store> make_store(const session_config& session, logger
     if (session.store == session_config::store_kind::postgres) {
         session::postgres_settings settings;
         settings.url = session.postgres_url;
-        settings.listen_url = session.postgres_listen_url;
         settings.password = session.store_password.value;
         settings.pool = session.store_connections;
         settings.prepared = session.prepared;

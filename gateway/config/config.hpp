@@ -105,11 +105,8 @@ struct session_config {
     store_kind store = store_kind::sqlite;
     std::string sqlite_path = "agui.db";
     std::string postgres_url; ///< Without a password, of the form that libpq reads.
-    /// `listen`: another URL for the connection that waits for notices, because a pooler cannot
-    /// pass them on; empty: postgres_url.
-    std::string postgres_listen_url;
-    secret store_password; ///< `store_password_env` or `store_password_file`.
-    bool prepared = true;  ///< False: a pooler is in between that has no prepared statements.
+    secret store_password;    ///< `store_password_env` or `store_password_file`.
+    bool prepared = true;     ///< False: a pooler is in between that has no prepared statements.
     std::chrono::milliseconds batch{25}; ///< How long a delta may wait for others (PostgreSQL).
     std::size_t store_connections = 8;
     std::chrono::seconds lease{30};

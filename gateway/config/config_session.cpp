@@ -46,14 +46,6 @@ std::string name_of_store(const session_config& session) {
 }
 
 void describe_postgres(config_table& table, session_config& session) {
-    std::string listen = masked_url(session.postgres_listen_url);
-    if (table.uses(!listen.empty()) && table.value("listen", listen)) {
-        session.postgres_listen_url = listen;
-        if (!is_postgres_url(listen)) {
-            table.problem("listen", "must be a postgres:// URL");
-        }
-        refuse_password(table, "listen", listen);
-    }
     secret_value(table, "store_password", session.store_password);
     table.value("prepared", session.prepared);
     table.time<std::chrono::milliseconds>("batch_ms", session.batch, 0, 1'000);

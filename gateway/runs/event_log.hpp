@@ -215,9 +215,6 @@ public:
         leaving how_ = leaving::left;
         std::shared_ptr<event_log> log_;
     };
-    /// The readers that another process has count as one. `how`, if it has none any more: how the
-    /// last one ended.
-    void set_peer_readers(std::int64_t peer, bool has_some, leaving how);
 
     /// `handler` is called once, on any thread, when the store has lost the log.
     void set_failure_handler(std::function<void()> handler);
@@ -293,7 +290,6 @@ private:
     bool joins_deltas_ = false;
     std::vector<waiter*> waiters_;
     std::size_t readers_ = 0;
-    std::vector<std::int64_t> peers_; ///< Processes that have readers.
     std::function<void(leaving)> on_last_reader_left_;
     std::function<void(std::size_t, leaving)> on_readers_;
     std::function<void()> on_failure_;

@@ -210,18 +210,6 @@ event_log::reader_token::~reader_token() {
     log_->remove_reader(how_);
 }
 
-void event_log::set_peer_readers(std::int64_t peer, bool has_some, leaving how) {
-    const std::lock_guard lock(mutex_);
-    const auto known = std::ranges::find(peers_, peer);
-    if (has_some && known == peers_.end()) {
-        peers_.push_back(peer);
-        add_reader();
-    } else if (!has_some && known != peers_.end()) {
-        peers_.erase(known);
-        remove_reader(how);
-    }
-}
-
 // With the mutex held.
 void event_log::add_reader() {
     ++readers_;

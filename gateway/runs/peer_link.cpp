@@ -72,18 +72,4 @@ void peer_link::stop(const session::stop_request& request) {
     (void)core->registry.stop({request.key, false}, request.run_id);
 }
 
-void peer_link::on_peer_readers(
-    std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
-) noexcept {
-    try {
-        const std::shared_ptr<run_core> core = core_.lock();
-        if (const auto run = core ? core->registry.find_active(run_number) : nullptr) {
-            run->log()->set_peer_readers(peer, readers > 0, how);
-        }
-    } catch (const std::exception&) {
-        // No memory. That there are readers is told again later.
-        return;
-    }
-}
-
 } // namespace agui::gateway

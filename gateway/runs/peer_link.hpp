@@ -16,11 +16,6 @@
 
 namespace agui::gateway {
 
-/// Why one process asks another to end a run: session::stop_request::reason.
-namespace peer_stop {
-inline constexpr std::string_view cancelled = "cancelled"; ///< A client has asked for it.
-} // namespace peer_stop
-
 /// Stops the thread's active run, the one with that runId if one is given, because another process
 /// has a new message for the thread. Returns once the run has ended. With `if_left` only if it
 /// loses its readers within run_settings::busy_wait.
@@ -29,8 +24,8 @@ inline constexpr std::string_view cancelled = "cancelled"; ///< A client has ask
     bool if_left
 );
 
-/// Carries out what other processes on the same store want of the runs here: stops, and readers
-/// there, which count like those here. While it exists it is the store's peer handler.
+/// Carries out the stops that other processes ask for by the store, because they cannot ask this
+/// one. While it exists it is the store's peer handler.
 class peer_link final : public session::peer_handler {
 public:
     /// Of a store that is shared. The store must outlive it; calls after the core is gone do
@@ -41,9 +36,6 @@ public:
     peer_link& operator=(const peer_link&) = delete;
 
     void on_stop_request(const session::stop_request& request) noexcept override;
-    void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
-    ) noexcept override;
 
 private:
     void stop(const session::stop_request& request);

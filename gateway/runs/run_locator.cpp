@@ -140,7 +140,7 @@ is_queued(run_core& core, const conversation_key& place, std::string run_id) {
 }
 
 boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_elsewhere(
-    run_core& core, const conversation_key& place, std::string run_id, std::string_view stopping
+    run_core& core, const conversation_key& place, std::string run_id, bool stops
 ) {
     session::store& store = core.store_of(place);
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
@@ -163,9 +163,9 @@ boost::asio::awaitable<result<std::optional<session::run_record>>> wait_for_end_
         }
         timer.expires_after(known->has_value() ? look_again : begins_soon);
         co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-        if (known->has_value() && !stopping.empty()) {
+        if (known->has_value() && stops) {
             // If the store refuses, it is asked again.
-            (void)co_await store.request_stop({place.thread, run_id, std::string(stopping)});
+            (void)co_await store.request_stop({place.thread, run_id});
         }
     }
 }

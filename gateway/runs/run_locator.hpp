@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace agui::gateway {
 
@@ -63,12 +62,11 @@ is_queued(run_core& core, const conversation_key& place, std::string run_id);
 
 /// Returns once the run, which is elsewhere, has ended or been lost, as the store says then.
 /// Nullopt: it is not known any more, or has not begun. errc::draining: this process ends. With
-/// `stopping` it is asked to end for that reason again and again, because its process may not be
-/// listening at the moment. The arguments must outlive the await.
+/// `stops` all processes are asked again and again to stop it, by the store. The arguments must
+/// outlive the await.
 [[nodiscard]] boost::asio::awaitable<result<std::optional<session::run_record>>>
 wait_for_end_elsewhere(
-    run_core& core, const conversation_key& place, std::string run_id,
-    std::string_view stopping = {}
+    run_core& core, const conversation_key& place, std::string run_id, bool stops = false
 );
 
 } // namespace agui::gateway

@@ -18,9 +18,6 @@ run_registry::add(const std::shared_ptr<live_run>& run, arrival& request) {
         by_place_.insert(std::move(place));
     }
     runs_.insert(run);
-    if (!run->place().ephemeral) {
-        by_number_[run->record().number] = run;
-    }
     request.request_->run = run;
     return request.request_->stop || !stopping_ ? request.request_->stop : stop_reason::shutdown;
 }
@@ -33,9 +30,6 @@ void run_registry::remove(const std::shared_ptr<live_run>& run) noexcept {
             by_place_.erase(found);
         }
         runs_.erase(run);
-        if (!run->place().ephemeral) {
-            by_number_.erase(run->record().number);
-        }
         forget_detached(run.get());
     }
     wake(run->place());
@@ -45,12 +39,6 @@ std::shared_ptr<live_run> run_registry::active(const conversation_key& place) co
     const std::lock_guard lock(mutex_);
     const auto found = by_place_.find(place);
     return found == by_place_.end() ? nullptr : *found;
-}
-
-std::shared_ptr<live_run> run_registry::find_active(std::int64_t run_number) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = by_number_.find(run_number);
-    return found == by_number_.end() ? nullptr : found->second;
 }
 
 std::size_t run_registry::size() const {

@@ -54,9 +54,6 @@ public:
     void remove(const std::shared_ptr<live_run>& run) noexcept;
     /// The active run of the thread; null: it has none.
     [[nodiscard]] std::shared_ptr<live_run> active(const conversation_key& place) const;
-    /// The active run of that number in the store; null: this process has none. Not an ephemeral
-    /// one, whose number is of another store.
-    [[nodiscard]] std::shared_ptr<live_run> find_active(std::int64_t run_number) const;
     [[nodiscard]] std::size_t size() const;
     /// All active runs, in no particular order.
     [[nodiscard]] std::vector<std::shared_ptr<live_run>> active_runs() const;
@@ -168,7 +165,6 @@ private:
     /// one.
     std::unordered_set<std::shared_ptr<live_run>> runs_;
     std::set<std::shared_ptr<live_run>, place_order> by_place_; ///< The newest of each place.
-    std::unordered_map<std::int64_t, std::shared_ptr<live_run>> by_number_; ///< Not ephemeral ones.
     /// The one that has had no reader for the longest time is first. Readers may have come back.
     detached_list detached_;
     std::unordered_map<const live_run*, detached_list::iterator> detached_places_;

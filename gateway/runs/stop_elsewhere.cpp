@@ -1,7 +1,6 @@
 #include "gateway/runs/stop_elsewhere.hpp"
 
 #include "gateway/runs/peer_door.hpp"
-#include "gateway/runs/peer_link.hpp"
 #include "gateway/runs/run_locator.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -95,9 +94,7 @@ boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
     if (*answered && ((*answered)->any || !there->has_value())) {
         co_return **answered;
     }
-    const auto asked = co_await core.store_of(place).request_stop(
-        {place.thread, run_id, std::string(peer_stop::cancelled)}
-    );
+    const auto asked = co_await core.store_of(place).request_stop({place.thread, run_id});
     if (!asked) {
         co_return asked.error();
     }
@@ -113,8 +110,7 @@ boost::asio::awaitable<result<stopped_elsewhere>> stop_elsewhere(
         (run_id && (*there)->run_id != *run_id)) {
         co_return met;
     }
-    const auto ended =
-        co_await wait_for_end_elsewhere(core, place, (*there)->run_id, peer_stop::cancelled);
+    const auto ended = co_await wait_for_end_elsewhere(core, place, (*there)->run_id, true);
     if (!ended) {
         co_return ended.error();
     }

@@ -69,7 +69,6 @@ struct pg_connection::handle {
     asio::steady_timer timer;
     bool is_late = false;
     bool is_usable = false;
-    bool is_listening = false;                             ///< It waits for notifications.
     std::unordered_map<const char*, std::string> prepared; ///< Names by text.
     std::uint64_t last_name = 0; ///< No name is used twice: the server may not know the first use.
     std::vector<command> sent;
@@ -139,14 +138,6 @@ void pg_connection::abandon() noexcept {
     handle_->is_late = true;
     boost::system::error_code ignored;
     handle_->socket.cancel(ignored);
-}
-
-// Only a wait for notifications: an answer that was not read would be taken for another one's.
-void pg_connection::interrupt() noexcept {
-    if (handle_->is_listening) {
-        boost::system::error_code ignored;
-        handle_->socket.cancel(ignored);
-    }
 }
 
 void pg_connection::lose(const std::string& reason) {
@@ -428,37 +419,6 @@ asio::awaitable<std::vector<pg_rows>> pg_connection::receive() {
         throw pg_error(*failed);
     }
     co_return results;
-}
-
-asio::awaitable<std::vector<pg_notification>> pg_connection::next_notifications(time_point deadline
-) {
-    if (!handle_->is_usable) {
-        lose("the connection to the PostgreSQL server is closed");
-    }
-    const deadline_guard<handle> guard(handle_, deadline);
-    std::vector<pg_notification> found;
-    for (;;) {
-        while (PGnotify* const each = PQnotifies(handle_->connection)) {
-            const std::unique_ptr<PGnotify, decltype(&PQfreemem)> owned(each, PQfreemem);
-            found.push_back({each->relname, each->extra});
-        }
-        if (!found.empty()) {
-            co_return found;
-        }
-        handle_->is_listening = true;
-        const auto [error] = co_await handle_->socket.async_wait(descriptor::wait_read, as_result);
-        handle_->is_listening = false;
-        if (!handle_->is_usable) {
-            lose("the connection to the PostgreSQL server is closed");
-        }
-        if (error || handle_->is_late) {
-            co_return found;
-        }
-        read_input();
-        if (PQstatus(handle_->connection) == CONNECTION_BAD) {
-            lose_to("");
-        }
-    }
 }
 
 } // namespace agui::session

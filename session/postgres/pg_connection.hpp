@@ -14,11 +14,6 @@
 
 namespace agui::session {
 
-struct pg_notification {
-    std::string channel;
-    std::string payload;
-};
-
 /// A connection to a server, which never blocks its thread. Belongs to one thread, that of its
 /// executor; one call at a time.
 class pg_connection {
@@ -40,14 +35,6 @@ public:
     /// what the statements did is unknown: the server ends them by its own statement_timeout.
     [[nodiscard]] boost::asio::awaitable<std::vector<pg_rows>>
     execute(std::vector<pg_statement> statements, time_point deadline);
-
-    /// Waits until notifications have come, or the time is `deadline`: then there are none. Throws
-    /// pg_error if the connection is lost.
-    [[nodiscard]] boost::asio::awaitable<std::vector<pg_notification>>
-    next_notifications(time_point deadline);
-
-    /// Ends a wait for notifications that is under way.
-    void interrupt() noexcept;
 
     /// Makes a wait under way, and every later call, fail as if the connection had been lost.
     void abandon() noexcept;

@@ -50,7 +50,6 @@ constexpr const char* fence_gateway = "SELECT agui.fence($1)";
 constexpr const char* gone_gateways =
     "SELECT id, fenced FROM agui.gateways WHERE fenced OR expires < clock_timestamp() "
     "UNION ALL SELECT 0, true WHERE EXISTS (SELECT FROM agui.leases WHERE gateway = 0)";
-constexpr const char* drop_watches = "DELETE FROM agui.run_watches WHERE gateway = ANY($1)";
 constexpr const char* drop_fenced =
     "DELETE FROM agui.gateways g WHERE g.id = ANY($1) AND g.fenced "
     "AND NOT EXISTS (SELECT FROM agui.leases l WHERE l.gateway = g.id)";
@@ -62,7 +61,6 @@ constexpr const char* drop_own_leases =
     "DELETE FROM agui.leases l WHERE l.gateway = $1 AND NOT " AGUI_PG_LEASE_HAS_RUN;
 constexpr const char* leave_own_leases =
     "UPDATE agui.leases SET gateway = 0, run_id = '', run_number = 0 WHERE gateway = $1";
-constexpr const char* drop_own_watches = "DELETE FROM agui.run_watches WHERE gateway = $1";
 constexpr const char* drop_self = "DELETE FROM agui.gateways WHERE id = $1";
 
 // Numbers from a sequence would repeat after a failover to a standby that lags behind. Advisory
@@ -302,7 +300,7 @@ asio::awaitable<std::vector<std::int64_t>> pg_gateway::fence_expired() {
     if (!gone.empty()) {
         (void)co_await write_at_once(shared_, {}, [&gone] {
             pg_batch batch;
-            for (const char* const each : {drop_watches, drop_fenced, leave_requests}) {
+            for (const char* const each : {drop_fenced, leave_requests}) {
                 batch.emplace_back(each, gone);
             }
             return batch;
@@ -327,7 +325,6 @@ asio::awaitable<void> pg_gateway::leave() {
         batch.emplace_back(lock_own_leases, id);
         batch.emplace_back(drop_own_leases, id);
         batch.emplace_back(leave_own_leases, id);
-        batch.emplace_back(drop_own_watches, id);
         batch.emplace_back(drop_self, id);
         batch.emplace_back(leave_requests, std::vector{id});
         return batch;

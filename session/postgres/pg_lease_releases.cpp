@@ -124,20 +124,13 @@ asio::awaitable<void> pg_leases::delete_released() {
             std::vector<std::string_view> principals;
             std::vector<std::string_view> threads;
             std::vector<std::int64_t> tokens;
-            std::vector<std::int64_t> runs;
             for (const released& each : batch) {
                 principals.emplace_back(each.held->key().principal);
                 threads.emplace_back(each.held->key().thread_id);
                 tokens.push_back(static_cast<std::int64_t>(each.held->token()));
-                if (each.run_number != 0) {
-                    runs.push_back(each.run_number);
-                }
             }
             pg_batch statements;
             give_up(statements, released_leases, principals, threads, tokens);
-            if (!runs.empty()) {
-                statements.push_back(notify_watchers(runs));
-            }
             return statements;
         });
     } catch (const std::exception&) {

@@ -476,11 +476,6 @@ void pg_leases::close() noexcept {
     writer_timer_.cancel();
 }
 
-bool pg_leases::has_run(std::int64_t run) const {
-    const std::lock_guard lock(mutex_);
-    return runs_here_.contains(run);
-}
-
 std::optional<thread_holder> pg_leases::holder_here(const thread_key& key) const {
     const std::lock_guard lock(mutex_);
     const auto found = here_.find(key);

@@ -67,8 +67,6 @@ public:
     [[nodiscard]] std::optional<thread_holder> holder_here(const thread_key& key) const;
     /// Nullopt: nobody holds the thread in this process. Any thread.
     [[nodiscard]] std::optional<std::string> run_here(const thread_key& key) const;
-    /// Whether a run of that number holds its thread in this process. Any thread.
-    [[nodiscard]] bool has_run(std::int64_t run) const;
     /// The number of the run that begun with this lease; 0: none.
     [[nodiscard]] std::int64_t run_of(const lease_ptr& held) const;
 

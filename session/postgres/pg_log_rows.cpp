@@ -32,9 +32,6 @@ constexpr const char* note_begin =
     "UPDATE agui.runs SET last_sequence = 1 WHERE number = ANY($1) AND last_sequence = 0 "
     "AND status = 'active'";
 constexpr const char* need_days = "SELECT agui.need_day(run >> 40) FROM unnest($1) AS run";
-constexpr const char* tell_watchers =
-    "SELECT pg_notify('agui_gw_' || w.gateway, 'log ' || w.run) FROM agui.run_watches w "
-    "WHERE w.run = ANY($1)";
 
 void put(std::string& to, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) {
@@ -284,10 +281,6 @@ pg_statement select_log_ends(const std::vector<std::int64_t>& runs) {
 
 pg_statement need_days_of(const std::vector<std::int64_t>& runs) {
     return pg_statement(need_days, runs);
-}
-
-pg_statement notify_watchers(const std::vector<std::int64_t>& runs) {
-    return pg_statement(tell_watchers, runs);
 }
 
 } // namespace agui::session

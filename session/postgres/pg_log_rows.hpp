@@ -90,7 +90,4 @@ void add_row_columns(pg_params& to, const std::vector<const pg_log_row*>& rows);
 /// Makes the partitions of these runs' days if they are missing.
 [[nodiscard]] pg_statement need_days_of(const std::vector<std::int64_t>& runs);
 
-/// Tells the processes that watch one of the runs.
-[[nodiscard]] pg_statement notify_watchers(const std::vector<std::int64_t>& runs);
-
 } // namespace agui::session

@@ -34,12 +34,8 @@ void add_observer(
 
 } // namespace
 
-pg_logs::pg_logs(pg_shared& shared, pg_gateway& gateway, settings given, add_notifications notify)
-    : shared_(shared),
-      gateway_(gateway),
-      settings_(given),
-      notify_(std::move(notify)),
-      writer_timer_(shared.context) {}
+pg_logs::pg_logs(pg_shared& shared, pg_gateway& gateway, settings given)
+    : shared_(shared), gateway_(gateway), settings_(given), writer_timer_(shared.context) {}
 
 void pg_logs::append(
     const log_slice& slice, const std::shared_ptr<log_observer>& observer, const lease_ptr& held

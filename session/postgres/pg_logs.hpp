@@ -35,9 +35,6 @@ namespace agui::session {
 /// Everything but append() belongs to the store's thread.
 class pg_logs {
 public:
-    /// Adds the notifications of those who watch one of the runs.
-    using add_notifications = std::function<void(const std::vector<std::int64_t>&, pg_batch&)>;
-
     struct settings {
         bool relaxed = false;               ///< Entries are durable without the disk.
         std::chrono::milliseconds batch{0}; ///< As postgres_settings::batch.
@@ -47,7 +44,7 @@ public:
         std::chrono::milliseconds between_sweeps{5'000};
     };
     /// The references must outlive this.
-    pg_logs(pg_shared& shared, pg_gateway& gateway, settings given, add_notifications notify);
+    pg_logs(pg_shared& shared, pg_gateway& gateway, settings given);
 
     /// As store::append_log(). Any thread.
     void append(
@@ -192,7 +189,6 @@ private:
     pg_shared& shared_;
     pg_gateway& gateway_;
     const settings settings_;
-    const add_notifications notify_;
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, run_log> runs_; ///< Under mutex_, and so is the rest.
     std::vector<std::int64_t> due_;                  ///< Runs that have entries to write.

@@ -309,13 +309,11 @@ asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int6
     const std::uint64_t journal_row = next_journal_row_++; // Of all tries, which so write it once.
     note_parts(entries, journal_row);
     const auto results = co_await write_at_once(shared_, {.relaxed = settings_.relaxed}, [&] {
-        std::vector<std::int64_t> runs;
         std::vector<std::int64_t> begun;
         std::vector<std::int64_t> runs_with_parts;
         std::vector<std::string_view> parts;
         std::vector<const pg_log_row*> rows;
         for (const writing& each : entries) {
-            runs.push_back(each.run);
             if (each.is_first) {
                 begun.push_back(each.run);
             }
@@ -333,7 +331,6 @@ asio::awaitable<std::string> pg_logs::write_rows(const batch& entries, std::int6
         add_rows(call.params, rows);
         pg_batch statements;
         statements.push_back(std::move(call));
-        notify_(runs, statements);
         return statements;
     });
     std::string connection(results.at(0).text(0, 0));

@@ -245,6 +245,11 @@ constexpr const char* version_6[] = {
     // How other gateways ask it.
     "ALTER TABLE agui.gateways ADD COLUMN url bytea NOT NULL DEFAULT ''",
     "ALTER TABLE agui.gateways ADD COLUMN secret bytea NOT NULL DEFAULT ''",
+    // What a gateway asks of those that it cannot reach. Rows live for a minute.
+    "CREATE UNLOGGED TABLE agui.stops (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "at timestamptz NOT NULL DEFAULT clock_timestamp(), gateway bigint NOT NULL, "
+    "principal bytea NOT NULL, thread_id bytea NOT NULL, run_id bytea)",
+    "DROP TABLE agui.run_watches",
     // Which one lets it wait.
     "ALTER TABLE agui.queued_requests ADD COLUMN gateway bigint NOT NULL DEFAULT 0",
     "CREATE INDEX queued_requests_by_gateway ON agui.queued_requests (gateway, number)",

@@ -6,7 +6,6 @@
 #include "session/postgres/pg_runs.hpp"
 #include "session/postgres/pg_shared.hpp"
 #include "session/postgres/pg_upkeep.hpp"
-#include "session/postgres/pg_watches.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -30,7 +29,6 @@ public:
         pg_leases& leases;
         pg_logs& logs;
         pg_upkeep& upkeep;
-        pg_watches& watches;
     };
     explicit pg_threads(parts given) : parts_(given) {}
 

@@ -157,7 +157,6 @@ asio::awaitable<result<void>> pg_threads::commit(std::shared_ptr<const committin
     const std::int64_t ended = ended_run(change);
     if (is_done && ended != 0) {
         parts_.logs.close(ended);
-        parts_.watches.end(ended);
         if (joins_rows) {
             parts_.upkeep.on_run_ended();
         }
@@ -274,9 +273,6 @@ pg_threads::commit_in(pg_transaction& in, const committing& what, commit_log& lo
     if (auto note = note_log_begins(rows); note && ended_run(change) == 0) {
         writes.push_back(std::move(*note));
     }
-    if (!rows.empty() || ended_run(change) != 0) {
-        writes.push_back(notify_watchers({log.waiting.run}));
-    }
     if (held && what.by.releases) {
         writes.push_back(parts_.leases.delete_lease(*held));
     }
@@ -322,7 +318,6 @@ asio::awaitable<result<void>> pg_threads::end_at_once(
     what.change.add_arguments(call.params);
     pg_batch batch;
     batch.push_back(std::move(call));
-    batch.push_back(notify_watchers({run.number}));
     const bool was_unknown = std::exchange(log.is_unknown, true);
     std::vector<pg_rows> done;
     try {

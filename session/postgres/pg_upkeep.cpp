@@ -63,9 +63,6 @@ constexpr const char* leave_unjoined =
 // Nobody asks for a mark that is so old.
 constexpr const char* erase_marks =
     "DELETE FROM agui.commit_marks WHERE at < now() - interval '1 day' RETURNING 1";
-constexpr const char* erase_watches =
-    "DELETE FROM agui.run_watches w "
-    "WHERE NOT EXISTS (SELECT FROM agui.gateways g WHERE g.id = w.gateway)";
 // Of gateways that are gone; whoever takes over their runs makes rows of what they have said.
 constexpr const char* erase_journals =
     "DELETE FROM agui.journal WHERE writer NOT IN (SELECT id FROM agui.gateways) "
@@ -222,7 +219,6 @@ asio::awaitable<void> pg_upkeep::drop_logs(store::log_limits limits) {
     co_await erase_removed();
     co_await make_partitions();
     (void)co_await write_one(shared_, erase_marks);
-    (void)co_await write_one(shared_, erase_watches);
     (void)co_await write_one(shared_, erase_journals);
     co_await drop_attempts(limits);
     std::vector<std::int64_t> waiting = co_await drop_days(limits.ended_since);

@@ -424,14 +424,10 @@ asio::awaitable<result<std::vector<left_request>>> postgres_store::claim_queued(
 }
 
 asio::awaitable<result<void>> postgres_store::request_stop(stop_request request) {
-    return on_store<void>([this, request = std::move(request)] {
-        return watches_.request_stop(request);
+    return on_store<void>([this, request = std::move(request)]() -> asio::awaitable<result<void>> {
+        co_await stops_.request(request);
+        co_return result<void>();
     });
-}
-
-std::unique_ptr<run_watch>
-postgres_store::watch(std::int64_t run_number, const asio::any_io_executor& executor) {
-    return watches_.watch(run_number, executor);
 }
 
 asio::awaitable<result<void>> postgres_store::announce(std::string url, std::string secret) {

@@ -31,9 +31,6 @@ postgres_store::postgres_store(const postgres_settings& settings, pg_logs::setti
     : log_(settings.logger == nullptr ? null_logger() : *settings.logger),
       work_(context_.get_executor()),
       target_(settings.url, settings.password),
-      listen_target_(
-          settings.listen_url.empty() ? settings.url : settings.listen_url, settings.password
-      ),
       pool_(
           context_.get_executor(), target_, {.size = settings.pool, .prepares = settings.prepared}
       ),
@@ -53,17 +50,11 @@ postgres_store::postgres_store(const postgres_settings& settings, pg_logs::setti
               return threads_.settle_released(std::move(runs));
           }
       ),
-      watches_(shared_, gateway_, [this](std::int64_t run) { return leases_.has_run(run); }),
-      logs_(
-          shared_, gateway_, settings_of_logs(settings, logs),
-          [this](const std::vector<std::int64_t>& runs, pg_batch& to) {
-              watches_.add_notifications(runs, to);
-          }
-      ),
+      stops_(shared_, gateway_),
+      logs_(shared_, gateway_, settings_of_logs(settings, logs)),
       upkeep_(upkeep_shared_),
       attempts_(shared_),
-      threads_({shared_, gateway_, leases_, logs_, upkeep_, watches_}),
-      listener_(context_.get_executor(), listen_target_, watches_, log_),
+      threads_({shared_, gateway_, leases_, logs_, upkeep_}),
       progress_(context_),
       thread_([this] { run_thread(); }) {
     std::promise<void> started;
@@ -99,8 +90,7 @@ asio::awaitable<void> postgres_store::start() {
     keep_running(logs_.write());
     keep_running(attempts_.write());
     keep_running(upkeep_.work());
-    keep_running(watches_.work());
-    keep_running(listener_.run());
+    keep_running(stops_.work());
 }
 
 asio::awaitable<std::string> postgres_store::read_local_address() {
@@ -132,8 +122,7 @@ asio::awaitable<void> postgres_store::wait_for(const std::function<bool()>& cond
 asio::awaitable<void> postgres_store::shut_down() {
     co_await wait_for([this] { return calls_ == 0; });
     upkeep_.close();
-    watches_.close();
-    listener_.close();
+    stops_.close();
     leases_.close();
     logs_.finish();
     attempts_.finish();
@@ -175,16 +164,9 @@ void postgres_store::on_lost() {
     leases_.lose_all();
 }
 
-void postgres_store::on_registered(std::int64_t id) {
-    number_ = id;
-    listener_.set_channels(pg_watches::channels_of(id));
-    watches_.on_registered();
-}
+void postgres_store::on_registered(std::int64_t id) { number_ = id; }
 
-void postgres_store::on_renewed() {
-    note_success();
-    watches_.look_again();
-}
+void postgres_store::on_renewed() { note_success(); }
 
 // Anybody may read it: where the server is, and as whom this process comes, is for the log.
 std::string postgres_store::unavailable() const {
@@ -195,8 +177,7 @@ std::string postgres_store::unavailable() const {
 }
 
 void postgres_store::use_password(std::string password) {
-    target_.use_password(password);
-    listen_target_.use_password(std::move(password));
+    target_.use_password(std::move(password));
 }
 
 void postgres_store::note_failure(const std::string& reason) {

@@ -3,15 +3,14 @@
 #include "session/postgres/pg_attempts.hpp"
 #include "session/postgres/pg_gateway.hpp"
 #include "session/postgres/pg_leases.hpp"
-#include "session/postgres/pg_listener.hpp"
 #include "session/postgres/pg_logs.hpp"
 #include "session/postgres/pg_pool.hpp"
 #include "session/postgres/pg_shared.hpp"
+#include "session/postgres/pg_stops.hpp"
 #include "session/postgres/pg_target.hpp"
 #include "session/postgres/pg_thread_reader.hpp"
 #include "session/postgres/pg_threads.hpp"
 #include "session/postgres/pg_upkeep.hpp"
-#include "session/postgres/pg_watches.hpp"
 #include "session/store/store.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -90,10 +89,8 @@ public:
     ) override;
 
     bool is_shared() const noexcept override { return true; }
-    void set_peer_handler(peer_handler* handler) override { watches_.set_handler(handler); }
+    void set_peer_handler(peer_handler* handler) override { stops_.set_handler(handler); }
     boost::asio::awaitable<result<void>> request_stop(stop_request request) override;
-    std::unique_ptr<run_watch>
-    watch(std::int64_t run_number, const boost::asio::any_io_executor& executor) override;
     std::int64_t gateway_number() const noexcept override { return number_; }
     boost::asio::awaitable<result<void>> announce(std::string url, std::string secret) override;
     boost::asio::awaitable<result<std::optional<peer_address>>> find_gateway(std::int64_t number
@@ -159,19 +156,17 @@ private:
     boost::asio::io_context context_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     pg_target target_;
-    pg_target listen_target_;
     pg_pool pool_;
     pg_clock time_;
     pg_shared shared_;
     pg_shared upkeep_shared_; ///< Waits for each statement as long as the server lets it run.
     pg_gateway gateway_;
     pg_leases leases_;
-    pg_watches watches_;
+    pg_stops stops_;
     pg_logs logs_;
     pg_upkeep upkeep_;
     pg_attempts attempts_;
     pg_threads threads_;
-    pg_listener listener_;
     std::string signing_key_;             ///< Set before the constructor returns.
     std::string local_address_;           ///< The same.
     boost::asio::steady_timer progress_;  ///< Cancelled when a call or a loop has ended.

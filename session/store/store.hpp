@@ -98,11 +98,10 @@ struct held_by {
     bool releases = false;
 };
 
-/// A wish that a run end, from another process.
+/// A wish of a client that a run end, from another process.
 struct stop_request {
     thread_key key;
     std::optional<std::string> run_id; ///< nullopt: whatever runs on the thread.
-    std::string reason;                ///< Opaque to stores; at most 64 bytes.
 };
 
 /// How the last reader of a run ended: by itself, or because the server closed its connection or
@@ -115,28 +114,6 @@ class peer_handler {
 public:
     virtual ~peer_handler() = default;
     virtual void on_stop_request(const stop_request& request) noexcept = 0;
-    /// How many readers follow a run of this process in the process `peer`; 0: none any more, and
-    /// `how` says how the last one ended. Told again whenever it changes, and at times when it has
-    /// not.
-    virtual void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers, leaving how
-    ) noexcept = 0;
-};
-
-/// Wakes one that follows a run which another process has. Destroying it ends the watch.
-class run_watch {
-public:
-    virtual ~run_watch() = default;
-    /// Returns when the run's log may have grown, or the run may have ended or been lost, since the
-    /// last call returned; at `deadline`; or for no reason. One wait at a time, on the executor of
-    /// the watch.
-    [[nodiscard]] virtual boost::asio::awaitable<void>
-    wait_until(std::chrono::steady_clock::time_point deadline) = 0;
-    /// Makes wait_until() return, the next one if there is none. Any thread.
-    virtual void wake() = 0;
-    /// Reports to the process that has the run how many readers follow it here, at first 0; if it
-    /// is 0 again, `how` says how the last one ended. Any thread; does not wait.
-    virtual void set_readers(std::size_t count, leaving how) = 0;
 };
 
 /// A thread without its messages.
@@ -359,12 +336,9 @@ public:
     /// Null: nobody is told any more, and no call is under way when this returns. To be set before
     /// the first run.
     virtual void set_peer_handler(peer_handler* handler) { (void)handler; }
-    /// Tells every other process; returns once the store has the request, not once it has taken
-    /// effect.
+    /// Tells every other process within a second or so: for those that cannot be asked themselves.
+    /// Returns once the store has the request, not once it has taken effect.
     [[nodiscard]] virtual boost::asio::awaitable<result<void>> request_stop(stop_request request);
-    /// Watches a run of another process, which must be active.
-    [[nodiscard]] virtual std::unique_ptr<run_watch>
-    watch(std::int64_t run_number, const boost::asio::any_io_executor& executor);
 
     /// The number of this process; 0: it has none at the moment, or processes have none.
     [[nodiscard]] virtual std::int64_t gateway_number() const noexcept { return 0; }
@@ -440,11 +414,8 @@ struct sqlite_settings {
 struct postgres_settings {
     /// libpq's URL or its `key=value` form. May hold a password; it is not logged.
     std::string url;
-    /// The same for the one connection that hears notifications, where `url` leads to a pooler that
-    /// gives each transaction another connection; empty: `url`.
-    std::string listen_url{};
     std::string password{}; ///< Goes before one in the URLs; empty: theirs, or libpq's own ways.
-    std::size_t pool = 8;   ///< Connections at most, besides the one that hears notifications.
+    std::size_t pool = 8;   ///< Connections at most.
     bool prepared = true;   ///< False for poolers that do not keep prepared statements.
     /// Slices that may wait (log_slice::may_wait) are written once in that time, those of all runs
     /// together. The first of a run after a pause of ten times as long, or after a commit, is

@@ -95,7 +95,7 @@ const urlOf = (...ports) =>
 function storeOf(which) {
     const [first, second, toPooler] = networks[which].ports;
     const direct = urlOf(first, second);
-    return options.pgbouncer ? `store = "${urlOf(toPooler)}"\n    listen = "${direct}"\n    prepared = false` : `store = "${direct}"`;
+    return options.pgbouncer ? `store = "${urlOf(toPooler)}"\n    prepared = false` : `store = "${direct}"`;
 }
 
 const campaign = await createCampaign({

@@ -33,92 +33,20 @@ public:
 
     mutable std::mutex mutex;
     std::vector<std::weak_ptr<door>> doors;
-    std::mutex handler_mutex;                      ///< Also held during their calls.
-    std::vector<session::peer_handler*> handlers;  ///< By door; under handler_mutex.
-    std::map<std::size_t, std::size_t> lost_stops; ///< By door; under handler_mutex.
-    std::map<std::int64_t, std::size_t> door_of_run;
+    std::mutex handler_mutex;                                ///< Also held during their calls.
+    std::vector<session::peer_handler*> handlers;            ///< By door; under handler_mutex.
+    std::map<std::size_t, std::size_t> lost_stops;           ///< By door; under handler_mutex.
     std::map<std::int64_t, session::peer_address> addresses; ///< By the process's number.
-    std::map<std::int64_t, std::map<door_watch*, std::pair<std::size_t, std::size_t>>>
-        watches; ///< By run: the watch's door and its readers.
 
     /// By number in a queue: the thread, and the process that lets the request wait.
     std::map<std::int64_t, std::pair<thread_key, std::int64_t>> queued;
 
-    void wake(std::int64_t run_number);
     // Requests whose processes are gone belong to that one from here on.
     [[nodiscard]] std::vector<std::pair<std::int64_t, thread_key>>
     take_left(std::int64_t gateway, std::size_t limit);
     // The number of the process that holds a thread.
     [[nodiscard]] std::int64_t holder_of(const thread_key& key);
-    // Tells the run's door how many readers `from` has.
-    void report(std::int64_t run_number, std::size_t from, session::leaving how) {
-        std::size_t told = 0;
-        std::size_t readers = 0;
-        {
-            const std::lock_guard lock(mutex);
-            const auto has_run = door_of_run.find(run_number);
-            if (has_run == door_of_run.end() || has_run->second == from) {
-                return;
-            }
-            told = has_run->second;
-            for (const auto& [watch, who] : watches[run_number]) {
-                readers += who.first == from ? who.second : 0;
-            }
-        }
-        const std::lock_guard lock(handler_mutex);
-        if (handlers.at(told - 1) != nullptr) {
-            handlers[told - 1]->on_peer_readers(
-                run_number, static_cast<std::int64_t>(from), readers, how
-            );
-        }
-    }
 };
-
-class shared_store::door_watch final : public session::run_watch {
-public:
-    door_watch(
-        std::shared_ptr<hub> of, std::size_t door, std::int64_t run_number,
-        const asio::any_io_executor& executor
-    )
-        : hub_(std::move(of)),
-          door_(door),
-          run_number_(run_number),
-          signal_(std::make_shared<change_signal>(executor)) {
-        const std::lock_guard lock(hub_->mutex);
-        hub_->watches[run_number_][this] = {door_, 0};
-    }
-    ~door_watch() override {
-        {
-            const std::lock_guard lock(hub_->mutex);
-            hub_->watches[run_number_].erase(this);
-        }
-        hub_->report(run_number_, door_, session::leaving::left);
-    }
-    asio::awaitable<void> wait_until(std::chrono::steady_clock::time_point deadline) override {
-        return signal_->wait_until(deadline);
-    }
-    void wake() override { signal_->notify(); }
-    void set_readers(std::size_t count, session::leaving how) override {
-        {
-            const std::lock_guard lock(hub_->mutex);
-            hub_->watches[run_number_][this].second = count;
-        }
-        hub_->report(run_number_, door_, how);
-    }
-
-private:
-    const std::shared_ptr<hub> hub_;
-    const std::size_t door_;
-    const std::int64_t run_number_;
-    const std::shared_ptr<change_signal> signal_;
-};
-
-void shared_store::hub::wake(std::int64_t run_number) {
-    const std::lock_guard lock(mutex);
-    for (const auto& [watch, who] : watches[run_number]) {
-        watch->wake();
-    }
-}
 
 /// Tells another observer what it has heard, once it may.
 class late_observer final : public session::log_observer {
@@ -243,7 +171,6 @@ public:
         if (what.inner) {
             (void)mine->set_released();
             store_->release(what.inner);
-            hub_->wake(what.run_number);
         }
     }
 
@@ -271,21 +198,12 @@ public:
         auto begun = co_await store_->begin(
             std::move(key), std::move(run), std::move(change), seen_version, inner
         );
-        if (begun) {
-            {
-                const std::lock_guard lock(mutex_);
-                held_[mine].run_number = begun->number;
-            }
-            const std::lock_guard lock(hub_->mutex);
-            hub_->door_of_run[begun->number] = number_;
-        }
         co_return begun;
     }
 
     asio::awaitable<result<void>> commit(
         thread_key key, changes change, std::optional<session::log_slice> log, session::held_by by
     ) override {
-        const std::int64_t run_number = change.run ? change.run->number : 0;
         if (by.held) {
             const lease_ptr inner = inner_of(by.held);
             if (!inner) {
@@ -298,7 +216,6 @@ public:
             by.held = inner;
         }
         auto done = co_await store_->commit(std::move(key), std::move(change), std::move(log), by);
-        hub_->wake(run_number);
         co_return done;
     }
 
@@ -311,7 +228,6 @@ public:
             return;
         }
         store_->append_log(slice, heard_by(observer), nullptr);
-        hub_->wake(slice.run_number);
     }
     void hold_answers() {
         const std::lock_guard lock(mutex_);
@@ -365,11 +281,6 @@ public:
             }
         }
         co_return result<void>();
-    }
-
-    std::unique_ptr<session::run_watch>
-    watch(std::int64_t run_number, const asio::any_io_executor& executor) override {
-        return std::make_unique<door_watch>(hub_, number_, run_number, executor);
     }
 
     // The rest is the same through every door.
@@ -530,7 +441,6 @@ private:
 
     struct held {
         lease_ptr inner;
-        std::int64_t run_number = 0;
     };
 
     void keep_address() {
@@ -543,7 +453,7 @@ private:
         auto mine = std::make_shared<session::lease>(
             inner->key(), inner->run_id(), inner->token(), term_, true
         );
-        held_[mine] = {inner, 0};
+        held_[mine] = {inner};
         return mine;
     }
     // Null: it is held no longer.
@@ -667,18 +577,6 @@ void shared_store::let_lookup_go(std::size_t number) { find(number)->let_lookup_
 
 std::size_t shared_store::refused_reads(std::size_t number) const {
     return find(number)->refused_reads();
-}
-
-std::size_t shared_store::readers_reported(std::int64_t run_number) const {
-    const std::lock_guard lock(hub_->mutex);
-    std::size_t readers = 0;
-    const auto found = hub_->watches.find(run_number);
-    if (found != hub_->watches.end()) {
-        for (const auto& [watch, who] : found->second) {
-            readers += who.second;
-        }
-    }
-    return readers;
 }
 
 } // namespace agui::test

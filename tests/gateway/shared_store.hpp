@@ -51,13 +51,9 @@ public:
     /// How often it has refused to read one because it could not be used.
     [[nodiscard]] std::size_t refused_reads(std::size_t door) const;
 
-    /// How many readers the doors have reported for a run, in all.
-    [[nodiscard]] std::size_t readers_reported(std::int64_t run_number) const;
-
 private:
     class hub;
     class door;
-    class door_watch;
     [[nodiscard]] std::shared_ptr<door> find(std::size_t number) const;
 
     std::shared_ptr<hub> hub_;

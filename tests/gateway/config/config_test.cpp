@@ -278,7 +278,6 @@ TEST(Config, RefusesWhatWouldBeWithoutEffect) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"session.lease_seconds=5", "must be"},
         {"session.store=postgresql:db", "must be"},
-        {"session.listen=sqlite:agui.db", "must be a postgres:// URL"},
         {"session.log_max_bytes=-1", "must be"},
         {"models.main.provider=anthropic", "not supported by this version"},
         {"models.main.provider=agui", "not supported by this version"},
@@ -315,7 +314,6 @@ TEST(Config, ReadsHowToReachPostgres) {
     const config all =
         load(
             minimal, {"session.store=postgres://agui@db.internal/agui?sslmode=require",
-                      "session.listen=postgres://agui@direct.internal/agui",
                       "session.store_password_env=AGUI_TEST_DB_PASSWORD", "session.prepared=false",
                       "session.store_connections=20", "session.lease_seconds=6",
                       "session.store_wait_seconds=3", "session.batch_ms=0"}
@@ -324,7 +322,6 @@ TEST(Config, ReadsHowToReachPostgres) {
 
     EXPECT_EQ(all.session.store, session_config::store_kind::postgres);
     EXPECT_EQ(all.session.postgres_url, "postgres://agui@db.internal/agui?sslmode=require");
-    EXPECT_EQ(all.session.postgres_listen_url, "postgres://agui@direct.internal/agui");
     EXPECT_EQ(all.session.store_password.value, "sk-canary");
     EXPECT_FALSE(all.session.prepared);
     EXPECT_EQ(all.session.store_connections, 20U);
@@ -343,12 +340,9 @@ TEST(Config, RefusesAPasswordInTheUrlOfTheStore) {
     for (const std::string url :
          {"postgres://agui:pw@db/agui", "postgresql://:pw@db", "postgres://db/agui?password=pw",
           "postgres://db/agui?user=agui&sslpassword=pw"}) {
-        for (const std::string key : {"session.store=", "session.listen="}) {
-            const std::string problem = problem_of(minimal, {key + url});
-            EXPECT_NE(problem.find("must not hold a password"), std::string::npos)
-                << url << problem;
-            EXPECT_EQ(problem.find("pw"), std::string::npos) << "the message repeats it";
-        }
+        const std::string problem = problem_of(minimal, {"session.store=" + url});
+        EXPECT_NE(problem.find("must not hold a password"), std::string::npos) << url << problem;
+        EXPECT_EQ(problem.find("pw"), std::string::npos) << "the message repeats it";
     }
     EXPECT_TRUE(load(minimal, {"session.store=postgres://[::1]:5432/agui"}));
     EXPECT_TRUE(load(minimal, {"session.store=postgres://agui@a:5432,b:5433/agui"}));
@@ -774,7 +768,6 @@ TEST_F(ConfigSecret, EveryKeyThatCanBePrintedIsDescribed) {
                   "auth.mode=bearer",
                   "auth.token_env=AGUI_TEST_KEY",
                   "session.store=postgres://agui@db/agui",
-                  "session.listen=postgres://agui@db/agui",
                   "session.store_password_env=AGUI_TEST_KEY",
                   "models.main.api_key_env=AGUI_TEST_KEY",
                   "models.main.ca_file=ca.pem",

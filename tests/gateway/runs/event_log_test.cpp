@@ -315,27 +315,6 @@ TEST_F(EventLog, TellsHowTheLastReaderHasEnded) {
     EXPECT_EQ(told, (std::vector{event_log::leaving::left, event_log::leaving::cut_off}));
 }
 
-TEST_F(EventLog, ReadersOfAnotherProcessCountAsOne) {
-    const auto log = make();
-    std::vector<event_log::leaving> told;
-    log->set_last_reader_handler([&](event_log::leaving how) { told.push_back(how); });
-
-    log->set_peer_readers(2, true, event_log::leaving::left);
-    log->set_peer_readers(2, true, event_log::leaving::left);
-    log->set_peer_readers(3, true, event_log::leaving::left);
-    EXPECT_EQ(log->reader_count(), 2U);
-    log->set_peer_readers(2, false, event_log::leaving::left);
-    log->set_peer_readers(2, false, event_log::leaving::left);
-    EXPECT_EQ(log->reader_count(), 1U);
-    settle();
-    EXPECT_TRUE(told.empty());
-
-    log->set_peer_readers(3, false, event_log::leaving::cut_off);
-    EXPECT_EQ(log->reader_count(), 0U);
-    settle();
-    EXPECT_EQ(told, std::vector{event_log::leaving::cut_off});
-}
-
 TEST_F(EventLog, TellsOnceThatTheStoreHasLostIt) {
     const auto log = make();
     int told = 0;

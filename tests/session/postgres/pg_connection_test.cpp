@@ -329,21 +329,6 @@ TEST_F(PgConnection, WaitsForAHostNameOnlyUntilTheDeadline) {
     EXPECT_FALSE(run(numeric.resolve(clock::now() - 1s)).empty()) << "nothing to look up";
 }
 
-TEST_F(PgConnection, HearsNotifications) {
-    const auto connection = open();
-    (void)execute(*connection, batch_of({"LISTEN heard"}));
-    test::sql_session other(database_->url());
-    other("SELECT pg_notify('heard', 'one'), pg_notify('other', 'two')");
-
-    const auto heard = run(connection->next_notifications(clock::now() + 10s));
-
-    ASSERT_EQ(heard.size(), 1U);
-    EXPECT_EQ(heard[0].channel, "heard");
-    EXPECT_EQ(heard[0].payload, "one");
-    EXPECT_TRUE(run(connection->next_notifications(clock::now() + 1ms)).empty());
-    EXPECT_TRUE(connection->is_usable()) << "nothing heard is no failure";
-}
-
 // --- the pool
 
 TEST_F(PgConnection, APoolLendsConnectionsInTurn) {

@@ -106,7 +106,6 @@ public:
         session::postgres_settings given;
         given.url = url();
         if (const char* const pooler = std::getenv("AGUI_TEST_PGBOUNCER")) {
-            given.listen_url = given.url;
             given.url = std::string(pooler) + " dbname=" + name_;
             given.prepared = false;
         }

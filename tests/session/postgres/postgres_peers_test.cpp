@@ -514,17 +514,15 @@ TEST_F(PostgresPeers, OneThatIsClosedLeavesNothingBehind) {
     EXPECT_EQ(failure_of(first_->load(thread_1)), errc::store_unavailable);
 }
 
-// --- notifications
+// --- stops for those that cannot be asked
 
-class PostgresWatches : public PostgresPeers {
+class PostgresStops : public PostgresPeers {
 protected:
     void SetUp() override {
         PostgresPeers::SetUp();
         if (first_) {
             first_->set_peer_handler(&at_first_);
             second_->set_peer_handler(&at_second_);
-            held_ = get(first_->acquire(thread_1, "run_1"));
-            number_ = begin(*first_, thread_1, "run_1", held_);
         }
     }
     void TearDown() override {
@@ -532,163 +530,53 @@ protected:
         second_.reset();
     }
 
-    /// Until the log that the second store sees has that many entries.
-    asio::awaitable<std::size_t> follow(run_watch& watch, std::size_t wanted) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        for (;;) {
-            const auto entries = co_await second_->read_log(number_, 0, 100);
-            const std::size_t count = entries ? entries->size() : 0;
-            if (count >= wanted || std::chrono::steady_clock::now() >= deadline) {
-                co_return count;
-            }
-            co_await watch.wait_until(deadline);
-        }
-    }
-
     recording_peer at_first_;
     recording_peer at_second_;
-    lease_ptr held_;
-    std::int64_t number_ = 0;
 };
 
-TEST_F(PostgresWatches, AnotherProcessFollowsARun) {
-    const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(2, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 2; }));
-    EXPECT_EQ(at_first_.last().run, number_);
-    EXPECT_EQ(std::to_string(at_first_.last().from), second_number_);
-
-    first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
-    EXPECT_EQ(run(follow(*watch, 1)), 1U);
-    first_->append_log(slice_of(number_, 2, {"b"}), nullptr, held_);
-    EXPECT_EQ(run(follow(*watch, 2)), 2U);
-    done(first_->commit(
-        thread_1, end_of(number_, "run_1", 3), slice_of(number_, 3, {"end"}), {held_, true}
-    ));
-    EXPECT_EQ(run(follow(*watch, 3)), 3U);
-}
-
-TEST_F(PostgresWatches, TheLastReaderThatLeavesIsReported) {
-    auto watch = second_->watch(number_, context().get_executor());
-    const auto other = second_->watch(number_, context().get_executor());
-    watch->set_readers(2, leaving::left);
-    other->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 3; }));
-    watch.reset();
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
-    other->set_readers(0, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 0; }));
-}
-
-TEST_F(PostgresWatches, HowTheLastReaderEndsIsReported) {
-    auto watch = second_->watch(number_, context().get_executor());
-    const auto other = second_->watch(number_, context().get_executor());
-    const auto has_none = [&](leaving how) {
-        return at_first_.told.wait([&] {
-            return at_first_.last().readers == 0 && at_first_.last().how == how;
-        });
-    };
-    const auto has_one = [&] {
-        return at_first_.told.wait([&] { return at_first_.last().readers == 1; });
-    };
-
-    watch->set_readers(1, leaving::left);
-    ASSERT_TRUE(has_one());
-    watch->set_readers(0, leaving::cut_off);
-    watch.reset();
-    EXPECT_TRUE(has_none(leaving::cut_off));
-
-    other->set_readers(1, leaving::left);
-    ASSERT_TRUE(has_one());
-    other->set_readers(0, leaving::left);
-    EXPECT_TRUE(has_none(leaving::left));
-}
-
-// The server tells a session of a commit only after others can see it.
-bool hears(test::sql_session& listener, const std::string& payload) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    std::vector<std::string> heard;
-    while (heard.empty() && std::chrono::steady_clock::now() < give_up) {
-        heard = listener.heard();
-    }
-    return heard == std::vector<std::string>{payload};
-}
-
-TEST_F(PostgresWatches, NobodyIsNotifiedOfARunThatNobodyFollows) {
-    test::sql_session listener(database_->url());
-    listener("LISTEN agui_gw_" + second_number_ + "; LISTEN agui_all");
-    const auto observer = std::make_shared<recording_observer>();
-    first_->append_log(slice_of(number_, 1, {"a"}), observer, held_);
-    EXPECT_TRUE(observer->wait_durable(1));
-    EXPECT_TRUE(listener.heard().empty());
-
-    auto watch = second_->watch(number_, context().get_executor());
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 0; }));
-    first_->append_log(slice_of(number_, 2, {"b"}), observer, held_);
-    EXPECT_TRUE(observer->wait_durable(2));
-    EXPECT_TRUE(hears(listener, "log " + std::to_string(number_)));
-}
-
-TEST_F(PostgresWatches, AReleaseWakesWhoFollowsTheRun) {
-    const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
-    test::sql_session listener(database_->url());
-    listener("LISTEN agui_gw_" + second_number_);
-
-    first_->release(held_);
-    (void)acquire_soon(*second_, thread_1, "");
-
-    EXPECT_TRUE(hears(listener, "log " + std::to_string(number_)));
-}
-
-TEST_F(PostgresWatches, AWakeEndsAWait) {
-    const auto watch = second_->watch(number_, context().get_executor());
-    watch->wake();
-    const auto far = std::chrono::steady_clock::now() + std::chrono::hours(1);
-    run(watch->wait_until(far));
-}
-
-TEST_F(PostgresWatches, GoOnAfterTheConnectionsWereLost) {
-    const auto watch = second_->watch(number_, context().get_executor());
-    watch->set_readers(1, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 1; }));
-
-    database_->end_sessions();
-
-    first_->append_log(slice_of(number_, 1, {"a"}), nullptr, held_);
-    EXPECT_EQ(run(follow(*watch, 1)), 1U);
-    watch->set_readers(5, leaving::left);
-    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.last().readers == 5; }));
-}
-
-TEST_F(PostgresWatches, AStopReachesEveryOtherProcess) {
-    const thread_key odd{std::string("prin\xff\0cipal", 11), "thread 1"};
-    done(second_->request_stop({odd, "run \x01", "user_stop"}));
-    done(second_->request_stop({thread_1, std::nullopt, "again"}));
+TEST_F(PostgresStops, ReachEveryOtherProcessOnce) {
+    const thread_key odd{std::string("prin\xff\0cipal", 11), std::string(9000, 'x')};
+    done(second_->request_stop({odd, "run \x01"}));
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
+    done(second_->request_stop({thread_1, std::nullopt}));
 
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 2; }));
     EXPECT_EQ(at_first_.stops[0].key, odd);
     EXPECT_EQ(at_first_.stops[0].run_id, "run \x01");
-    EXPECT_EQ(at_first_.stops[0].reason, "user_stop");
     EXPECT_EQ(at_first_.stops[1].key, thread_1);
     EXPECT_FALSE(at_first_.stops[1].run_id);
     EXPECT_TRUE(at_second_.stops.empty());
-    EXPECT_EQ(
-        failure_of(second_->request_stop({key_of(std::string(9000, 'x')), std::nullopt, ""})),
-        errc::invalid_input
-    );
 }
 
-TEST_F(PostgresWatches, NotificationsThatMakeNoSenseAreIgnored) {
-    for (const char* payload :
-         {"", " ", "stop", "stop x y z", "stop 9 6 - - -", "stop 9 zz 61 - 61", "watch 1 2", "log",
-          "log x", "watch a b c", "watch 99999999999999999999 1 1", "log 1"}) {
-        sql("SELECT pg_notify('agui_all', '" + std::string(payload) + "')");
-    }
-    done(second_->request_stop({thread_1, "run_1", "stop"}));
+TEST_F(PostgresStops, ReachNoProcessThatStartsLater) {
+    done(second_->request_stop({thread_1, "run_1"}));
+    recording_peer at_third;
+    const auto third = open();
+    third->set_peer_handler(&at_third);
     EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
-    EXPECT_EQ(at_first_.last().readers, -1);
+
+    done(second_->request_stop({thread_1, "run_2"}));
+
+    EXPECT_TRUE(at_third.told.wait([&] { return !at_third.stops.empty(); }));
+    EXPECT_EQ(at_third.stops[0].run_id, "run_2");
+    third->set_peer_handler(nullptr);
+}
+
+TEST_F(PostgresStops, ReachAProcessWhoseConnectionsWereLost) {
+    database_->end_sessions();
+
+    done(second_->request_stop({thread_1, "run_1"}));
+
+    EXPECT_TRUE(at_first_.told.wait([&] { return at_first_.stops.size() == 1; }));
+}
+
+TEST_F(PostgresStops, AreKeptForAMinute) {
+    done(second_->request_stop({thread_1, "run_1"}));
+    sql("UPDATE agui.stops SET at = at - interval '61 s'");
+
+    done(second_->request_stop({thread_1, "run_2"}));
+
+    EXPECT_EQ(sql("SELECT string_agg(run_id::text, ' ') FROM agui.stops"), "\\x72756e5f32");
 }
 
 } // namespace

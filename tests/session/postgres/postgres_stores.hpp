@@ -133,27 +133,12 @@ private:
 /// What other processes want.
 class recording_peer final : public session::peer_handler {
 public:
-    struct report {
-        std::int64_t run = 0;
-        std::int64_t from = 0;
-        int readers = -1;
-        session::leaving how = session::leaving::left;
-    };
-
     void on_stop_request(const session::stop_request& request) noexcept override {
         told.set([&] { stops.push_back(request); });
     }
-    void on_peer_readers(
-        std::int64_t run_number, std::int64_t peer, std::size_t readers, session::leaving how
-    ) noexcept override {
-        told.set([&] { reports.push_back({run_number, peer, static_cast<int>(readers), how}); });
-    }
-    /// During a call of told.wait(), or when nothing more comes.
-    [[nodiscard]] report last() const { return reports.empty() ? report() : reports.back(); }
 
     awaited told;
-    std::vector<session::stop_request> stops;
-    std::vector<report> reports;
+    std::vector<session::stop_request> stops; ///< During a call of told.wait().
 };
 
 } // namespace agui::test

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "session/postgres/pg_gateway.hpp"
+#include "session/postgres/pg_shared.hpp"
+#include "session/store/store.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+namespace agui::session {
+
+/// Stops that one process asks of the others, as rows of agui.stops, which each reads every 500 ms:
+/// for processes that cannot be asked themselves. Belongs to the store's thread, but for
+/// set_handler().
+class pg_stops {
+public:
+    /// The arguments must outlive this.
+    pg_stops(pg_shared& shared, const pg_gateway& gateway);
+
+    /// As store::set_peer_handler(). Any thread.
+    void set_handler(peer_handler* handler) {
+        const std::lock_guard lock(handler_mutex_);
+        handler_ = handler;
+    }
+    /// As store::request_stop(). Throws pg_error or pg_unavailable.
+    [[nodiscard]] boost::asio::awaitable<void> request(stop_request request);
+
+    /// Reads the rows of others until close(). To be called once.
+    [[nodiscard]] boost::asio::awaitable<void> work();
+    void close() noexcept;
+
+private:
+    boost::asio::awaitable<void> read();
+    void tell(const stop_request& request);
+
+    pg_shared& shared_;
+    const pg_gateway& gateway_;
+    std::mutex handler_mutex_;        ///< Also held during its calls.
+    peer_handler* handler_ = nullptr; ///< Under handler_mutex_.
+    std::set<std::int64_t> known_;    ///< The rows that there were at the last look.
+    bool has_looked_ = false;
+    boost::asio::steady_timer timer_;
+    bool is_closed_ = false;
+};
+
+} // namespace agui::session
